@@ -33,21 +33,21 @@ if TYPE_CHECKING:
 
 
 class Agent:
-    """Talks with a model, runs the tools that it asks for, and keeps what was said. Used as ``async with``.
+    """Talks to a model, runs the tools that it calls, and stores the conversation. Used as ``async with``.
 
-    One run at a time: what needs an idle agent raises ``AgentBusy`` at once while one is under way.
+    An agent has one run at a time: methods that need an idle agent raise ``AgentBusy`` immediately while it is busy.
 
     Args:
         host: an open host.
-        model: ``provider:model``; ``None``: the session's last one, else the configured one.
-        session: the id or name of a session to go on with; ``None``: a new one.
-        tools: the tools that it may call; ``None``: as configured, else all.
+        model: ``provider:model``; if ``None``, the session's last model, otherwise the configured one.
+        session: the id or name of a session to continue; a new one if ``None``.
+        tools: the tools that it may call; if ``None``, the configured ones, otherwise all.
         channel: where its user is, ``cli`` for instance.
-        budget: what the session may use in all; ``None``: as configured.
-        approver: puts a guard's question about a tool call to a person; ``None`` if nobody can be asked.
-        on_event: gets every event that is only told, right after the plugins.
-        guards: guards besides the installed ones, by name: classes, made anew for this agent and each child.
-        folder: the working directory; ``None``: the current one.
+        budget: the limits of the whole session; if ``None``, the configured ones.
+        approver: asks a person when a guard requests approval of a tool call; ``None`` if no person is available.
+        on_event: called with every observe event, after the plugins; must not block.
+        guards: additional guards by name: classes, instantiated for this agent and each child.
+        folder: the working directory; the current one if ``None``.
 
     Example:
         >>> async def main():
@@ -115,7 +115,7 @@ class Agent:
     async def __aexit__(self, *_: object) -> None:
         await self._switcher.close()
 
-    # What it is
+    # State
 
     @property
     def _parts(self) -> SessionParts:
@@ -123,15 +123,15 @@ class Agent:
 
     @property
     def session(self) -> Session:
-        """The session."""
+        """The open session."""
         return self._parts.session
 
     @property
     def model(self) -> str:
-        """``provider:model``.
+        """The current model, as ``provider:model``.
 
         Raises:
-            ModelMissing: nobody has named one.
+            ModelMissing: if no model is configured.
         """
         found = self.run.model if self.run is not None else self._usual_model()
         if found is None:
@@ -139,7 +139,7 @@ class Agent:
         return found
 
     def _usual_model(self) -> str | None:
-        """The model that a run begins with."""
+        """Return the model that a run begins with."""
         return self._model or self.session.context().model or self.settings.model
 
     @property
@@ -148,56 +148,56 @@ class Agent:
         return self._parts.tools
 
     async def skills(self) -> tuple[Mapping[str, Any], ...]:
-        """The skills that its model is told about: those with a tool that it is told about, or without any."""
+        """Return the skills that its model sees: those with a visible tool, and those without tools."""
         return await self._parts.skills.all()
 
     @property
     def depth(self) -> int:
-        """How many agents stand above it."""
+        """The number of agents above it: 0 for one that has no parent."""
         return self.inherited.depth if self.inherited else 0
 
     @property
     def phase(self) -> AgentPhase:
-        """What it does."""
+        """The current phase."""
         return self._phase.value
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is under way."""
+        """Whether neither a run nor another operation is in progress."""
         return self._phase.is_idle
 
     @property
     def has_pending_messages(self) -> bool:
-        """Whether something is queued."""
+        """Whether a message or an input is queued."""
         return bool(self.queues)
 
     @property
     def run(self) -> Run | None:
-        """The run that is under way."""
+        """The run in progress, or ``None``."""
         return self._parts.runner.current
 
     @property
     def usage(self) -> Usage:
-        """What the session has used, children and side calls of plugins included."""
+        """The usage of the session, including children and the plugins' own model calls."""
         return self._parts.spending.usage
 
     @property
     def allowance(self) -> Allowance:
-        """What is left of the budget."""
+        """The remaining budget."""
         return self._parts.spending.allowance
 
     async def charge_side_call(self, usage: Usage, plugin: str) -> None:
-        """Note what a plugin's model call beside the conversation used."""
+        """Charge the usage of a model call that a plugin made outside the conversation."""
         await self._parts.spending.charge_side_call(usage, plugin)
 
     @property
     def context_tokens(self) -> int:
-        """About how many tokens the conversation has."""
+        """The approximate number of tokens in the conversation."""
         return self._parts.compactor.tokens(self._parts.system_prompt)
 
     @property
     def context_window(self) -> int | None:
-        """How many tokens the model takes; ``None`` while nobody has asked."""
+        """The model's context window in tokens, or ``None`` before it has been looked up."""
         try:
             return self._parts.compactor.asked_window(self.model)
         except ModelMissing:
@@ -208,21 +208,21 @@ class Agent:
     async def invoke(
         self, text: str, *, attachments: Iterable[ImagePart] = (), source: str = "interactive"
     ) -> RunResult:
-        """Begin a run with an input, and see it through; then the inputs that were queued meanwhile, each a run.
+        """Begin a run with an input and run it to its end, followed by a run for each input that was queued meanwhile.
 
         Args:
-            text: what the user says.
-            attachments: images that go with it.
+            text: the user's input.
+            attachments: images to send with it.
             source: ``interactive``, ``api``, ``plugin``, ``schedule`` or ``agent``.
 
         Returns:
-            What the last run came to. A failed or parked one is returned too: it can be resumed.
+            The result of the last run. A failed or parked run is returned too: it can be resumed.
 
         Raises:
-            AgentBusy: something else is under way.
-            InputEmpty: there is neither text nor an attachment.
-            ModelMissing: no model is configured.
-            StoreError: the input could not be stored.
+            AgentBusy: if another operation is in progress.
+            InputEmpty: if there is neither text nor an attachment.
+            ModelMissing: if no model is configured.
+            StoreError: if the input could not be stored.
         """
         queued = Queued(text, attachments=tuple(attachments))
         if not text.strip() and not queued.attachments:
@@ -233,16 +233,16 @@ class Agent:
         return result
 
     async def resume(self) -> RunResult | None:
-        """Go on with the session's last run if it has not completed, from the last step that is stored.
+        """Continue the session's last run from the last stored step, if it has not completed.
 
-        What is recorded of it is not done again. Inputs that were queued meanwhile are runs after it, as in ``invoke``.
+        Recorded steps are not repeated. Inputs that were queued meanwhile become runs after it, as in ``invoke``.
 
         Returns:
-            What the last run came to; ``None`` if there is nothing to go on with.
+            The result of the last run, or ``None`` if there is nothing to resume.
 
         Raises:
-            AgentBusy: something else is under way.
-            ModelMissing: no model is configured.
+            AgentBusy: if another operation is in progress.
+            ModelMissing: if no model is configured.
         """
         with self._claim("resume a run"):
             entry = self.session.unfinished_run()
@@ -253,7 +253,7 @@ class Agent:
         return result
 
     async def _follow_up(self, result: RunResult) -> RunResult:
-        """Run what was queued meanwhile, each input a run, as long as they complete."""
+        """Begin a run for each queued input, as long as they complete."""
         while result.status == "completed" and (queued := self.queues.next_input()) is not None:
             source = "interactive" if queued.source == "user" else "plugin"
             result = await self._parts.runner.begin(queued, source, self.model)
@@ -261,125 +261,125 @@ class Agent:
 
     async def _settle(self) -> None:
         if not self.queues and self.is_idle:
-            await self._announcer.tell(Settled(self.session.id))
+            await self._announcer.emit(Settled(self.session.id))
 
     def steer(self, text: str, *, attachments: Iterable[ImagePart] = (), source: str = "user") -> None:
-        """Queue a message that the model sees before its next step; without a run, it begins the next one."""
+        """Queue a message that the model sees before its next step; between runs, it begins the next run."""
         self.queues.steering.append(Queued(text, source, tuple(attachments)))
 
     def follow_up(self, text: str, *, attachments: Iterable[ImagePart] = (), source: str = "user") -> None:
-        """Queue an input that begins a run of its own once this one is done."""
+        """Queue an input that begins its own run when the current one has ended."""
         self.queues.following.append(Queued(text, source, tuple(attachments)))
 
     def abort(self, reason: str = "") -> None:
-        """End the run at its next wait. What was said and done until then is kept; calls that were cut off say so."""
+        """Cancel the run. Completed steps are kept; interrupted tool calls are reported as interrupted."""
         self._parts.runner.abort(reason)
 
     def shutdown(self) -> None:
-        """Ask whoever runs the agent to end it, once it is idle: sets ``wants_shutdown``."""
+        """Request the end of the agent once it is idle, by setting ``wants_shutdown``."""
         self.wants_shutdown = True
 
     async def wait_for_idle(self) -> None:
-        """Wait until nothing is under way. Not from within a run, which would wait for itself."""
+        """Wait until the agent is idle. Must not be called within a run, which would wait for itself."""
         await self._phase.wait_for_idle()
 
     async def compact(self, instructions: str = "") -> bool:
-        """Make the conversation shorter now.
+        """Compact the conversation now.
 
         Args:
             instructions: what the summary should keep.
 
         Returns:
-            Whether there was something to shorten, and no plugin was against it.
+            Whether the conversation was compacted: ``False`` if there was nothing to compact or a plugin denied it.
 
         Raises:
-            AgentBusy: something else is under way.
+            AgentBusy: if another operation is in progress.
         """
         with self._claim("compact", AgentPhase.COMPACTION):
             return await self._parts.compactor.compact(self.model, instructions)
 
     def ask_for_compaction(self, instructions: str = "") -> None:
-        """Ask for a compaction at the next chance: between two turns, or after the run."""
+        """Request a compaction at the next opportunity: between two turns, or after the run."""
         self._parts.compactor.ask(instructions)
 
     async def spawn_child(
         self, prompt: str, *, tools: Sequence[str] | None = None, share: float = 0.5, call: str | None = None
     ) -> RunResult:
-        """Let a child agent do a task, and wait for it. See ``AgentContext.spawn_child``.
+        """Run a task in a child agent and wait for it. See ``AgentContext.spawn_child``.
 
         Args:
-            prompt, tools, share: as there.
-            call: the tool call that it is done for, ``session:run:step``; the child's effects name it.
+            prompt, tools, share: see there.
+            call: the tool call that the child works for, ``session:run:step``; recorded with the child's effects.
         """
         return await self._children.run(prompt, self._parts, tools=tools, share=share, call=call)
 
-    # Sessions, models, and what they are made of
+    # Sessions, models and reloading
 
     async def select_model(self, model: str, *, source: str = "set") -> None:
         """Use another model from now on.
 
         Raises:
-            AgentBusy: a run is under way.
+            AgentBusy: if another operation is in progress.
         """
         with self._claim("change the model"):
             previous = self._usual_model()
             await self.session.append(ModelEntry(model=model))
             self._model = model
-            await self._announcer.tell(ModelSelect(model, previous=previous, source=source))
+            await self._announcer.emit(ModelSelect(model, previous=previous, source=source))
 
     async def new_session(self) -> str:
-        """Leave the session for a new one; returns its id."""
+        """Switch to a new session and return its id."""
         with self._claim("switch sessions"):
             return await self._switcher.new()
 
     async def switch_session(self, session: str) -> None:
-        """Leave the session for another one.
+        """Switch to another session.
 
         Raises:
-            AgentBusy: a run is under way.
-            StructureRefused: a plugin is against it.
+            AgentBusy: if another operation is in progress.
+            StructureRefused: if a plugin denies it.
         """
         with self._claim("switch sessions"):
             await self._switcher.switch(session)
 
     async def fork(self, entry: str | None = None, *, position: Literal["at", "before"] = "at") -> str:
-        """Leave the session for a copy of its path up to an entry; returns its id.
+        """Switch to a copy of the session's path up to an entry, and return the copy's id.
 
         Args:
-            entry: the entry; ``None``: the last one.
-            position: ``at`` the entry, or ``before`` it.
+            entry: the id of the entry; the last one if ``None``.
+            position: whether the copy ends ``at`` the entry or ``before`` it.
         """
         with self._claim("fork"):
             return await self._switcher.fork(entry, position=position)
 
     async def rewind(self, entry: str | None, *, summary: str = "") -> None:
-        """Take the conversation back to an entry: what comes next follows it. Nothing is deleted.
+        """Rewind the conversation to an entry: the next entry follows it. Nothing is deleted.
 
         Args:
-            entry: the entry; ``None``: the beginning.
-            summary: what was done since, for the model to know; empty for nothing.
+            entry: the id of the entry; the beginning if ``None``.
+            summary: what has been done since, shown to the model; empty for none.
 
         Raises:
-            AgentBusy: a run is under way.
-            EntryNotFound: the session has no such entry.
+            AgentBusy: if another operation is in progress.
+            EntryNotFound: if the session does not contain the entry.
         """
         with self._claim("rewind"):
             await self.session.rewind(entry, summary=summary)
 
     async def reload(self) -> None:
-        """Read skills, prompts and tools anew. The session stays, and stays open."""
+        """Reload skills, prompts and tools. The session stays open."""
         with self._claim("reload"):
             self.host.tools.forget_skills()
             await self._switcher.reload()
 
-    def _claim(self, wish: str, phase: AgentPhase = AgentPhase.TURN) -> AbstractContextManager[None]:
-        """Nothing else may begin until the block ends."""
+    def _claim(self, action: str, phase: AgentPhase = AgentPhase.TURN) -> AbstractContextManager[None]:
+        """Enter ``phase`` for a block, so that no other operation can begin."""
         _ = self._parts
-        return self._phase.claim(wish, phase)
+        return self._phase.claim(action, phase)
 
 
 class _ChildAgent(Agent):
-    """An agent that works for another one, in a session that ends with it."""
+    """An agent that works for a parent, in a session in memory that ends with it."""
 
     def __init__(self, parent: Agent, inherited: Inherited, tools: Sequence[str]) -> None:
         self.inherited = inherited

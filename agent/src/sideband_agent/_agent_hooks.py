@@ -1,4 +1,4 @@
-"""The hooks of one agent: those of the host, guards of its own, and a listener."""
+"""The hooks of one agent: those of the host, its own guards, and a listener."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
     from sideband import Host
 
 Listener = Callable[[ObserveEvent], object]
-"""Gets every event that is only told, effects included, right after the plugins. It must not block."""
+"""Called with every observe event, including effects, after the plugins. Must not block."""
 
 
 def agent_hooks(
     host: Host, agent: AgentControls, guards: Mapping[str, type], listener: Listener | None
 ) -> HookRegistry:
-    """The host's hooks with contexts that know the agent, and what the agent adds to them.
+    """Derive an agent's hooks from the host's, with contexts that know the agent.
 
     Args:
         host: the host.
         agent: the agent.
-        guards: guards besides the installed ones, by name.
-        listener: gets every event that is only told.
+        guards: additional guards by name.
+        listener: called with every observe event.
     """
 
-    def context(theirs: PluginContext | None) -> PluginContext | None:
-        base = host_context(theirs)
-        return AgentPluginContext(base, agent) if base is not None else theirs
+    def context(inner: PluginContext | None) -> PluginContext | None:
+        base = host_context(inner)
+        return AgentPluginContext(base, agent) if base is not None else inner
 
     hooks = host.hooks.derive(context)
     for name, guard in guards.items():
@@ -44,7 +44,7 @@ def agent_hooks(
 
 
 def _listening(listener: Listener) -> SimpleNamespace:
-    """Hook implementations that hand every event on. What the listener raises is reported, and changes nothing."""
+    """Build hook implementations that pass every event to a listener. Its exceptions are reported and ignored."""
 
     def implementation(name: str) -> Any:
         def hear(event: ObserveEvent) -> None:

@@ -1,4 +1,4 @@
-"""Tells plugins what happens."""
+"""Emit observe events to plugins."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from sideband.messages import Message, to_data
 
 @define(eq=False)
 class Announcer:
-    """Emits observe events, each once.
+    """Emits observe events.
 
     Args:
-        hooks: the agent's.
+        hooks: the agent's hooks.
     """
 
     hooks: HookRegistry = field(repr=False)
 
-    async def tell(self, event: ObserveEvent) -> None:
-        """Tell everybody, in order. Nothing that they raise comes back."""
+    async def emit(self, event: ObserveEvent) -> None:
+        """Call the implementations in order. Their exceptions do not propagate."""
         await self.hooks.observe(event)
 
-    async def tell_message(self, message: Message) -> None:
-        """Tell of a message that arrives as a whole."""
-        await self.tell(MessageStart({"role": message.role}))
-        await self.tell(MessageEnd(to_data(message)))
+    async def emit_message(self, message: Message) -> None:
+        """Emit the start and the end of a message that arrives complete."""
+        await self.emit(MessageStart({"role": message.role}))
+        await self.emit(MessageEnd(to_data(message)))

@@ -1,4 +1,4 @@
-"""The one place where an agent makes calls of the broker: its model calls, and its tool calls."""
+"""Build the calls with which an agent uses the broker: model calls and tool calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sideband.hooks import HookRegistry
 from sideband.ops import Grant, Origin
 
 LONGEST_CALL = 86_400.0
-"""Seconds for a call of an agent whose end something else decides."""
+"""The deadline in seconds of a call that has its own, shorter timeout."""
 
 _NO_RIGHTS = Grant.of(())
 _MOST_VALUES = 100_000
@@ -27,15 +27,15 @@ def new_call(
     on_part: Callable[[Mapping[str, Any]], Awaitable[None]] | None = None,
     most_values: int = _MOST_VALUES,
 ) -> Call:
-    """A call with which an agent asks the broker for one effect.
+    """Build a call with which an agent requests one effect from the broker.
 
     Args:
-        origin: whose effect it is: the agent's session, run and step.
+        origin: the agent's session, run and step.
         hooks: the agent's guards and hooks.
-        grant: its rights.
-        seconds: how long it may take.
-        on_part: gets parts of the result before it is complete.
-        most_values: how many values its parameters may have.
+        grant: the call's capabilities.
+        seconds: the deadline of the call.
+        on_part: called with parts of the result before it is complete.
+        most_values: the maximum number of values in its parameters.
     """
     return Call(
         id=token_hex(16),

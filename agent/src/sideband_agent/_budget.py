@@ -1,4 +1,4 @@
-"""What a session may use: money, tokens, tool calls and time at work, divided among the agents that it spawns."""
+"""Budgets of sessions: money, tokens, tool calls and working time, shared with child agents."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _NAMES = {"money": "US dollars", "tokens": "tokens", "calls": "tool calls", "sec
 
 @frozen
 class Budget:
-    """Limits, or amounts. ``None`` is no limit.
+    """Limits, or amounts used. ``None`` means no limit.
 
     Args:
         money: US dollars.
-        tokens: read and written.
-        calls: of tools.
-        seconds: at work.
+        tokens: input and output tokens.
+        calls: tool calls.
+        seconds: working time.
     """
 
     money: float | None = None
@@ -36,27 +36,27 @@ _NOTHING = Budget(0.0, 0.0, 0.0, 0.0)
 
 @define
 class Allowance:
-    """How much of a budget is left. What a child uses is used of its parent's too.
+    """The remainder of a budget. Usage of a child is also charged to its parent.
 
     Args:
-        limit: what may be used in all.
-        parent: whose share this is.
-        used: what was used before, when a session is resumed.
+        limit: the limits in total.
+        parent: the allowance that this one is a share of.
+        used: what was used before a session was resumed.
 
     Attributes:
-        has_unpriced: whether something was used whose price nobody knows.
+        has_unpriced: whether a model with unknown prices was used.
     """
 
     limit: Budget = Budget()
     parent: Allowance | None = None
     used: Budget = _NOTHING
     has_unpriced: bool = field(default=False, init=False)
-    _promised: Budget = field(default=_NOTHING, init=False)
+    _reserved: Budget = field(default=_NOTHING, init=False)
 
     def charge(self, usage: Usage | None = None, *, calls: int = 0, seconds: float = 0.0) -> None:
-        """Note what was used. It is noted even beyond the limit: it has happened.
+        """Add to the amounts used, even beyond the limit.
 
-        Time is its own user's only: a parent that waits for a child is at work itself.
+        Time is charged to this allowance only: a parent that waits for a child measures its own time.
         """
         usage = usage or Usage(cost=0)
         amounts = Budget(usage.cost or 0.0, usage.context, calls, seconds)
@@ -68,11 +68,11 @@ class Allowance:
             allowance = allowance.parent
 
     def check(self, *parts: str) -> None:
-        """Make sure that something is left of each part; of all, if none is named.
+        """Check that some of each part remains; of all parts if none is named.
 
         Raises:
-            BudgetSpent: of this budget, or of one that it is a share of, nothing is left.
-            CostUnknown: money is limited, and a model was asked whose prices nobody knows.
+            BudgetSpent: if a part of this budget or of a parent's is used up.
+            CostUnknown: if money is limited and a model with unknown prices was used.
         """
         allowance: Allowance | None = self
         while allowance is not None:
@@ -86,30 +86,30 @@ class Allowance:
             allowance = allowance.parent
 
     def left(self, part: str) -> float | None:
-        """What is neither used nor promised to children; ``None`` for no limit."""
+        """Return the remaining budget not reserved for child agents, or ``None`` if unlimited."""
         limit = getattr(self.limit, part)
-        return None if limit is None else max(0.0, limit - getattr(self.used, part) - getattr(self._promised, part))
+        return None if limit is None else max(0.0, limit - getattr(self.used, part) - getattr(self._reserved, part))
 
     @contextmanager
     def share(self, fraction: float) -> Iterator[Self]:
-        """A part of what is left, promised to a child until the block ends.
+        """Reserve a fraction of the remaining budget for a child until the block ends.
 
         Args:
-            fraction: above 0, up to 1.
+            fraction: greater than 0 and at most 1.
         """
         if not 0 < fraction <= 1:
-            raise ValueError(f"a share is above 0 and up to 1, not {fraction!r}")
+            raise ValueError(f"share must be greater than 0 and at most 1, got {fraction!r}")
         parts = {part: left * fraction if (left := self.left(part)) is not None else None for part in _NAMES}
-        promised = Budget(**parts)
-        self._promised = _sum(self._promised, promised)
+        reserved = Budget(**parts)
+        self._reserved = _sum(self._reserved, reserved)
         try:
-            yield evolve(self, limit=promised, parent=self, used=_NOTHING)
+            yield evolve(self, limit=reserved, parent=self, used=_NOTHING)
         finally:
-            self._promised = _sum(self._promised, promised, sign=-1)
+            self._reserved = _sum(self._reserved, reserved, sign=-1)
 
 
 def _sum(one: Budget, other: Budget, *, sign: int = 1) -> Budget:
-    return Budget(*(mine + sign * (theirs or 0) for mine, theirs in zip(astuple(one), astuple(other), strict=True)))
+    return Budget(*(left + sign * (right or 0) for left, right in zip(astuple(one), astuple(other), strict=True)))
 
 
-assert [one.name for one in fields(Budget)] == list(_NAMES)  # noqa: S101  the table names every part
+assert [one.name for one in fields(Budget)] == list(_NAMES)  # noqa: S101  every field has a name

@@ -1,4 +1,4 @@
-"""Child agents: the same prompt and model to the byte, fewer tools, the same guards, and a share of the budget."""
+"""Child agents: the parent's exact prompt, model and guards, a subset of its tools, and a share of its budget."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from ._run import RunResult
 from ._session_parts import SessionParts
 
 MOST_CHILDREN = 16
-"""How many children of one agent work at the same time. Others wait for their turn."""
+"""The maximum number of concurrent children of one agent. Further ones wait."""
 
 
 class ChildAgent(Protocol):
-    """An agent as its parent uses it."""
+    """The interface of a child that its parent uses."""
 
     @property
     def usage(self) -> Usage:
-        """What it has used."""
+        """The usage of its session."""
 
     async def __aenter__(self) -> Self:
         """Open it."""
@@ -32,7 +32,7 @@ class ChildAgent(Protocol):
         """Close it."""
 
     async def invoke(self, text: str, *, source: str = "interactive") -> RunResult:
-        """Begin a run, and see it through."""
+        """Begin a run with an input and run it to its end."""
 
 
 @define(eq=False)
@@ -40,9 +40,9 @@ class Children:
     """The children of one agent.
 
     Args:
-        depth: how many agents stand above that agent.
-        deepest: how many may stand above one.
-        make: makes a child, of what it inherits and the names of the tools that it may call.
+        depth: the number of agents above that agent.
+        deepest: the maximum number of agents above a child.
+        make: makes a child from what it inherits and the names of its tools.
     """
 
     depth: int
@@ -53,18 +53,18 @@ class Children:
     async def run(
         self, prompt: str, parent: SessionParts, *, tools: Sequence[str] | None, share: float, call: str | None
     ) -> RunResult:
-        """Let a child do a task, and wait for it; it is cancelled with whoever waits.
+        """Run a task in a child agent and wait for it. Cancelling the caller cancels the child.
 
         Args:
             prompt: the task.
-            parent: what the parent works with; it must have a run under way.
-            tools: the tools that the child may call, of those that the parent may; ``None`` for all of them.
-            share: how much of what is left of the parent's budget it may use.
-            call: the tool call of the parent that it is done for, ``session:run:step``.
+            parent: the session parts of the parent, which must have a run in progress.
+            tools: the tools that the child may call, a subset of the parent's; all of them if ``None``.
+            share: the fraction of the parent's remaining budget that the child may use.
+            call: the tool call of the parent that the child works for, ``session:run:step``.
 
         Raises:
-            DepthReached: the parent is as deep as agents may be.
-            ToolsUnknown: the parent may not call a tool of these names.
+            DepthReached: if the parent has reached the maximum depth.
+            ToolsUnknown: if the parent does not have one of these tools.
         """
         if self.depth >= self.deepest:
             raise DepthReached(self.deepest)
@@ -79,5 +79,5 @@ class Children:
                     try:
                         return await child.invoke(prompt, source="agent")
                     finally:
-                        # What a child used was its parent's, whichever way it ends.
+                        # the child's usage is charged to its parent however it ends
                         await parent.spending.note(child.usage, "agent")

@@ -1,4 +1,4 @@
-"""The context of a plugin in an agent: what its hooks do is this agent's, and recorded as such."""
+"""The context of a plugin in an agent. Effects of its hooks are recorded as the agent's."""
 
 from __future__ import annotations
 
@@ -19,82 +19,82 @@ from .sessions import Session
 
 
 class AgentControls(Protocol):
-    """What contexts use of the agent that they belong to. ``Agent`` has all of it, and says more."""
+    """The part of ``Agent`` that contexts use. See there for details."""
 
     @property
     def session(self) -> Session:
-        """The session."""
+        """The open session."""
 
     @property
     def hooks(self) -> HookRegistry:
-        """Its guards and hooks."""
+        """The agent's guards and hooks."""
 
     @property
     def run(self) -> Run | None:
-        """The run that is under way."""
+        """The run in progress, or ``None``."""
 
     @property
     def model(self) -> str:
-        """``provider:model``."""
+        """The current model, as ``provider:model``."""
 
     @property
     def usage(self) -> Usage:
-        """What the session has used."""
+        """The usage of the session."""
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is under way."""
+        """Whether neither a run nor another operation is in progress."""
 
     @property
     def has_pending_messages(self) -> bool:
-        """Whether something is queued."""
+        """Whether a message or an input is queued."""
 
     @property
     def inherited(self) -> Inherited | None:
-        """What it has of a parent, if it is a child."""
+        """What a child inherits from its parent; ``None`` if it is not a child."""
 
     def steer(self, text: str, *, source: str = "user") -> None:
         """Queue a message for the model."""
 
     def follow_up(self, text: str, *, source: str = "user") -> None:
-        """Queue an input that begins a run."""
+        """Queue an input that begins its own run."""
 
     def abort(self, reason: str = "") -> None:
-        """End the run."""
+        """Cancel the run."""
 
     def shutdown(self) -> None:
-        """Ask for the end of the agent."""
+        """Request the end of the agent."""
 
     def ask_for_compaction(self, instructions: str = "") -> None:
-        """Ask for a compaction."""
+        """Request a compaction."""
 
     async def wait_for_idle(self) -> None:
-        """Wait until nothing is under way."""
+        """Wait until the agent is idle."""
 
     async def reload(self) -> None:
-        """Read skills, prompts and tools anew."""
+        """Reload skills, prompts and tools."""
 
     async def new_session(self) -> str:
-        """Go over to a new session."""
+        """Switch to a new session and return its id."""
 
     async def fork(self, entry: str | None = None, *, position: Literal["at", "before"] = "at") -> str:
-        """Go over to a copy of the session."""
+        """Switch to a copy of the session and return its id."""
 
     async def switch_session(self, session: str) -> None:
-        """Go over to another session."""
+        """Switch to another session."""
 
     async def spawn_child(
         self, prompt: str, *, tools: Sequence[str] | None = None, share: float = 0.5, call: str | None = None
     ) -> RunResult:
-        """Let a child do a task."""
+        """Run a task in a child agent."""
 
     async def charge_side_call(self, usage: Usage, plugin: str) -> None:
-        """Note what a side call used."""
+        """Charge the usage of a plugin's own model call."""
 
 
-def host_context(theirs: PluginContext | None) -> HostPluginContext | None:
-    """What a plugin has of the host; ``None`` of what was registered with another context, or without one."""
-    return theirs if isinstance(theirs, HostPluginContext) else None
+def host_context(context: PluginContext | None) -> HostPluginContext | None:
+    """Return the host's context of a plugin, or ``None`` if it was registered with another context or without one."""
+    return context if isinstance(context, HostPluginContext) else None
 
 
 @define(eq=False)
@@ -102,7 +102,7 @@ class AgentPluginContext:
     """``AgentContext``: the context of one plugin, for one agent.
 
     Attributes:
-        base: what the plugin has of the host.
+        base: the plugin's context in the host.
         agent: the agent.
     """
 
@@ -110,11 +110,11 @@ class AgentPluginContext:
     agent: AgentControls = field(repr=False)
 
     def _check_alive(self) -> None:
-        """Raise if it may not be used any more."""
+        """Raise an error if the context must no longer be used."""
 
     @property
     def plugin(self) -> str:
-        """The entry-point name."""
+        """The plugin's entry-point name."""
         return self.base.plugin
 
     @property
@@ -129,17 +129,17 @@ class AgentPluginContext:
 
     @property
     def principal(self) -> str:
-        """On whose behalf."""
+        """The principal on whose behalf the agent acts."""
         return self.base.principal
 
     @property
     def home(self) -> Path:
-        """The host's folder for state."""
+        """The host's state folder."""
         return self.base.home
 
     @property
     def session(self) -> Session:
-        """The session."""
+        """The open session."""
         return self.agent.session
 
     @property
@@ -149,32 +149,32 @@ class AgentPluginContext:
 
     @property
     def model(self) -> str:
-        """``provider:model``."""
+        """The current model, as ``provider:model``."""
         return self.agent.model
 
     @property
     def is_idle(self) -> bool:
-        """Whether no run is under way."""
+        """Whether neither a run nor another operation is in progress."""
         return self.agent.is_idle
 
     @property
     def has_pending_messages(self) -> bool:
-        """Whether something is queued."""
+        """Whether a message or an input is queued."""
         return self.agent.has_pending_messages
 
     @property
     def usage(self) -> Usage:
-        """What the session has used."""
+        """The usage of the session."""
         return self.agent.usage
 
     @property
     def system_prompt(self) -> str:
-        """The system prompt of this run."""
+        """The system prompt of the run; empty between runs."""
         return self.agent.run.system_prompt if self.agent.run else ""
 
     @property
     def origin(self) -> Origin:
-        """Who causes what this context dispatches."""
+        """The origin of the effects that this context dispatches."""
         parent = self.agent.inherited.call if self.agent.inherited else None
         return Origin(session=self.agent.session.id, run=self.run or None, parent=parent)
 
@@ -186,7 +186,7 @@ class AgentPluginContext:
     async def dispatch(
         self, op: str, params: Mapping[str, Any], *, capabilities: Iterable[str] | None = None, key: str | None = None
     ) -> Any:
-        """Run an op as an effect of this plugin. What a model call uses is charged to the session."""
+        """Dispatch an op as an effect of this plugin. The usage of a model call is charged to the session."""
         self._check_alive()
         result = await self.base.dispatch_for(
             self.origin, op, params, capabilities=capabilities, key=key, hooks=self.hooks
@@ -196,21 +196,21 @@ class AgentPluginContext:
         return result
 
     async def credential(self, handle: str, audience: str) -> Credential:
-        """Resolve a handle for one audience."""
+        """Resolve a secret's handle for one audience."""
         self._check_alive()
         return await self.base.credential(handle, audience)
 
     def protect(self, value: str | bytes, name: str = "secret", *, origins: Iterable[str] = ()) -> None:
-        """Make a value known to the redactor."""
+        """Register a value with the redactor."""
         self.base.protect(value, name, origins=origins)
 
     def abort(self, reason: str = "") -> None:
-        """End the run at its next wait."""
+        """Cancel the run."""
         self._check_alive()
-        self.agent.abort(reason or f"the plugin `{self.plugin}` ended it")
+        self.agent.abort(reason or f"aborted by plugin `{self.plugin}`")
 
     def shutdown(self) -> None:
-        """Ask whoever runs the agent to end it."""
+        """Request the end of the agent once it is idle."""
         self._check_alive()
         self.agent.shutdown()
 
@@ -220,40 +220,40 @@ class AgentPluginContext:
         self.agent.steer(text, source=self.plugin)
 
     def follow_up(self, text: str) -> None:
-        """Queue a message that begins another run."""
+        """Queue an input that begins its own run."""
         self._check_alive()
         self.agent.follow_up(text, source="plugin")
 
     def compact(self, instructions: str = "") -> None:
-        """Ask for a compaction at the next chance."""
+        """Request a compaction at the next opportunity."""
         self._check_alive()
         self.agent.ask_for_compaction(instructions)
 
     async def reload(self) -> None:
-        """Read skills, prompts and tools anew."""
+        """Reload skills, prompts and tools."""
         self._check_alive()
         await self.agent.reload()
 
     async def wait_for_idle(self) -> None:
-        """Wait until no run is under way."""
+        """Wait until the agent is idle."""
         await self.agent.wait_for_idle()
 
     async def new_session(self) -> str:
-        """Leave the session for a new one."""
+        """Switch to a new session and return its id."""
         self._check_alive()
         return await self.agent.new_session()
 
     async def fork(self, entry: str | None = None, *, position: Literal["at", "before"] = "at") -> str:
-        """Leave the session for a copy of its path up to an entry."""
+        """Switch to a copy of the session's path up to an entry, and return the copy's id."""
         self._check_alive()
         return await self.agent.fork(entry, position=position)
 
     async def switch_session(self, session: str) -> None:
-        """Leave the session for another one."""
+        """Switch to another session."""
         self._check_alive()
         await self.agent.switch_session(session)
 
     async def spawn_child(self, prompt: str, *, tools: Sequence[str] | None = None, share: float = 0.5) -> RunResult:
-        """Let a child agent do a task, and wait for it."""
+        """Run a task in a child agent and wait for it."""
         self._check_alive()
         return await self.agent.spawn_child(prompt, tools=tools, share=share)

@@ -1,24 +1,24 @@
-"""How a run, or what is asked of an agent, can fail.
+"""Errors of runs and of agents.
 
 SidebandError
 └── AgentFailed                              agent.failed
-    ├── AgentBusy(RuntimeError)              agent.busy        a run is under way
-    ├── AgentClosed(RuntimeError)            agent.closed      it was not entered, or is left already
-    ├── CallEnded(RuntimeError)              agent.call        the tool call that wants it has ended
-    ├── InputEmpty(ValueError)               agent.input       there is nothing to begin a run with
+    ├── AgentBusy(RuntimeError)              agent.busy        another operation is in progress
+    ├── AgentClosed(RuntimeError)            agent.closed      the agent was not entered, or has been closed
+    ├── CallEnded(RuntimeError)              agent.call        the tool call of the caller has ended
+    ├── InputEmpty(ValueError)               agent.input       the input of a run is empty
     ├── ModelMissing(LookupError)            agent.model       no model is configured
-    ├── StructureRefused(PermissionError)    agent.refused     a plugin keeps the user from switching or forking
-    ├── DepthReached(RecursionError)         agent.depth       agents may not spawn agents any deeper
-    ├── ToolsUnknown(LookupError)            agent.tools       a child can't have a tool that its parent lacks
-    ├── RunHalted(PermissionError)           agent.halted      a guard ended the run
-    ├── ModelFailed(RuntimeError)            code of the model call's failure
-    └── RunParked(RuntimeError)              what it waits for; the run can go on later
+    ├── StructureRefused(PermissionError)    agent.refused     a plugin denies switching or forking the session
+    ├── DepthReached(RecursionError)         agent.depth       the maximum depth of child agents is reached
+    ├── ToolsUnknown(LookupError)            agent.tools       the parent does not have a tool requested for a child
+    ├── RunHalted(PermissionError)           agent.halted      a guard halted the run
+    ├── ModelFailed(RuntimeError)            the code of the failed model call
+    └── RunParked(RuntimeError)              agent.parked or the code of its cause; the run can be resumed later
         ├── BudgetSpent                      budget.spent
         └── CostUnknown                      budget.unpriced
 OpDenied
-└── ToolDenied                               tool.denied       a guard, or whoever it asked, is against a call
+└── ToolDenied                               tool.denied       a guard or the approver denied a tool call
 OpError
-└── ToolRejected(ValueError)                 tool.rejected     a call can't be run as the model wrote it
+└── ToolRejected(ValueError)                 tool.rejected     the call has an unknown tool or invalid arguments
 """
 
 from __future__ import annotations
@@ -34,26 +34,27 @@ from sideband.ops import OpDenied, OpError
 
 
 class AgentFailed(SidebandError):
-    """Something that was asked of an agent can't be done, or was not."""
+    """A request to an agent failed or was denied."""
 
     code = "agent.failed"
 
 
 class AgentBusy(AgentFailed, RuntimeError):
-    """A run, or a compaction, is under way, and this needs an idle agent. Nothing has changed."""
+    """The operation needs an idle agent, but a run or a compaction is in progress. Nothing has changed."""
 
     code = "agent.busy"
 
-    def __init__(self, wish: str, phase: str) -> None:
+    def __init__(self, action: str, phase: str) -> None:
         super().__init__(
-            f"the agent can't {wish} now: it is in the phase {phase}",
-            hint="wait for its end (`wait_for_idle`), end it (`abort`), or queue a message (`steer`, `follow_up`)",
+            f"the agent can't {action}: it is busy (phase `{phase}`)",
+            hint="wait until it is idle (`wait_for_idle`), cancel the run (`abort`), or queue a message (`steer`, "
+            "`follow_up`)",
             retryable=True,
         )
 
 
 class AgentClosed(AgentFailed, RuntimeError):
-    """The agent was not entered, or is left already."""
+    """The agent was not entered, or has been closed."""
 
     code = "agent.closed"
 
@@ -62,29 +63,29 @@ class AgentClosed(AgentFailed, RuntimeError):
 
 
 class CallEnded(AgentFailed, RuntimeError):
-    """What a tool has left running wants to do something for a call that has ended."""
+    """A task that a tool left running uses the context of a call that has ended."""
 
     code = "agent.call"
 
     def __init__(self, tool: str, call: str) -> None:
         super().__init__(
-            f"the call `{call}` of {tool or 'a tool'} has ended, and its rights with it",
-            hint="do it before the tool returns, and wait for it",
+            f"the call `{call}` of {tool or 'a tool'} has ended and its context can't be used any more",
+            hint="wait for all tasks before the tool returns",
         )
 
 
 class InputEmpty(AgentFailed, ValueError):
-    """There is neither text nor an attachment to begin a run with. No provider takes an empty message."""
+    """The input has neither text nor an attachment. Providers reject empty messages."""
 
     code = "agent.input"
     exit_code = ExitCode.USAGE
 
     def __init__(self) -> None:
-        super().__init__("the input is empty", hint="say something, or attach an image")
+        super().__init__("the input is empty", hint="enter text or attach an image")
 
 
 class ModelMissing(AgentFailed, LookupError):
-    """Nobody has said which model to use."""
+    """No model is configured."""
 
     code = "agent.model"
     exit_code = ExitCode.CONFIGURATION
@@ -92,70 +93,70 @@ class ModelMissing(AgentFailed, LookupError):
     def __init__(self) -> None:
         super().__init__(
             "no model is configured",
-            hint="name one with --model provider:model, SIDEBAND_AGENT__MODEL, or `model` under `[agent]` in "
-            "sideband.toml; `sideband models list` shows what there is",
+            hint="set --model provider:model, SIDEBAND_AGENT__MODEL, or `model` under `[agent]` in sideband.toml; "
+            "`sideband models list` shows the available models",
         )
 
 
 class StructureRefused(AgentFailed, PermissionError):
-    """A plugin keeps the user from leaving or forking the session now."""
+    """A plugin denied leaving or forking the session."""
 
     code = "agent.refused"
     exit_code = ExitCode.DENIED
 
-    def __init__(self, wish: str, reason: str, plugin: str | None) -> None:
+    def __init__(self, action: str, reason: str, plugin: str | None) -> None:
         super().__init__(
-            f"the agent does not {wish}: {reason}",
-            hint=f"the plugin `{plugin}` says so; do what it asks for, or deny it",
+            f"failed to {action}: {reason}",
+            hint=f"the plugin `{plugin}` denied it; follow its message, or remove it with `deny`",
         )
         self.plugin = plugin
 
 
 class DepthReached(AgentFailed, RecursionError):
-    """Agents may not spawn agents any deeper."""
+    """The maximum depth of child agents is reached."""
 
     code = "agent.depth"
 
     def __init__(self, depth: int) -> None:
         super().__init__(
-            f"agents may spawn agents {depth} deep, and no deeper",
+            f"child agents exceed the maximum depth of {depth}",
             hint="do the task in this agent, or raise `depth` under `[agent]`",
         )
 
 
 class ToolsUnknown(AgentFailed, LookupError):
-    """A child was to have tools that its parent may not call, or that there are not."""
+    """The tools requested for a child are unknown or not available to its parent."""
 
     code = "agent.tools"
 
     def __init__(self, names: Sequence[str], known: Sequence[str]) -> None:
         super().__init__(
-            f"there is no tool {', '.join(f'`{name}`' for name in names)} to hand on",
-            hint=f"name some of: {', '.join(known) or 'none'}",
+            f"unknown tool for the child agent: {', '.join(f'`{name}`' for name in names)}",
+            hint=f"available tools: {', '.join(known) or 'none'}",
         )
 
 
 class RunHalted(AgentFailed, PermissionError):
-    """A guard ended the whole run."""
+    """A guard halted the run."""
 
     code = "agent.halted"
     exit_code = ExitCode.DENIED
 
     def __init__(self, reason: str, plugin: str | None) -> None:
         super().__init__(
-            f"the guard `{plugin}` ended the run: {reason}",
-            hint="look at what was tried (`sideband sessions show`), and ask for it in another way",
+            f"the guard `{plugin}` halted the run: {reason}",
+            hint="check what the agent tried (`sideband sessions show`), then rephrase the request",
         )
         self.plugin = plugin
 
 
 class ModelFailed(AgentFailed, RuntimeError):
-    """No model of the chain gave an answer. The session is as it was before the call, and the run can be resumed.
+    """No model of the fallback chain answered. The session is unchanged by the call, and the run can be resumed.
 
     Args:
         error: the last failure, as data.
-        hint: what to do; what the failure itself says if empty.
-        kind: the class of the failure, as the plugin that gave up calls it.
+        hint: what to do; by default the hint of the failure.
+        kind: the class of the failure, as named by the plugin that gave up.
     """
 
     exit_code = ExitCode.UNAVAILABLE
@@ -165,7 +166,7 @@ class ModelFailed(AgentFailed, RuntimeError):
     ) -> None:
         super().__init__(
             str(error.get("message", "the model call failed")),
-            hint=hint or str(error.get("hint", "")) or "go on with `--resume` once it is mended; nothing was lost",
+            hint=hint or str(error.get("hint", "")) or "fix the cause, then continue with `--resume`; nothing was lost",
             code=str(error.get("code", "")) or None,
         )
         self.kind = kind
@@ -173,44 +174,44 @@ class ModelFailed(AgentFailed, RuntimeError):
         self.exit_code = exit_code
 
     def as_dict(self) -> dict[str, Any]:
-        """The error as data, with what the provider said."""
+        """Return the error as data, including the provider's error."""
         return {**self.error, **super().as_dict(), **({"kind": self.kind} if self.kind else {})}
 
 
 class RunParked(AgentFailed, RuntimeError):
-    """The run waits for something, and can go on from where it stands.
+    """The run is waiting for something and can be resumed from its last step.
 
     Args:
         message: what it waits for.
-        until: when going on is worth trying, in seconds since 1970; ``None`` if nobody knows.
+        until: when to resume it, in seconds since 1970; ``None`` if unknown.
     """
 
     code = "agent.parked"
 
     def __init__(self, message: str, *, until: float | None = None, hint: str = "", code: str | None = None) -> None:
-        super().__init__(message, hint=hint or "go on with `--resume` later; nothing was lost", code=code)
+        super().__init__(message, hint=hint or "continue with `--resume` later; nothing was lost", code=code)
         self.until = until
 
 
 class BudgetSpent(RunParked):
-    """A part of the session's budget is spent."""
+    """A part of the session's budget is used up."""
 
     code = "budget.spent"
 
     def __init__(self, what: str, limit: float, used: float) -> None:
         super().__init__(
-            f"the budget of {limit:g} {what} is spent: {used:g} were used",
-            hint=f"raise it (`{_KEYS.get(what, what)}` under `[agent.budget]`), and go on with --resume",
+            f"the budget of {limit:g} {what} is used up: {used:g} used",
+            hint=f"raise `{_KEYS.get(what, what)}` under `[agent.budget]`, then continue with --resume",
         )
 
 
 class ToolDenied(OpDenied):
-    """A guard does not let a tool run, or whoever was asked does not. Nothing was run.
+    """A guard, or the person who was asked, denied a tool call. The tool did not run.
 
     Args:
-        tool: its name.
-        decision: what the guards said.
-        asked: whether there was somebody to ask, if they wanted that.
+        tool: the name of the tool.
+        decision: the decision of the guards.
+        asked: whether a person was available, if the guards requested approval.
     """
 
     code = "tool.denied"
@@ -219,16 +220,16 @@ class ToolDenied(OpDenied):
         question = decision.question if decision.verdict is Verdict.ASK else None
         super().__init__(tool, decision.reason if question is None else question, plugin=decision.plugin)
         if question is None:
-            self.message = f"{tool} was refused by `{decision.plugin}`: {self.reason}"
+            self.message = f"{tool} was denied by `{decision.plugin}`: {self.reason}"
         else:
             self.message = f"{tool} was {disapproval(question, asked=asked)}"
 
 
 class ToolRejected(OpError, ValueError):
-    """A call names no tool that may be called, or its arguments don't fit. Nothing was run.
+    """A call names a tool that is not available, or its arguments are invalid. The tool did not run.
 
     Args:
-        problem: what is wrong, and what the model can do about it.
+        problem: what is wrong, and how the model can correct it.
     """
 
     code = "tool.rejected"
@@ -238,15 +239,15 @@ class ToolRejected(OpError, ValueError):
 
 
 class CostUnknown(RunParked):
-    """Money is limited, and a model was asked whose prices nobody knows: the limit would mean nothing."""
+    """Money is limited, but a model with unknown prices was used, so the limit can't be enforced."""
 
     code = "budget.unpriced"
 
     def __init__(self, limit: float) -> None:
         super().__init__(
-            f"the budget of {limit:g} US dollars can't be held: the price of a model that was asked is not known",
-            hint='say it, `"provider:model" = {input = …, output = …}` under `[plugins.llm.prices]`, or limit tokens '
-            "instead of money; then go on with --resume",
+            f"the budget of {limit:g} US dollars can't be enforced: the prices of a model that was used are unknown",
+            hint='set `"provider:model" = {input = …, output = …}` under `[plugins.llm.prices]`, or limit tokens '
+            "instead of money; then continue with --resume",
         )
 
 

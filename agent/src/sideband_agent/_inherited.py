@@ -1,4 +1,4 @@
-"""What a child agent has of its parent."""
+"""What a child agent inherits from its parent."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from ._budget import Allowance
 
 @frozen
 class Inherited:
-    """What a child has of its parent.
+    """What a child agent inherits from its parent.
 
     Attributes:
-        depth: how many agents stand above it.
-        call: the tool call that it works for, ``session:run:step`` of its parent; ``None`` if it is no tool's.
+        depth: the number of agents above it.
+        call: the tool call that it works for, ``session:run:step`` of its parent; ``None`` if a plugin spawned it.
         allowance: its share of the parent's budget.
-        system_prompt: the parent's, to the byte.
-        offered: the tools that the parent's model is told about, to the byte.
+        system_prompt: the parent's exact prompt.
+        offered: the tools that the parent's model sees. The child's model sees the same, so that prompt caches match.
     """
 
     depth: int

@@ -14,16 +14,16 @@ from sideband.store import Document, Record, Transaction
 
 @define(eq=False)
 class MemoryStore:
-    """``sideband.store.Store``, kept for as long as somebody holds it. Each step is done at once, so none is half done.
+    """A ``sideband.store.Store`` in memory. Each operation is atomic since it does not wait.
 
-    A transaction that fails leaves what was there before.
+    A failed transaction restores the previous content.
     """
 
     _documents: dict[str, tuple[int, str]] = field(factory=dict, init=False)
     _streams: dict[str, list[str]] = field(factory=dict, init=False)
 
     async def get(self, key: str) -> Document | None:
-        """The document under ``key``, or ``None``."""
+        """Return the document under ``key``, or ``None``."""
         found = self._documents.get(key)
         return None if found is None else Document(json.loads(found[1]), found[0])
 
@@ -34,33 +34,33 @@ class MemoryStore:
         return found + 1
 
     async def delete(self, key: str, *, version: int | None = None) -> bool:
-        """Remove the document; whether there was one."""
+        """Remove the document. Return whether it existed."""
         self._check(key, version)
         return self._documents.pop(key, None) is not None
 
     async def keys(self, prefix: str = "") -> Sequence[str]:
-        """The keys that begin with ``prefix``, sorted."""
+        """Return the keys that begin with ``prefix``, sorted."""
         return sorted(key for key in self._documents if key.startswith(prefix))
 
     async def append(self, stream: str, values: Sequence[Mapping[str, Any]]) -> int:
-        """Add to the end of a stream, and return the position of the first one added."""
+        """Append records to a stream and return the position of the first one."""
         texts = [json.dumps(value) for value in values]
         records = self._streams.setdefault(stream, [])
         records.extend(texts)
         return len(records) - len(texts)
 
     async def read(self, stream: str, *, start: int = 0, limit: int | None = None) -> Sequence[Record]:
-        """The records of a stream from ``start``, in order, at most ``limit``."""
+        """Return at most ``limit`` records of a stream from ``start``, in order."""
         texts = self._streams.get(stream, [])[start : None if limit is None else start + limit]
         return [Record(start + index, json.loads(text)) for index, text in enumerate(texts)]
 
     async def delete_stream(self, stream: str) -> bool:
-        """Remove a whole stream; whether there was one."""
+        """Remove a stream. Return whether it existed."""
         return self._streams.pop(stream, None) is not None
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
-        """All of the body, or, when it raises or is cancelled, nothing."""
+        """Run the body as a transaction, rolled back if it raises or is cancelled."""
         documents, streams = dict(self._documents), {name: list(texts) for name, texts in self._streams.items()}
         try:
             yield self

@@ -1,4 +1,4 @@
-"""What an agent does: one thing at a time."""
+"""The phase of an agent, which does one operation at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._errors import AgentBusy
 
 
 class AgentPhase(StrEnum):
-    """What an agent does."""
+    """The phase of an agent."""
 
     IDLE = "idle"
     TURN = "turn"
@@ -22,7 +22,7 @@ class AgentPhase(StrEnum):
 
 @define(eq=False)
 class CurrentPhase:
-    """The phase that an agent is in. What begins something claims it first.
+    """The current phase of an agent. Every operation claims it first.
 
     Attributes:
         value: the phase.
@@ -39,22 +39,22 @@ class CurrentPhase:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is under way."""
+        """Whether no operation is in progress."""
         return self.value is AgentPhase.IDLE
 
     @contextmanager
-    def claim(self, wish: str, phase: AgentPhase = AgentPhase.TURN) -> Iterator[None]:
-        """Let nothing else begin until the block ends. There is no wait between the look and the claim.
+    def claim(self, action: str, phase: AgentPhase = AgentPhase.TURN) -> Iterator[None]:
+        """Enter ``phase`` for a block, so that no other operation can begin. The check and the claim are atomic.
 
         Args:
-            wish: what is going to be done, for the error.
-            phase: the phase until then.
+            action: the operation, for the error message.
+            phase: the phase during the block.
 
         Raises:
-            AgentBusy: something else is under way.
+            AgentBusy: if another operation is in progress.
         """
         if not self.is_idle:
-            raise AgentBusy(wish, self.value)
+            raise AgentBusy(action, self.value)
         self.value = phase
         self._idle = anyio.Event()
         try:
@@ -65,7 +65,7 @@ class CurrentPhase:
 
     @contextmanager
     def compacting(self) -> Iterator[None]:
-        """The phase while a run that goes on is compacted in between."""
+        """Enter the compaction phase for a block within a run."""
         before, self.value = self.value, AgentPhase.COMPACTION
         try:
             yield
@@ -73,5 +73,5 @@ class CurrentPhase:
             self.value = before
 
     async def wait_for_idle(self) -> None:
-        """Wait until nothing is under way."""
+        """Wait until the agent is idle."""
         await self._idle.wait()

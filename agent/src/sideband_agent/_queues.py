@@ -1,4 +1,4 @@
-"""What waits for an agent: messages for the run that is under way, and inputs for runs after it."""
+"""Queues of an agent: messages for the current run, and inputs for later runs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from sideband.messages import ImagePart, TextPart, UserMessage
 
 @frozen
 class Queued:
-    """One message that waits.
+    """A queued message.
 
     Attributes:
-        text: what is said.
-        source: who says it.
-        attachments: images that go with it.
+        text: the text of the message.
+        source: who sent it.
+        attachments: images to send with it.
     """
 
     text: str
@@ -26,11 +26,11 @@ class Queued:
 
 @define
 class Queues:
-    """First come, first served, each.
+    """First-in, first-out queues of messages and inputs.
 
     Attributes:
-        steering: seen by the model before its next step.
-        following: each begins a run of its own, once the one before is done.
+        steering: messages that the model sees before its next step.
+        following: inputs; each begins its own run when the previous run has ended.
     """
 
     steering: deque[Queued] = field(factory=deque)
@@ -40,12 +40,12 @@ class Queues:
         return bool(self.steering or self.following)
 
     def next_input(self) -> Queued | None:
-        """What begins the next run. What came too late for the last step begins one too."""
+        """Remove and return the input of the next run. Messages too late for the last step begin a run too."""
         if self.following:
             return self.following.popleft()
         return self.steering.popleft() if self.steering else None
 
 
 def user_message(text: str, attachments: Sequence[ImagePart] = (), *, source: str = "user") -> UserMessage:
-    """A message of a text and images."""
+    """Build a user message from a text and images."""
     return UserMessage(content=(TextPart(text=text), *attachments), source=source)

@@ -1,4 +1,4 @@
-"""What a run is while it goes on, and what it came to."""
+"""The state of a run in progress, and its result."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ RunStatus = Literal["completed", "aborted", "failed", "parked"]
 
 @define
 class Run:
-    """One input until it is settled.
+    """The processing of one input.
 
     Attributes:
         id: the id of the run.
         source: where its input came from.
-        system_prompt: as it is for this run.
-        model: the model that answers now; another one than the agent's after a fall-back.
-        turn: the number of turns that have begun, since it was begun or resumed.
-        step: the number of answers that models gave in it.
-        usage: what its model calls used, children excluded.
-        messages: what it has added to the conversation, oldest first.
-        input: what it begins with, while that is not stored.
-        is_stored: whether the session knows of it.
+        system_prompt: the system prompt of this run.
+        model: the model that is called; differs from the agent's after a fallback.
+        turn: the number of turns since the run began or was resumed.
+        step: the number of model answers in it.
+        usage: the usage of its model calls, excluding children.
+        messages: the messages that it has added to the conversation, oldest first.
+        input: its input until that is stored.
+        is_stored: whether the session contains the run.
     """
 
     id: str
@@ -42,19 +42,19 @@ class Run:
 
 @frozen
 class RunResult:
-    """What a run came to.
+    """The result of a run.
 
     Attributes:
-        status: ``completed``; ``aborted`` by somebody; ``failed``; or ``parked``, waiting for something. All but the
-            first two can be resumed.
-        text: the last thing that the model said; empty if it said nothing.
-        messages: what the run added to the conversation, oldest first.
-        usage: what its model calls used, those of children excluded.
-        error: why it has not completed, as data with ``code``, ``message`` and ``hint``.
-        run: the id of the run; empty if the input was answered without one.
+        status: ``completed``, ``aborted``, ``failed``, or ``parked`` if it waits for something. Failed and parked runs
+            can be resumed.
+        text: the text of the last answer of the model; empty without an answer.
+        messages: the messages that the run added to the conversation, oldest first.
+        usage: the usage of its model calls, excluding children.
+        error: why it did not complete, as data with ``code``, ``message`` and ``hint``.
+        run: the id of the run; empty if a plugin handled the input without one.
         session: the id of the session.
-        resume_at: when going on is worth trying, in seconds since 1970, if that is known.
-        exit_code: what a command that stands for this run ends with.
+        resume_at: when to resume it, in seconds since 1970, if known.
+        exit_code: the exit code of a command that consists of this run.
     """
 
     status: RunStatus

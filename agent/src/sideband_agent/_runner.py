@@ -1,4 +1,4 @@
-"""Sees one run through, from its input to its end: begun, gone on with, and closed whichever way it ends."""
+"""Execute one run from its input to its end: begin or resume it, and close it however it ends."""
 
 from __future__ import annotations
 
@@ -41,22 +41,22 @@ _REASONS = {"completed": "completed", "aborted": "aborted", "failed": "error", "
 
 @define(eq=False)
 class Runner:
-    """Sees runs of one session through, one at a time.
+    """Executes the runs of one session, one at a time.
 
     Args:
-        session: keeps what is said.
-        history: what the model sees of it.
+        session: stores the conversation.
+        history: the part of the conversation that the model sees.
         prompt: the system prompt.
         turns: runs the turns.
         tools: answers tool calls.
-        compactor: makes the conversation shorter after a run.
-        spending: notes what is used.
-        hooks: change what a run begins with.
-        announcer: tells what happens.
-        redactor: takes secrets out of what is said.
+        compactor: compacts the conversation after a run.
+        spending: records usage.
+        hooks: the agent's hooks.
+        announcer: emits events.
+        redactor: removes secrets from inputs and errors.
 
     Attributes:
-        current: the run that is under way.
+        current: the run in progress, or ``None``.
     """
 
     session: Session = field(repr=False)
@@ -74,42 +74,42 @@ class Runner:
     _aborted: str = field(default="", init=False)
 
     def abort(self, reason: str) -> None:
-        """End the run at its next wait."""
+        """Cancel the run."""
         if self._scope is not None:
-            self._aborted = reason or "somebody ended it"
+            self._aborted = reason or "aborted"
             self._scope.cancel()
 
     async def begin(self, queued: Queued, source: str, model: str) -> RunResult:
-        """Begin a run with an input, and see it through.
+        """Begin a run with an input and run it to its end.
 
         Args:
             queued: the input.
             source: where it comes from.
-            model: the model to ask.
+            model: the model to call.
         """
-        return await self._see_through(Run(token_hex(8), source, model), queued)
+        return await self._execute(Run(token_hex(8), source, model), queued)
 
     async def resume(self, entry: RunEntry, model: str) -> RunResult:
-        """Go on with a run that has not ended, from the last step that is stored."""
+        """Continue an unfinished run from the last stored step."""
         source = entry.source or "interactive"
-        if self._went_on_elsewhere(entry.run):
-            # What is recorded of it belongs to the branch that was left. Another way to go on is a run of its own.
-            return await self._see_through(Run(token_hex(8), source, model), None)
+        if self._has_other_branch(entry.run):
+            # its stored entries belong to an abandoned branch, so continue with a new run
+            return await self._execute(Run(token_hex(8), source, model), None)
         run = Run(entry.run, source, model)
         entries = [one for one in self.session.path() if isinstance(one, MessageEntry) and one.run == entry.run]
         run.messages = [one.message for one in entries]
         run.step = sum(isinstance(message, AssistantMessage) for message in run.messages)
-        return await self._see_through(run, None)
+        return await self._execute(run, None)
 
-    def _went_on_elsewhere(self, run: str) -> bool:
-        """Whether a run has entries on a branch that the conversation has come back from."""
+    def _has_other_branch(self, run: str) -> bool:
+        """Return whether a run has entries on a branch that was left by a rewind."""
         path = {one.id for one in self.session.path()}
         entries = self.session.tree.entries
         return any(
             isinstance(one, (MessageEntry, RunEntry)) and one.run == run and one.id not in path for one in entries
         )
 
-    async def _see_through(self, run: Run, queued: Queued | None) -> RunResult:
+    async def _execute(self, run: Run, queued: Queued | None) -> RunResult:
         status: RunStatus = "completed"
         error: Exception | None = None
         handled: str | None = None
@@ -122,11 +122,11 @@ class Runner:
                     handled = await self._go(run, queued)
                 except RunParked as raised:
                     status, error = "parked", raised
-                except Exception as raised:  # noqa: BLE001  the run ends in order, whatever it was; a defect is raised then
+                except Exception as raised:  # noqa: BLE001  close the run first; defects are raised again below
                     status, error = "failed", raised
             self._scope = None
             if scope.cancelled_caught or (scope.cancel_called and status == "failed"):
-                # What fails because it was ended is no failure of the run.
+                # errors caused by the cancellation are not failures of the run
                 status, error = "aborted", None
             self.spending.charge_time()
             with anyio.CancelScope(shield=True):
@@ -134,7 +134,7 @@ class Runner:
             if status == "completed" and handled is None:
                 await self._compact_at_end(run)
         finally:
-            # Whoever cancels from outside gets here too: nothing of this run may be taken for a part of the next one.
+            # reached on outside cancellation too: state of this run must not leak into the next one
             self._scope = None
             self.spending.charge_time()
             self.tools.settle()
@@ -144,48 +144,47 @@ class Runner:
         return result if handled is None else RunResult("completed", handled, session=self.session.id)
 
     async def _go(self, run: Run, queued: Queued | None) -> str | None:
-        """Take the input in, if there is one, and run turns. The reply, if a plugin has handled the input."""
-        await self.announcer.tell(AgentStart(run.id, run.source))
+        """Process the input, if any, and run turns. Return the reply if a plugin handled the input."""
+        await self.announcer.emit(AgentStart(run.id, run.source))
         if queued is not None:
             given = await self.hooks.update(Input(queued.text, run.source))
             if isinstance(given, Handled):
                 return given.reply
-            text = given.text if given.text.strip() else queued.text  # no provider takes an empty message
+            text = given.text if given.text.strip() else queued.text  # providers reject empty messages
             text = self.redactor.text(text)
             run.input = user_message(text, queued.attachments, source=_speaker(queued, run.source))
         else:
             run.is_stored = True
-        if not run.messages:  # it is a new one: what an earlier one has left is not its own
+        if not run.messages:  # a new run does not answer the tool calls of an earlier one
             await settle_calls(self.session, self.tools)
         await self._prepare(run)
         await self.turns.go(run)
         return None
 
     async def _prepare(self, run: Run) -> None:
-        """The system prompt, what the model sees of the past, and the input, stored once."""
+        """Build the system prompt and the visible history, and store the input."""
         coming = () if run.input is None else (run.input,)
         prompt = run.input.text if run.input else _last_text(self.session.messages())
         run.system_prompt = await self.prompt.get()
         changed = await self.hooks.update(BeforeAgentStart(prompt, run.system_prompt))
         run.system_prompt = changed.system_prompt
         await self.history.begin(*coming)
-        with anyio.CancelScope(
-            shield=True
-        ):  # it must be known whether it is stored: it may be neither lost nor doubled
+        # shielded: a cancelled append might have stored the input or not, and it must be neither lost nor duplicated
+        with anyio.CancelScope(shield=True):
             await self.session.append(*self._beginning(run))
         await self._begun(run)
 
     def _beginning(self, run: Run) -> tuple[Entry, ...]:
-        """What is stored when a run begins, or goes on."""
+        """Return the entries to store when a run begins or resumes."""
         started = RunEntry(run=run.id, status="started", source=run.source)
         return (started,) if run.input is None else (started, MessageEntry(message=run.input, run=run.id, step=""))
 
     async def _begun(self, run: Run) -> None:
-        """Note that the input is stored, and tell of it."""
+        """Mark the input as stored and emit it."""
         message, run.input, run.is_stored = run.input, None, True
         if message is not None:
             run.messages.append(message)
-            await self.announcer.tell_message(message)
+            await self.announcer.emit_message(message)
 
     async def _close(self, run: Run, status: RunStatus, error: Exception | None) -> RunResult:
         data = (
@@ -195,22 +194,22 @@ class Runner:
         )
         until = error.until if isinstance(error, RunParked) else None
         ended = RunEntry(run=run.id, status=status, source=run.source, error=data, resume_at=until)
-        # What was going on is answered, so that the conversation is whole and can go on.
+        # answer interrupted calls: every tool call in the conversation needs a result
         interrupted = self.tools.interrupted() if status == "aborted" else ()
         answers = [MessageEntry(message=one, run=run.id) for one in interrupted]
         if run.input is not None:
-            # It was cut off before the input was stored: what a user has said stays, whatever became of it.
+            # aborted before the input was stored: keep the user's input anyway
             await self.session.append(*self._beginning(run), ended)
             await self._begun(run)
         elif run.is_stored:
             await self.session.append(*answers, ended)
         run.messages.extend(interrupted)
         if status in ("failed", "parked") and data is not None:
-            await self.announcer.tell(AgentError(run.id, data))
+            await self.announcer.emit(AgentError(run.id, data))
         messages = [to_data(message) for message in run.messages]
-        await self.announcer.tell(AgentEnd(run.id, _REASONS[status], messages))
+        await self.announcer.emit(AgentEnd(run.id, _REASONS[status], messages))
         if run.is_stored:
-            await self.announcer.tell(SavePoint(self.session.id, self.session.leaf or ""))
+            await self.announcer.emit(SavePoint(self.session.id, self.session.leaf or ""))
         return RunResult(
             status=status,
             text=_last_said(run.messages),
@@ -224,12 +223,12 @@ class Runner:
         )
 
     async def _compact_at_end(self, run: Run) -> None:
-        """Make the conversation shorter if it is due. The run has ended, and whatever happens here can't undo that."""
+        """Compact the conversation if it is due. Errors are logged: the run has already ended."""
         with anyio.CancelScope() as self._scope:
             try:
                 await self.compactor.compact_if_due(run, at_end=True)
             except SidebandError as error:
-                _log.warning("the conversation was not compacted: %s", error.message)
+                _log.warning("compaction after the run failed: %s", error.message)
 
 
 def _speaker(queued: Queued, source: str) -> str:

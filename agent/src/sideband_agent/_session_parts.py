@@ -1,4 +1,4 @@
-"""What an agent needs for one session, put together: made anew whenever it goes over to another session."""
+"""The parts of an agent that belong to one session, rebuilt whenever it switches sessions."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class SessionParts:
     """The parts of an agent that belong to one session.
 
     Attributes:
-        session: open for writing.
+        session: the session, open for writing.
         tools: the tools that may be called.
-        skills: what the model is told about: tools, and the skills that go with them.
-        spending: what was used, and what is left.
-        compactor: makes the conversation shorter.
-        runner: sees runs through.
+        skills: the tools and skills that the model sees.
+        spending: usage and the remaining budget.
+        compactor: compacts the conversation.
+        runner: executes runs.
     """
 
     session: Session
@@ -63,23 +63,23 @@ class SessionParts:
 
 @frozen
 class SessionPartsMaker:
-    """Makes the parts for each session of an agent, of what the agent has whichever session it works on.
+    """Makes the parts of an agent for a session.
 
     Args:
-        agent: what contexts use of it.
+        agent: the agent, as contexts use it.
         host: the host.
         settings: the table ``[agent]``.
-        store: where its sessions are.
+        store: the store of its sessions.
         hooks: its guards and hooks.
-        announcer: tells them what happens.
-        phase: what it does.
-        queues: what waits for it.
-        approver: answers where a guard asks about a tool call.
-        limit: what a session may use in all.
-        wanted: the tools that may be called; ``None`` for all.
+        announcer: emits events.
+        phase: its current phase.
+        queues: its queued messages and inputs.
+        approver: decides when a guard requests approval of a tool call.
+        limit: the budget of a session.
+        wanted: the tools that may be called; all if ``None``.
         folder: its working directory.
         channel: where its user is.
-        inherited: what it has of a parent.
+        inherited: what a child inherits from its parent.
     """
 
     agent: AgentControls = field(repr=False)
@@ -98,7 +98,7 @@ class SessionPartsMaker:
     inherited: Inherited | None
 
     async def make(self, session: Session) -> SessionParts:
-        """The parts for a session that is open for writing."""
+        """Make the parts for a session that is open for writing."""
         tools, offered = await self._tools()
         host, inherited = self.host, self.inherited
         skills = OfferedSkills(host.tools, offered)
@@ -127,7 +127,7 @@ class SessionPartsMaker:
             spending=spending,
             announcer=self.announcer,
             redactor=host.redactor,
-            most=self.settings.turns,
+            max_turns=self.settings.turns,
         )
         runner = Runner(
             session=session,
@@ -144,10 +144,10 @@ class SessionPartsMaker:
         return SessionParts(session, tools, skills, spending, compactor, runner)
 
     async def _tools(self) -> tuple[ToolView, ToolView]:
-        """The tools that may be called, and those that the model is told about."""
+        """Return the tools that may be called, and those that the model sees."""
         everything = await self.host.tools.view()
         for name in everything.unknown(self.wanted or ()):
-            _log.warning("there is no tool `%s`", name)
+            _log.warning("unknown tool `%s`", name)
         known = self.inherited.offered if self.inherited else everything
         tools = known if self.wanted is None else known.narrow(self.wanted)
         return tools, known if self.inherited else tools

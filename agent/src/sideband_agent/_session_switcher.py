@@ -1,4 +1,4 @@
-"""The session that an agent has open, and how it goes over to another one: as a whole, or not at all."""
+"""Open, switch and close the session of an agent. A failed switch changes nothing."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .sessions import Session, Sessions
 
 @define(eq=False)
 class SessionSwitcher:
-    """Opens, changes and closes the session of an agent.
+    """Opens, switches and closes the session of an agent.
 
     Args:
-        sessions: where sessions are.
-        maker: makes what the agent needs for a session.
-        hooks: may be against a change.
-        announcer: tells of changes.
+        sessions: the agent's sessions.
+        maker: makes the parts of the agent for a session.
+        hooks: the agent's hooks, which may deny a switch.
+        announcer: emits events.
         folder: the working directory of a new session.
         channel: where its user is.
     """
@@ -38,79 +38,79 @@ class SessionSwitcher:
 
     @property
     def parts(self) -> SessionParts:
-        """What the agent has for the session that is open.
+        """The parts of the agent for the open session.
 
         Raises:
-            AgentClosed: none is.
+            AgentClosed: if no session is open.
         """
         if self._parts is None:
             raise AgentClosed
         return self._parts
 
     async def open(self, session: str | None) -> None:
-        """Open the first session: a new one for ``None``."""
+        """Open the first session; a new one if ``None``."""
         self._parts = await self._made(await self._opened(session))
         reason = "startup" if session is None else "resume"
-        await self.announcer.tell(SessionStart(self.parts.session.id, reason))
+        await self.announcer.emit(SessionStart(self.parts.session.id, reason))
 
     async def close(self) -> None:
         """Close the session, if one is open."""
         if self._parts is not None:
             session = self._parts.session
             with anyio.CancelScope(shield=True):
-                await self.announcer.tell(SessionShutdown(session.id, "quit"))
+                await self.announcer.emit(SessionShutdown(session.id, "quit"))
                 self._parts = None
                 await session.aclose()
 
     async def new(self) -> str:
-        """Leave the session for a new one; returns its id."""
+        """Switch to a new session and return its id."""
         return await self._switch(SessionBeforeSwitch("new"), None, "new")
 
     async def switch(self, session: str) -> str:
-        """Leave the session for another one; returns its id.
+        """Switch to another session and return its id.
 
         Raises:
-            StructureRefused: a plugin is against it.
+            StructureRefused: if a plugin denies it.
         """
         return await self._switch(SessionBeforeSwitch("resume", session), session, "resume")
 
     async def fork(self, entry: str | None, *, position: Literal["at", "before"]) -> str:
-        """Leave the session for a copy of its path up to an entry; returns its id.
+        """Switch to a copy of the session's path up to an entry, and return the copy's id.
 
         Raises:
-            StructureRefused: a plugin is against it.
+            StructureRefused: if a plugin denies it.
         """
         session = self.parts.session
-        await self._ask(SessionBeforeFork(session.id, entry or session.leaf or "", position), "fork the session")
+        await self._check(SessionBeforeFork(session.id, entry or session.leaf or "", position), "fork the session")
         copy = await self.sessions.fork(session.id, entry, position=position)
         await self._replace(copy, "fork", target=copy.id)
         return copy.id
 
     async def reload(self) -> None:
-        """Make what the agent has for the session anew. The session stays, and stays open."""
+        """Rebuild the parts for the session, which stays open."""
         session = self.parts.session
         await self._replace(session, "reload", target=session.id)
 
     async def _switch(self, event: SessionBeforeSwitch, session: str | None, reason: str) -> str:
-        await self._ask(event, "leave the session")
+        await self._check(event, "leave the session")
         await self._replace(await self._opened(session), reason, target=session)
         return self.parts.session.id
 
-    async def _ask(self, event: SessionBeforeSwitch | SessionBeforeFork, wish: str) -> None:
+    async def _check(self, event: SessionBeforeSwitch | SessionBeforeFork, action: str) -> None:
         decision = await self.hooks.decide(event)
         if decision.verdict is Verdict.DENY:
-            raise StructureRefused(wish, decision.reason, decision.plugin)
+            raise StructureRefused(action, decision.reason, decision.plugin)
 
     async def _replace(self, session: Session, reason: str, *, target: str | None) -> None:
-        """Go over to an open session, or begin anew with this one. If that fails, nothing has changed."""
+        """Switch to an open session, or rebuild the parts of the current one. On failure nothing changes."""
         previous = self.parts.session
         parts = await self._made(session)
         with anyio.CancelScope(shield=True):
-            await self.announcer.tell(SessionShutdown(previous.id, reason, target=target))
+            await self.announcer.emit(SessionShutdown(previous.id, reason, target=target))
             self._parts = parts
             if session is not previous:
                 await previous.aclose()
-            await self.announcer.tell(SessionStart(session.id, reason, previous=previous.id))
+            await self.announcer.emit(SessionStart(session.id, reason, previous=previous.id))
 
     async def _opened(self, session: str | None) -> Session:
         if session is None:
@@ -118,7 +118,7 @@ class SessionSwitcher:
         return await self.sessions.open(session)
 
     async def _made(self, session: Session) -> SessionParts:
-        """What the agent needs for a session. If it can't be had, the session is given back."""
+        """Make the parts for a session. On failure, the session is closed unless it is the current one."""
         try:
             return await self.maker.make(session)
         except BaseException:

@@ -1,4 +1,4 @@
-"""What a session uses: noted as it happens, stored with the session, and taken from its budget."""
+"""Record the usage of a session, store it with the session, and charge it to the budget."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from ._budget import Allowance, Budget
 from .sessions import CustomEntry, MessageEntry, RunEntry, Session
 
 _RAN = ("ms", "replayed", "unknown")
-"""What stands in the metadata of a result only if its tool was run."""
+"""Metadata keys that a result has only if its tool was run."""
 
 
 @define(eq=False)
 class Spending:
-    """What one session has used, and what is left of its budget.
+    """The usage of one session and its remaining budget.
 
     Args:
         session: the session.
         allowance: its budget, or its share of a parent's.
-        usage: what its model calls used, children and side calls of plugins included.
+        usage: the usage of its model calls, including children and the plugins' own calls.
     """
 
     session: Session = field(repr=False)
@@ -33,55 +33,55 @@ class Spending:
 
     @classmethod
     def of(cls, session: Session, limit: Budget, share: Allowance | None = None) -> Self:
-        """The spending of a session that was opened: what it has used before counts.
+        """Build the spending of an opened session, including what it used before.
 
         Args:
             session: the session.
-            limit: what it may use in all.
-            share: a share of a parent's budget, which takes the place of ``limit``.
+            limit: the budget of the session.
+            share: a share of a parent's budget, used instead of ``limit``.
         """
         usage, used = _spent(session)
         return cls(session, share or Allowance(limit, used=used), usage)
 
     def charge_answer(self, usage: Usage) -> None:
-        """Note what a model call of the conversation used."""
+        """Charge the usage of a model call of the conversation."""
         self.usage += usage
         self.allowance.charge(usage)
 
     def charge_tool_call(self) -> None:
-        """Note a tool call that is about to run.
+        """Charge a tool call that is about to run.
 
         Raises:
-            BudgetSpent: no call, or no time, is left.
+            BudgetSpent: if no tool calls or no time remain.
         """
         self.allowance.check("calls", "seconds")
         self.allowance.charge(calls=1)
 
     def start_clock(self) -> None:
-        """Count time from now on."""
+        """Start to measure working time."""
         self._counted_until = anyio.current_time()
 
     def charge_time(self) -> None:
-        """Note how long the session was at work since this was noted last."""
+        """Charge the working time since the last charge."""
         now = anyio.current_time()
         self.allowance.charge(seconds=now - self._counted_until)
         self._counted_until = now
 
     async def charge_side_call(self, usage: Usage, plugin: str) -> None:
-        """Note what a plugin's model call beside the conversation used."""
+        """Charge the usage of a model call that a plugin made outside the conversation."""
         self.allowance.charge(usage)
         await self.note(usage, plugin)
 
     async def note(self, usage: Usage, plugin: str) -> None:
-        """Store what was used beside the conversation, and is charged already."""
+        """Store usage outside the conversation that has already been charged."""
         self.usage += usage
         data = usage.model_dump(mode="json", exclude_none=True)
-        with anyio.CancelScope(shield=True):  # it was paid for, also by who is cancelled: a budget must know of it
+        with anyio.CancelScope(shield=True):  # a cancelled caller has used it too, so the budget must include it
             await self.session.append(CustomEntry(plugin=plugin, kind="usage", data=data))
 
 
 def _spent(session: Session) -> tuple[Usage, Budget]:
-    """What a session has used before, on all its branches."""
+    """Return what a session has used before, on all its branches."""
     usage, calls, seconds = Usage(), 0, 0.0
     began: dict[str, str] = {}
     for entry in session.tree.entries:
@@ -101,7 +101,7 @@ def _spent(session: Session) -> tuple[Usage, Budget]:
 def _usage(data: object) -> Usage:
     try:
         return Usage.model_validate(data)
-    except ValueError:  # what a file says
+    except ValueError:  # a file may contain anything
         return Usage()
 
 

@@ -1,4 +1,4 @@
-"""The system prompt: built of what plugins contribute, once for a session, so that the provider's cache holds."""
+"""The system prompt, built once per session from the plugins' sections so that provider caches stay valid."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class SystemPrompt:
     """The system prompt of one session and channel.
 
     Args:
-        hooks: contribute its sections.
-        home: the host's folder.
+        hooks: the agent's hooks, which contribute sections.
+        home: the host's state folder.
         folder: the working directory.
         channel: where the user is.
         session: the id of the session.
-        skills: those that it tells of, with the tools that they go with.
-        text: the prompt, if it is there already: a child has its parent's.
+        skills: the tools and skills that the model sees.
+        text: the prompt, if it already exists: a child uses its parent's.
     """
 
     hooks: HookRegistry = field(repr=False)
@@ -34,7 +34,7 @@ class SystemPrompt:
     text: str | None = field(default=None, repr=False)
 
     async def get(self) -> str:
-        """The prompt. Built when it is first asked for; the same bytes from then on."""
+        """Return the prompt. Built on the first call and identical afterwards."""
         if self.text is None:
             event = Sections(
                 channel=self.channel,

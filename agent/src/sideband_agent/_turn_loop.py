@@ -1,6 +1,6 @@
-"""The loop of turns: a model step, the tools that it asks for, and again, until nothing is asked for any more.
+"""The turn loop: a model step, then the tool calls that it requests, until no more are requested.
 
-It goes by what the session holds, so that a run that was cut off anywhere goes on by entering the loop again.
+The loop depends only on stored entries, so that an interrupted run resumes by entering the loop again.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ class TurnLoop:
     """Runs turns in one session.
 
     Args:
-        session: keeps what is said.
-        history: what the model sees of it.
+        session: stores the conversation.
+        history: the part of the conversation that the model sees.
         steps: makes model steps.
         tools: answers tool calls.
-        results: keeps results that are too long for the model.
-        compactor: makes the conversation shorter between turns.
-        queues: what is said while the run goes on.
-        spending: notes what is used.
-        announcer: tells what happens.
-        redactor: takes secrets out of what is queued.
-        most: how many turns a run may have.
+        results: stores results that are too long for the model.
+        compactor: compacts the conversation between turns.
+        queues: messages queued during the run.
+        spending: records usage.
+        announcer: emits events.
+        redactor: removes secrets from queued messages.
+        max_turns: the maximum number of turns of a run.
     """
 
     session: Session = field(repr=False)
@@ -51,13 +51,13 @@ class TurnLoop:
     spending: Spending = field(repr=False)
     announcer: Announcer = field(repr=False)
     redactor: Redaction = field(repr=False)
-    most: int
+    max_turns: int
 
     async def go(self, run: Run) -> None:
-        """Run turns until the model has nothing more to ask for.
+        """Run turns until the model requests no more tools.
 
         Raises:
-            SidebandError: the run can't go on; what was said and done until then is stored.
+            SidebandError: if the run can't continue; completed steps are stored.
         """
         if self._is_done():
             return
@@ -70,45 +70,45 @@ class TurnLoop:
         return isinstance(last, AssistantMessage) and not last.tool_calls and not self.queues.steering
 
     async def _turn(self, run: Run) -> bool:
-        """One turn; whether another one follows."""
-        if run.turn >= self.most:
+        """Run one turn. Return whether another one follows."""
+        if run.turn >= self.max_turns:
             raise RunParked(
-                f"the run has had {self.most} turns",
-                hint="look at what it does, then go on with --resume; `turns` under `[agent]` sets the limit",
+                f"the run has reached the limit of {self.max_turns} turns",
+                hint="check what it does, then continue with --resume; set `turns` under `[agent]` to change the limit",
                 code="agent.turns",
             )
         self.spending.charge_time()
         self.spending.allowance.check("money", "tokens", "seconds")
         index, run.turn = run.turn, run.turn + 1
-        await self.announcer.tell(TurnStart(run.id, index))
+        await self.announcer.emit(TurnStart(run.id, index))
         pending = unanswered(self.history.stored())
-        message, calls = pending or await self._said(run)
+        message, calls = pending or await self._next_answer(run)
         answers = await self._answer(run, message, calls, asked_before=pending is not None) if calls else None
         results = [to_data(one) for one in answers.messages] if answers else []
-        await self.announcer.tell(TurnEnd(run.id, index, to_data(message), results))
+        await self.announcer.emit(TurnEnd(run.id, index, to_data(message), results))
         if answers is not None and answers.halt is not None:
             raise answers.halt
-        goes_on = answers is not None and not answers.terminate
-        return goes_on or bool(self.queues.steering)
+        continues = answers is not None and not answers.terminate
+        return continues or bool(self.queues.steering)
 
-    async def _said(self, run: Run) -> tuple[AssistantMessage, tuple[ToolCallPart, ...]]:
-        """What the model says now, and which tool calls it makes."""
+    async def _next_answer(self, run: Run) -> tuple[AssistantMessage, tuple[ToolCallPart, ...]]:
+        """Get the model's next answer. Return it with its tool calls."""
         await self._take_steering(run)
         await self.compactor.compact_if_due(run)
         message = await self.steps.step(run, str(run.step))
         self.spending.charge_answer(message.usage)
         run.usage += message.usage
-        with anyio.CancelScope(shield=True):  # it was paid for, and may not be lost between here and the disk
+        with anyio.CancelScope(shield=True):  # the answer was paid for: store it even if cancelled
             await self.session.append_message(message, run=run.id, step=str(run.step))
         run.messages.append(message)
         run.step += 1
-        await self.announcer.tell(MessageEnd(to_data(message)))
+        await self.announcer.emit(MessageEnd(to_data(message)))
         return message, message.tool_calls
 
     async def _answer(
         self, run: Run, message: AssistantMessage, calls: tuple[ToolCallPart, ...], *, asked_before: bool
     ) -> TurnAnswers:
-        # All results together must fit the window: what was just answered can't be compacted.
+        # all results together must fit the window: messages just added can't be compacted
         self.results.limit(await self.compactor.window(run.model) // 2 // len(calls))
         step = str(run.step - 1)
         numbered = [(message.tool_calls.index(call), call) for call in calls]
@@ -123,11 +123,11 @@ class TurnLoop:
         self.tools.settle()
         run.messages.extend(answers.messages)
         for one in answers.messages:
-            await self.announcer.tell_message(one)
+            await self.announcer.emit_message(one)
         return answers
 
     async def _take_steering(self, run: Run) -> None:
-        """Store what is queued now. A message leaves the queue once it is stored, and not before: none may be lost."""
+        """Store the queued messages. A message leaves the queue only after it is stored, so that none is lost."""
         steering = self.queues.steering
         for _ in range(len(steering)):
             text = self.redactor.text(steering[0].text)
@@ -136,4 +136,4 @@ class TurnLoop:
                 await self.session.append_message(message, run=run.id, step=str(run.step))
             steering.popleft()
             run.messages.append(message)
-            await self.announcer.tell_message(message)
+            await self.announcer.emit_message(message)

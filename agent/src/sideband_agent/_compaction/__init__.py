@@ -1,4 +1,4 @@
-"""Making a long conversation shorter: when, where it is cut, and what is listed with the summary."""
+"""Compaction: when a conversation is compacted, where it is cut, and what is listed with the summary."""
 
 from ._compactor import Compactor
 from ._file_lists import with_file_lists, without_file_lists

@@ -1,4 +1,4 @@
-"""What the user asked for and is still being worked on: a compaction never takes it away."""
+"""Requests of the current run: a compaction never removes them."""
 
 from __future__ import annotations
 
@@ -7,42 +7,42 @@ from collections.abc import Sequence
 from sideband.messages import Message, UserMessage
 
 _ASKING = ("user", "agent")
-_STANDING_FOR_OTHERS = ("summary", "branch")
+_SUMMARIES = ("summary", "branch")
 
 
 def _is_request(message: Message) -> bool:
-    """Whether it is something that a user, or a parent, asks for."""
+    """Return whether a message is a request of a user or of a parent agent."""
     return isinstance(message, UserMessage) and message.source in _ASKING
 
 
 def carried_indexes(messages: Sequence[Message], cut: int) -> tuple[int, ...]:
-    """Where the requests stand that models go on to see as they are, though what stands around them is summarised.
+    """Return the indexes of requests that models still see verbatim although the messages around them are summarised.
 
-    Those are what began the run that is being worked on, whoever said it, and what the user added to it meanwhile. If a
-    plugin began it and the user said nothing since, the user's last request is among them too.
+    These are the message that began the current run, whatever its source, and the user's messages since. If a plugin
+    began the run and the user has sent nothing since, the user's last request is included.
 
     Args:
         messages: all messages of the session up to the compaction, oldest first.
-        cut: the index of the first one that is kept.
+        cut: the index of the first kept message.
     """
     beginning = _beginning(messages)
     found = [index for index in range(beginning, len(messages)) if _is_request(messages[index])]
     if not found:
         found = [index for index in range(beginning) if _is_request(messages[index])][-1:]
-    return tuple(index for index in sorted({*found, beginning}) if index < cut and _is_told(messages[index]))
+    return tuple(index for index in sorted({*found, beginning}) if index < cut and _is_input(messages[index]))
 
 
 def _beginning(messages: Sequence[Message]) -> int:
-    """The index of what began the newest run: the first thing that was said after the answer to the run before."""
+    """Return the index of the message that began the newest run: the first one after the last final answer."""
     beginning = len(messages)
     for index in range(len(messages) - 1, -1, -1):
         message = messages[index]
-        if _is_told(message):
+        if _is_input(message):
             beginning = index
         elif beginning < len(messages) and message.role == "assistant" and not message.tool_calls:
             break
     return beginning
 
 
-def _is_told(message: Message) -> bool:
-    return isinstance(message, UserMessage) and message.source not in _STANDING_FOR_OTHERS
+def _is_input(message: Message) -> bool:
+    return isinstance(message, UserMessage) and message.source not in _SUMMARIES

@@ -1,4 +1,4 @@
-"""Makes a conversation shorter: when it is due, when somebody asks for it, and when a model says that it must be."""
+"""Compact a conversation: when it is due, on request, and when a model rejects it as too long."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from ._preparation import Preparation, carried_requests, fresh_messages, is_due,
 
 _log = logging.getLogger("sideband.agent")
 _USUAL_WINDOW = 200_000
-"""What is assumed of a model whose provider does not say; pi assumes the same."""
+"""Assumed if the provider does not report a context window; pi assumes the same."""
 _SMALL = 2_000
-"""A conversation of fewer tokens fits every model: what its window is need not be asked."""
+"""A conversation of fewer tokens fits every model, so its window is not looked up."""
 
 
 @define(eq=False)
@@ -31,13 +31,13 @@ class Compactor:
 
     Args:
         session: the session.
-        history: what its model sees.
-        tools: those that the model is told about.
-        settings: when, and how much.
-        hooks: write summaries, or say no.
-        announcer: tells of compactions.
-        phase: the agent's.
-        host: asks providers for windows.
+        history: the part of it that the model sees.
+        tools: the tools that the model sees.
+        settings: the agent's settings.
+        hooks: the agent's hooks, which write summaries or deny a compaction.
+        announcer: emits events.
+        phase: the agent's phase.
+        host: dispatches the op that lists models.
     """
 
     session: Session = field(repr=False)
@@ -52,32 +52,32 @@ class Compactor:
     _wanted: str | None = field(default=None, init=False)
 
     def ask(self, instructions: str) -> None:
-        """Compact at the next chance."""
+        """Request a compaction at the next opportunity."""
         self._wanted = instructions
 
     def tokens(self, system_prompt: str = "") -> int:
-        """About how many tokens the conversation has, the system prompt and the tools included."""
+        """Estimate the tokens of the conversation, including the system prompt and the tools."""
         messages = self.history.messages()
         trusted = len(messages) - fresh_messages(self.session.newest_first())
         overhead = sum(len(one.model_dump_json()) for one in self.tools.schemas()) + len(system_prompt)
         return context_tokens(messages, trusted_from=trusted, overhead=overhead // CHARACTERS_PER_TOKEN)
 
     def asked_window(self, model: str) -> int | None:
-        """The context window of a model, in tokens; ``None`` while it was not asked for."""
+        """Return the context window of a model in tokens, or ``None`` before it has been looked up."""
         return self._windows.get(model)
 
     async def window(self, model: str) -> int:
-        """The context window of a model, in tokens; asked for once for each."""
+        """Return the context window of a model in tokens. Looked up once for each model."""
         if model not in self._windows:
-            self._windows[model] = self.settings.context_window or await self._told_window(model) or _USUAL_WINDOW
+            self._windows[model] = self.settings.context_window or await self._reported_window(model) or _USUAL_WINDOW
         return self._windows[model]
 
     async def compact_if_due(self, run: Run, *, at_end: bool = False) -> bool:
-        """Compact if the conversation is too long for the model of a run, or somebody has asked for it.
+        """Compact if the conversation is too long for the model of a run, or if a compaction was requested.
 
         Args:
             run: the run.
-            at_end: whether it has ended, and its save point is told already.
+            at_end: whether the run has ended and its save point has been emitted.
         """
         wanted, self._wanted = self._wanted, None
         if wanted is None:
@@ -88,12 +88,12 @@ class Compactor:
             return await self._compact(run.model, wanted or "", system_prompt=run.system_prompt, save=at_end)
 
     async def compact_within_run(self, run: Run) -> bool:
-        """Compact because the model of a run has refused the conversation as too long."""
+        """Compact because the model of a run rejected the conversation as too long."""
         with self.phase.compacting():
             return await self._compact(run.model, "", system_prompt=run.system_prompt, overflow=True)
 
     async def compact(self, model: str, instructions: str) -> bool:
-        """Compact between runs because a user asks for it; whether there was something to shorten."""
+        """Compact between runs on a user's request. Return whether the conversation was compacted."""
         self._wanted = None
         return await self._compact(model, instructions, save=True)
 
@@ -113,26 +113,26 @@ class Compactor:
             return False
         answer = await self.hooks.first(prepared.event(self.session.id, instructions))
         if isinstance(answer, Cancel):
-            _log.info("`%s` is against a compaction now: %s", answer.plugin, answer.reason)
+            _log.info("plugin `%s` denied the compaction: %s", answer.plugin, answer.reason)
             return False
         entry = _entry(prepared, answer or sliding_window(prepared.event(self.session.id)))
         if entry.first_kept != prepared.first_kept:
             carried = carried_requests(path, entry.first_kept or "")
             entry = entry.model_copy(update={"carried": carried})
         (stored,) = await self.session.append(entry)
-        # What plugins made of the conversation was about one that is not there any more.
+        # changes made by `context` hooks applied to messages that have now been removed
         await self.history.begin()
-        await self.announcer.tell(SessionCompact(self.session.id, stored, plugin=entry.plugin))
+        await self.announcer.emit(SessionCompact(self.session.id, stored, plugin=entry.plugin))
         if save:
-            await self.announcer.tell(SavePoint(self.session.id, stored))
+            await self.announcer.emit(SavePoint(self.session.id, stored))
         return True
 
-    async def _told_window(self, model: str) -> int | None:
-        """The window as the model's provider knows it."""
+    async def _reported_window(self, model: str) -> int | None:
+        """Return the context window that the model's provider reports, or ``None``."""
         try:
             listed = await self.host.dispatch("llm.models", {"provider": model.partition(":")[0]})
         except SidebandError as error:
-            _log.info("how much `%s` can read is not known: %s", model, error.message)
+            _log.info("the context window of `%s` is unknown: %s", model, error.message)
             return None
         return next((one["context_window"] for one in listed["models"] if one["name"] == model), None)
 
@@ -140,7 +140,7 @@ class Compactor:
 def _entry(prepared: Preparation, compacted: Compacted) -> CompactionEntry:
     first_kept = compacted.first_kept
     if first_kept is not None and first_kept not in prepared.cut_points:
-        _log.warning("`%s` wants to cut where it would part what belongs together: not there", compacted.plugin)
+        _log.warning("ignored the cut point of plugin `%s`: it separates a call from its result", compacted.plugin)
         first_kept = None
     return CompactionEntry(
         summary=compacted.summary,

@@ -1,4 +1,4 @@
-"""Which files a conversation has read and changed: a summary may forget that, the lists do not."""
+"""List the files that a conversation has read and changed. A summary may lose them; these lists do not."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _BLOCKS = re.compile(r"\n*<(files-read|files-changed)>.*?</\1>", re.DOTALL)
 
 @frozen
 class FileLists:
-    """Paths as the tools were given them, oldest first, each in one list only.
+    """Paths as passed to the tools, oldest first, each in one list only.
 
     Attributes:
-        read: what was read and not changed.
-        modified: what was changed.
+        read: files that were read and not changed.
+        modified: files that were changed.
     """
 
     read: tuple[str, ...] = ()
@@ -42,21 +42,22 @@ NO_FILES: Final = FileLists()
 def files_of(
     messages: Sequence[Message], earlier: FileLists = NO_FILES, *, read_only: Collection[str] = ()
 ) -> FileLists:
-    """The files that the tools of some messages read and changed, after those that are known already.
+    """Return the files that the tools of some messages read and changed, appended to the earlier lists.
 
-    What a tool does is told by the words of its name. Calls that failed do not count. Each list holds the newest 100.
+    The words of a tool's name decide whether it reads or changes files. Failed calls are ignored. Each list keeps the
+    newest 100 paths.
 
     Args:
-        messages: oldest first.
-        earlier: the lists before.
+        messages: the messages, oldest first.
+        earlier: the earlier lists.
         read_only: the names of tools, as models see them, that change nothing.
     """
     failed = {one.call for one in messages if isinstance(one, ToolResultMessage) and one.is_error}
     read, modified = dict.fromkeys(earlier.read), dict.fromkeys(earlier.modified)
     for message in messages:
         for call in message.tool_calls if isinstance(message, AssistantMessage) else ():
-            changes = call.name not in read_only and _says(call.name, _CHANGING)
-            if call.id in failed or not (changes or call.name in read_only or _says(call.name, _READING)):
+            changes = call.name not in read_only and _has_word(call.name, _CHANGING)
+            if call.id in failed or not (changes or call.name in read_only or _has_word(call.name, _READING)):
                 continue
             for path in _paths(call.arguments):
                 files = modified if changes else read
@@ -65,7 +66,7 @@ def files_of(
     return FileLists(tuple(path for path in read if path not in modified)[-_MOST:], tuple(modified)[-_MOST:])
 
 
-def _says(tool: str, verbs: re.Pattern[str]) -> bool:
+def _has_word(tool: str, verbs: re.Pattern[str]) -> bool:
     return any(verbs.fullmatch(word) for word in _WORDS.findall(tool.lower()))
 
 
@@ -78,7 +79,7 @@ def _paths(arguments: Mapping[str, Any]) -> Iterable[str]:
 
 
 def with_file_lists(summary: str, read: Iterable[str], modified: Iterable[str]) -> str:
-    """A summary with the two lists below it, as far as they are not empty.
+    """Append the lists that are not empty to a summary.
 
     Example:
         >>> print(with_file_lists("Done.", ["a.txt"], []))
@@ -94,5 +95,5 @@ def with_file_lists(summary: str, read: Iterable[str], modified: Iterable[str]) 
 
 
 def without_file_lists(summary: str) -> str:
-    """The summary alone."""
+    """Return a summary without its file lists."""
     return _BLOCKS.sub("", summary)

@@ -1,4 +1,4 @@
-"""When a conversation is made shorter, and where it is cut. Nothing here calls a model or stores anything."""
+"""Decide when a conversation is compacted and where it is cut. Does not call models or store anything."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _LEFT_OUT = re.compile(r"\n*<left-out>.*?</left-out>", re.DOTALL)
 
 @frozen
 class Preparation:
-    """What a compaction replaces, and what it keeps.
+    """The plan of a compaction: what is summarised and what is kept.
 
     Attributes:
-        first_kept: the id of the first entry that is kept.
-        messages: what is summarised, oldest first; not what was summarised before.
-        turn_prefix: the beginning of the run that is under way, if the cut lies in it and something stands before it.
-        carried: the ids of the entries before ``first_kept`` whose requests models go on to see as they are. Whoever
-            builds the context puts them between the summary and what is kept.
-        cut_points: the ids of all entries that may be the first one that is kept: nothing is parted there that
-            belongs together.
-        previous_summary: that of the compaction before.
-        tokens_before: the size of the context now, estimated.
-        files: what was read and changed up to here.
+        first_kept: the id of the first kept entry.
+        messages: the messages to summarise, oldest first, excluding those that were summarised before.
+        turn_prefix: the beginning of the current run, if the cut is within it and it is not the first message.
+        carried: the ids of entries before ``first_kept`` whose requests models still see verbatim, between the summary
+            and the kept messages.
+        cut_points: the ids of all entries that may be the first kept one without separating a tool call from its
+            results.
+        previous_summary: the summary of the previous compaction.
+        tokens_before: the estimated size of the context.
+        files: the files read and changed so far.
     """
 
     first_kept: str
@@ -47,7 +47,7 @@ class Preparation:
     files: FileLists = NO_FILES
 
     def event(self, session: str, instructions: str = "") -> Compaction:
-        """The event that asks plugins for a summary.
+        """Build the event that requests a summary from plugins.
 
         Args:
             session: the id of the session.
@@ -68,7 +68,7 @@ class Preparation:
 
 @frozen
 class _Placed:
-    """A message, and the entry that holds it."""
+    """A message and the id of its entry."""
 
     entry: str
     message: Message
@@ -76,12 +76,12 @@ class _Placed:
 
 
 def is_due(tokens: int, window: int | None, settings: CompactionSettings) -> bool:
-    """Whether a conversation has become so long that it should be made shorter.
+    """Return whether a conversation is long enough to be compacted.
 
     Args:
         tokens: its size.
-        window: the context window of the model, in tokens; ``None`` if not known: then only the model can tell.
-        settings: the limits. At most half of a small window is kept free.
+        window: the context window of the model in tokens, or ``None`` if unknown: then the conversation is never due.
+        settings: the limits. At most half of a small window is reserved.
     """
     return settings.enabled and window is not None and tokens > _limit(window, settings)
 
@@ -102,24 +102,24 @@ def prepare(
     overflow: bool = False,
     read_only: Collection[str] = (),
 ) -> Preparation | None:
-    """Say what to summarise, or that there is nothing.
+    """Decide what to summarise, if anything.
 
-    The newest messages are kept, ``settings.keep`` tokens of them but at most half of what the window allows, and at
-    least the newest one with all that belongs to it: no tool call is parted from its results.
+    The newest messages are kept: ``settings.keep`` tokens of them, but at most half of what the window allows, and at
+    least the newest message with everything that belongs to it. A tool call is never separated from its results.
 
     Args:
         entries: the path of the session, from its root to its leaf.
         settings: the limits.
-        window: the context window of the model, in tokens.
-        tokens: the size of the context now.
+        window: the context window of the model in tokens.
+        tokens: the current size of the context.
         pending: the ids of tool calls that wait for an approval. They, and the calls of the newest answer that have no
-            result yet, are kept. Other calls without a result are not waited for.
-        overflow: whether the model has refused the conversation as too long. Then it is made shorter in any case, at
-            most half of it is kept, and what was compacted just now may be compacted again.
+            result yet, are kept. Other calls without a result are not.
+        overflow: whether the model rejected the conversation as too long. Then it is always compacted, at most half of
+            it is kept, and messages kept by a compaction just now may be compacted again.
         read_only: the names of tools, as models see them, that change nothing.
 
     Returns:
-        ``None`` if nothing was said since the last compaction, or nothing worthwhile is old enough.
+        The plan, or ``None`` if there are no messages since the last compaction, or too few to be worth it.
     """
     placed = _placed(entries)
     previous = next((one for one in reversed(entries) if isinstance(one, CompactionEntry)), None)
@@ -149,11 +149,11 @@ def prepare(
 
 
 def carried_requests(entries: Sequence[Entry], first_kept: str) -> tuple[str, ...]:
-    """``Preparation.carried``, for a plugin that keeps more or less than was proposed.
+    """Return ``Preparation.carried`` for a plugin that chose another cut point than the proposed one.
 
     Args:
         entries: the path of the session, from its root to its leaf.
-        first_kept: the id of the first entry that is kept: one of ``Preparation.cut_points``.
+        first_kept: the id of the first kept entry, one of ``Preparation.cut_points``.
     """
     placed = _placed(entries)
     cut = next((index for index, one in enumerate(placed) if one.entry == first_kept), len(placed))
@@ -161,10 +161,10 @@ def carried_requests(entries: Sequence[Entry], first_kept: str) -> tuple[str, ..
 
 
 def fresh_messages(newest_first: Iterable[Entry]) -> int:
-    """How many messages that models see were stored since the last compaction; without one, all count.
+    """Count the messages visible to models that were stored since the last compaction; all of them without one.
 
-    The token counts in them are right; those in older messages count what is not there any more. Nothing older than
-    the compaction is looked at: this is asked at each turn, and a session grows for ever.
+    Only their token counts are valid: older ones include messages that were removed. Entries before the compaction are
+    not read, because this function is called in each turn and sessions grow without bound.
     """
     count = 0
     for entry in newest_first:
@@ -180,7 +180,7 @@ def _placed(entries: Iterable[Entry]) -> list[_Placed]:
 
 
 def _message(entry: Entry) -> Message | None:
-    """What models see of an entry."""
+    """Return the message that models see for an entry, or ``None``."""
     if isinstance(entry, MessageEntry):
         failed = entry.message.role == "assistant" and entry.message.stop == "error"
         return None if failed else entry.message
@@ -192,7 +192,7 @@ def _message(entry: Entry) -> Message | None:
 
 
 def _start(entries: Sequence[Entry], previous: CompactionEntry | None) -> int:
-    """How many messages there are before the first one that the compaction before has kept."""
+    """Return the number of messages before the first one that the previous compaction kept."""
     if previous is None:
         return 0
     ids = [entry.id for entry in entries]
@@ -210,7 +210,7 @@ def _keep(placed: Sequence[_Placed], settings: CompactionSettings, window: int |
 
 
 def _cut(placed: Sequence[_Placed], points: Sequence[int], keep: int) -> int:
-    """The index of the first message that is kept; 0 if all are."""
+    """Return the index of the first kept message; 0 if all are kept."""
     # behind[n]: the tokens of the last n messages
     behind = list(accumulate((one.tokens for one in reversed(placed)), initial=0))
     cut = points[-1] if points else 0
@@ -222,7 +222,7 @@ def _cut(placed: Sequence[_Placed], points: Sequence[int], keep: int) -> int:
 
 
 def _cut_points(messages: Sequence[Message], pending: Collection[str]) -> list[int]:
-    """Where nothing that belongs together is parted, and nothing that is waited for is left behind."""
+    """Return the indexes at which a cut separates no call from its results and removes no pending call."""
     owners: dict[str, int] = {}
     open_calls: dict[int, list[str]] = {}
     last_result: dict[int, int] = {}
@@ -234,7 +234,7 @@ def _cut_points(messages: Sequence[Message], pending: Collection[str]) -> list[i
             owners.update((call.id, index) for call in message.tool_calls)
         elif isinstance(message, ToolResultMessage):
             owner = owners.get(message.call, -1)
-            # A second result belongs to nobody: it must not hold together what lies between.
+            # ignore a second result: it must not tie the messages in between together
             if message.call in open_calls.get(owner, ()):
                 open_calls[owner].remove(message.call)
                 last_result[owner] = index
@@ -252,9 +252,9 @@ def _cut_points(messages: Sequence[Message], pending: Collection[str]) -> list[i
 
 
 def sliding_window(event: Compaction) -> Compacted:
-    """Leave the older messages out, without asking a model: what happens if no plugin makes a summary.
+    """Drop the older messages without a model call. Used if no plugin writes a summary.
 
-    The summary of an earlier compaction stays as it is, and so do the lists of files.
+    The summary of an earlier compaction and the file lists are kept.
 
     Example:
         >>> event = Compaction("s1", "e9", [{"role": "user", "content": "hello"}], previous_summary="We greet.")
@@ -262,13 +262,13 @@ def sliding_window(event: Compaction) -> Compacted:
         We greet.
         <BLANKLINE>
         <left-out>
-        The messages between here and the next one were left out to save room, without a summary: 1 at the last time.
+        Older messages were omitted here to save space, without a summary: 1 in the last compaction.
         </left-out>
     """
     count = len(event.messages) + len(event.turn_prefix)
     note = (
-        "<left-out>\nThe messages between here and the next one were left out to save room, without a summary: "
-        f"{count:,} at the last time.\n</left-out>"
+        "<left-out>\nOlder messages were omitted here to save space, without a summary: "
+        f"{count:,} in the last compaction.\n</left-out>"
     )
     previous = _LEFT_OUT.sub("", without_file_lists(event.previous_summary or "")).strip()
     text = f"{previous}\n\n{note}" if previous else note

@@ -1,4 +1,4 @@
-"""What a model sees of a session: made fit for every provider, and measured."""
+"""The part of a session that a model sees: repaired for providers, and measured in tokens."""
 
 from ._repair import repair
 from ._tokens import CHARACTERS_PER_TOKEN, context_tokens, estimate

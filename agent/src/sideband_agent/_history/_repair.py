@@ -1,7 +1,7 @@
-"""Each tool call with its result, and no result without its call: no provider takes anything else.
+"""Pair every tool call with its result. Providers reject calls without results and results without calls.
 
-Histories are damaged by crashes, by plugins that change them, by imports, and by models that use an id twice. Here
-they are mended right before they are sent; what is stored stays as it is.
+Histories are damaged by crashes, by plugins that change them, by imports, and by models that reuse an id. They are
+repaired right before they are sent; the stored history is not changed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sideband.messages import AssistantMessage, Message, TextPart, ToolCallPart,
 
 @define
 class _Turn:
-    """An assistant message, and the results that belong to it, by the position of the call."""
+    """An assistant message and its results, by the index of the call."""
 
     message: AssistantMessage
     results: dict[int, ToolResultMessage] = field(factory=dict)
@@ -24,15 +24,15 @@ _Item = _Turn | UserMessage
 
 
 def repair(messages: Sequence[Message]) -> tuple[tuple[Message, ...], tuple[str, ...]]:
-    """A history that every provider takes, and what had to be changed for it, a sentence each.
+    """Return a history that every provider accepts, and a notice for each change.
 
-    Behind each message with tool calls stand the results of all of them, in the order of the calls. A call without a
-    result gets one that says so; a result without a call, or a second one, is left out; an id that was used before is
-    replaced. Messages without content, and those that hold an error, are left out. A history that is valid already
-    comes back as it was, and so does one that was repaired before.
+    Each message with tool calls is followed by the results of all of them, in the order of the calls. A call without a
+    result gets an error result; a result without a call, or a second one, is dropped; a reused id is replaced. Messages
+    without content, and failed answers, are dropped. A valid history is returned unchanged, so the function is
+    idempotent.
 
     Args:
-        messages: oldest first.
+        messages: the history, oldest first.
     """
     if _is_whole(messages):
         return tuple(messages), ()
@@ -50,7 +50,7 @@ def repair(messages: Sequence[Message]) -> tuple[tuple[Message, ...], tuple[str,
 
 
 def _is_whole(messages: Sequence[Message]) -> bool:
-    """Whether there is nothing to repair: the usual case, and told in a fraction of the time."""
+    """Return whether the history is valid: a fast check for the usual case."""
     waiting: list[str] = []
     used: set[str] = set()
     for message in messages:
@@ -71,11 +71,11 @@ def _is_whole(messages: Sequence[Message]) -> bool:
 def _drop_empty(messages: Iterable[Message], notices: list[str]) -> Iterable[Message]:
     for message in messages:
         if isinstance(message, AssistantMessage) and message.stop == "error":
-            continue  # no damage: a failure is stored for people, and never sent
+            continue  # not damaged: failed answers are stored for users but never sent
         if _has_content(message):
             yield message
         else:
-            notices.append(f"left out an empty {message.role} message")
+            notices.append(f"dropped an empty {message.role} message")
 
 
 def _has_content(message: Message) -> bool:
@@ -84,14 +84,14 @@ def _has_content(message: Message) -> bool:
     if isinstance(message, AssistantMessage) and message.tool_calls:
         return True
     if isinstance(message, AssistantMessage):
-        return bool(message.text.strip())  # thoughts alone are no answer: providers refuse them
+        return bool(message.text.strip())  # providers reject messages that contain only thinking
     return any(not isinstance(part, TextPart) or part.text.strip() for part in message.content)
 
 
 def _attach_results(messages: Iterable[Message], notices: list[str]) -> list[_Item]:
     items: list[_Item] = []
     owners: dict[str, _Turn] = {}
-    behind: _Turn | None = None  # the turn whose results may stand here
+    behind: _Turn | None = None  # the turn whose results may follow here
     for message in messages:
         if isinstance(message, AssistantMessage):
             behind = _Turn(message)
@@ -107,22 +107,22 @@ def _attach_results(messages: Iterable[Message], notices: list[str]) -> list[_It
 
 def _attach(result: ToolResultMessage, owner: _Turn | None, behind: _Turn | None, notices: list[str]) -> None:
     if owner is None:
-        notices.append(f"left out a result of {_name(result)}, which nobody called")
+        notices.append(f"dropped a result without a call: {_name(result)}")
         return
     calls = enumerate(owner.message.tool_calls)
     free = next((at for at, call in calls if call.id == result.call and at not in owner.results), None)
     if free is None:
-        notices.append(f"left out a second result of {_name(result)}")
+        notices.append(f"dropped a second result of {_name(result)}")
         return
     if owner is not behind:
-        notices.append(f"moved the result of {_name(result)} behind its call")
+        notices.append(f"moved the result of {_name(result)} after its call")
     elif any(at > free for at in owner.results):
-        notices.append(f"put the result of {_name(result)} in the order of the calls")
+        notices.append(f"reordered the result of {_name(result)}")
     owner.results[free] = result
 
 
 def _whole(turn: _Turn, used: set[str], taken: set[str], notices: list[str]) -> Iterable[Message]:
-    """The message with ids that are its own, and a result for each of its calls."""
+    """Yield the message with unique call ids, followed by a result for each of its calls."""
     calls = turn.message.tool_calls
     ids = [_own_id(call, used, taken, notices) for call in calls]
     if all(call.id == own for call, own in zip(calls, ids, strict=True)):
@@ -132,7 +132,7 @@ def _whole(turn: _Turn, used: set[str], taken: set[str], notices: list[str]) -> 
     for at, (call, own) in enumerate(zip(calls, ids, strict=True)):
         result = turn.results.get(at)
         if result is None:
-            notices.append(f"added a result to the call `{call.id}` of `{call.name}`, which has none")
+            notices.append(f"added an error result for the call `{call.id}` of `{call.name}`")
             yield _missing(call, own)
         else:
             yield result if result.call == own else result.model_copy(update={"call": own})
@@ -145,7 +145,7 @@ def _own_id(call: ToolCallPart, used: set[str], taken: set[str], notices: list[s
         own = f"{call.id}-{count}"
         count += 1
     if own != call.id:
-        notices.append(f"gave a call of `{call.name}` the id `{own}`: `{call.id}` was used before")
+        notices.append(f"replaced the reused id `{call.id}` of a call of `{call.name}` by `{own}`")
     used.add(own)
     return own
 
@@ -164,8 +164,8 @@ def _missing(call: ToolCallPart, own: str) -> ToolResultMessage:
         text = f"This call was not run: {call.problem}"
     else:
         text = (
-            "This call was interrupted, and its result is not known. It may have happened in part or as a whole: "
-            "check that before you repeat it."
+            "This call was interrupted and its result is unknown. It may have been executed in part or completely: "
+            "check before you repeat it."
         )
     return ToolResultMessage(call=own, tool=call.name, content=text, is_error=True, metadata={"repaired": True})
 

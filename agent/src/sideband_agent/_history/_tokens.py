@@ -1,4 +1,4 @@
-"""How many tokens a conversation has: what the provider counted, and an estimate of what came after."""
+"""Count the tokens of a conversation: the provider's last count, and an estimate for later messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _IMAGE_TOKENS = 1_200
 
 
 def estimate(message: Message) -> int:
-    """About how many tokens a message has: a quarter of its characters, and 1,200 for an image; at least 1.
+    """Estimate the tokens of a message: a quarter of its characters, and 1,200 for an image; at least 1.
 
     Example:
         >>> from sideband.messages import UserMessage
@@ -24,17 +24,17 @@ def estimate(message: Message) -> int:
 
 
 def context_tokens(messages: Sequence[Message], *, trusted_from: int = 0, overhead: int = 0) -> int:
-    """About how many tokens a model would read.
+    """Estimate the number of tokens that a model would read.
 
     Args:
         messages: the conversation, oldest first.
-        trusted_from: the index of the first message whose usage counts the conversation as it is now. What was said
-            before the last compaction counts messages that are not there any more.
-        overhead: tokens of what is sent besides the messages: the system prompt and the tools. Counts only while no
-            provider has counted.
+        trusted_from: the index of the first message whose usage counts the current conversation. Older usage includes
+            messages that the last compaction removed.
+        overhead: the tokens of everything else that is sent: the system prompt and the tools. Used only if no message
+            has a provider's count.
 
     Returns:
-        What the last answer's provider counted, and an estimate of the messages after it.
+        The provider's count in the last answer plus an estimate for the messages after it.
     """
     for index in range(len(messages) - 1, max(trusted_from, 0) - 1, -1):
         counted = _counted(messages[index])

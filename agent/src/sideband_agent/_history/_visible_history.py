@@ -1,4 +1,4 @@
-"""What the model sees of a session during one run: its messages as plugins left them, and what was added since."""
+"""The history that the model sees during one run: the messages as changed by plugins, and those added since."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class VisibleHistory:
     """The messages of one run.
 
     Args:
-        session: where they are stored.
-        hooks: may change what the model sees of what was there before.
+        session: the session that stores them.
+        hooks: the agent's hooks, which may change the earlier messages.
     """
 
     session: Session = field(repr=False)
@@ -29,10 +29,10 @@ class VisibleHistory:
     _known: int = field(default=0, init=False)
 
     async def begin(self, *coming: Message) -> None:
-        """Ask plugins what the model shall see of the conversation.
+        """Call the hook ``context``, with which plugins change what the model sees.
 
         Args:
-            coming: what is about to be stored, which plugins see too.
+            coming: messages about to be stored, which plugins see too.
         """
         stored = (*self.session.messages(), *coming)
         self._known = len(stored)
@@ -46,22 +46,22 @@ class VisibleHistory:
         try:
             self._changed = parse_messages(after)
         except ValueError as error:
-            _log.warning("what plugins made of the conversation is no list of messages, and is not used: %s", error)
+            _log.warning("ignored the messages from `context` hooks: %s", error)
 
     def messages(self) -> tuple[Message, ...]:
-        """What the model sees now, oldest first."""
+        """Return the messages that the model sees now, oldest first."""
         stored = tuple(self.session.messages())
         if self._changed is None:
             return stored
         return (*self._changed, *stored[self._known :])
 
     def stored(self) -> Sequence[Message]:
-        """What the session holds, whatever plugins make of it."""
+        """Return the messages of the session, without changes by plugins."""
         return self.session.messages()
 
 
 def unanswered(messages: Iterable[Message]) -> tuple[AssistantMessage, tuple[ToolCallPart, ...]] | None:
-    """The last message, if it asks for tools that have not answered all; those calls stand behind it."""
+    """Return the last answer and those of its tool calls that lack a result, or ``None``."""
     answered: set[str] = set()
     for message in reversed(list(messages)):
         if isinstance(message, ToolResultMessage):

@@ -1,4 +1,4 @@
-"""One step of a model: the call, and what follows when it fails."""
+"""A model step: the call, and the reaction to a failure."""
 
 from ._model_calls import ModelCalls
 from ._model_steps import ModelSteps

@@ -1,4 +1,4 @@
-"""An answer made fit to be stored and sent again: what a model says of tool calls may be anything."""
+"""Sanitise a model's answer so that it can be stored and sent again. Its tool calls are untrusted."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _LONGEST_PROBLEM = 500
 
 
 def fitted(answer: AssistantMessage, before: Sequence[Message]) -> AssistantMessage:
-    """The same answer, whose tool calls every provider takes back, each with an id of its own.
+    """Return the answer with tool calls that every provider accepts, each with a unique id.
 
-    A call that is beyond the limits of an answer, or names what can be no tool, is kept with its ``problem``, so that
-    the model is told, and is never run. An answer that is fit already comes back as it was.
+    A call that exceeds a limit or has an invalid name is kept with a ``problem``, so that the model sees the error; it
+    is never run. A valid answer is returned unchanged.
 
     Args:
-        answer: what the model said.
-        before: the conversation until then.
+        answer: the answer of the model.
+        before: the conversation before it.
     """
     used = {part.id for message in before if isinstance(message, AssistantMessage) for part in message.tool_calls}
     fitting = _Fitting(used)
@@ -47,7 +47,7 @@ def fitted(answer: AssistantMessage, before: Sequence[Message]) -> AssistantMess
 
 
 def with_plain_names(message: AssistantMessage) -> AssistantMessage:
-    """The same message, with names of tools that every provider takes: one from a file may have others."""
+    """Return the message with tool names that every provider accepts. An imported message may have others."""
     content = [
         part.model_copy(update={"name": _name(part.name)[0]}) if isinstance(part, ToolCallPart) else part
         for part in message.content
@@ -57,7 +57,7 @@ def with_plain_names(message: AssistantMessage) -> AssistantMessage:
 
 @define
 class _Fitting:
-    """Makes the calls of one answer fit."""
+    """Sanitises the calls of one answer."""
 
     used: set[str]
     calls: int = field(default=0, init=False)
@@ -65,7 +65,7 @@ class _Fitting:
     _values: int = field(default=ANSWER_LIMITS.values, init=False)
 
     def fit(self, part: ToolCallPart) -> ToolCallPart:
-        """The call as it can be kept."""
+        """Return the sanitised call."""
         self.calls += 1
         name, problem = _name(part.name)
         problem = problem or part.problem or self._problem(part.arguments)
@@ -76,47 +76,47 @@ class _Fitting:
         return kept.model_copy(update={"problem": problem[:_LONGEST_PROBLEM], "arguments": arguments})
 
     def stand_in(self, part: ToolCallPart, count: int) -> ToolCallPart:
-        """One call that stands for all that are left out."""
+        """Return one call that represents all dropped ones."""
         kept = self.fit(part)
         problem = (
-            f"an answer may have {ANSWER_LIMITS.calls} tool calls, and this one and {count - 1:,} more behind it were "
-            "left out"
+            f"an answer may have {ANSWER_LIMITS.calls} tool calls; this one and {count - 1:,} more after it were "
+            "dropped"
         )
         return kept.model_copy(update={"arguments": {}, "problem": problem})
 
-    def _id(self, told: str) -> str:
-        usable = len(told) <= ANSWER_LIMITS.id and _ID.fullmatch(told) and told not in self.used
-        own = told if usable else f"call_{token_hex(8)}"
+    def _id(self, given: str) -> str:
+        usable = len(given) <= ANSWER_LIMITS.id and _ID.fullmatch(given) and given not in self.used
+        own = given if usable else f"call_{token_hex(8)}"
         self.used.add(own)
         return own
 
     def _problem(self, arguments: Mapping[str, Any]) -> str | None:
-        """Why the arguments can't be kept; what they have is taken from what the answer may have."""
+        """Return why the arguments are rejected, or ``None``. Accepted ones are charged to the limits of the answer."""
         values = _count(arguments, self._values)
         if values is None:
-            return f"the arguments are nested deeper than {ANSWER_LIMITS.depth} levels, or have too many values"
+            return f"the arguments are nested deeper than {ANSWER_LIMITS.depth} levels or have too many values"
         self._values -= values
         try:
             characters = len(json.dumps(arguments, ensure_ascii=False, allow_nan=False))
         except ValueError:
-            return "the arguments hold a number that JSON does not have"
+            return "the arguments contain a number that is not valid JSON"
         if characters > self._characters:
-            return f"the arguments of one answer may have {ANSWER_LIMITS.arguments:,} characters, and these have more"
+            return f"the arguments of the answer exceed the limit of {ANSWER_LIMITS.arguments:,} characters"
         self._characters -= characters
         return None
 
 
-def _name(told: str) -> tuple[str, str | None]:
-    """A name that every provider takes, and what is wrong with the one that was told."""
-    name = told.replace(".", "__")
+def _name(given: str) -> tuple[str, str | None]:
+    """Return a name that every provider accepts, and what is wrong with the given one, or ``None``."""
+    name = given.replace(".", "__")
     if name and len(name) <= ANSWER_LIMITS.name and not _NOT_IN_NAMES.search(name):
         return name, None
     plain = _NOT_IN_NAMES.sub("_", name[: ANSWER_LIMITS.name]) or "_"
-    return plain, f"no tool is named like that: a name has up to {ANSWER_LIMITS.name} letters, digits, `_` and `-`"
+    return plain, f"invalid tool name: expected up to {ANSWER_LIMITS.name} letters, digits, `_` and `-`"
 
 
 def _count(arguments: Mapping[str, Any], most: int) -> int | None:
-    """How many values there are in the arguments; ``None`` if they are more than ``most``, or too deep."""
+    """Return the number of values in the arguments, or ``None`` if more than ``most`` or nested too deeply."""
     level: list[Any] = [arguments]
     count = 0
     for _ in range(ANSWER_LIMITS.depth):

@@ -1,4 +1,4 @@
-"""One model call: what is sent, as plugins leave it, and what comes back, as plugins leave it."""
+"""One model call. Plugins may change the request and the answer."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from ._fitting import fitted, with_plain_names
 _log = logging.getLogger("sideband.agent")
 _OP = "llm.generate"
 _GRANT = Grant.of([Capability("llm")])
-# Long conversations have many values. What a model can read limits them, and not what a worker may ask for.
+# Long conversations have many values. The model's window limits them, so the limit for workers does not apply.
 _MOST_VALUES = 5_000_000
 
 
 @define
 class _Request:
-    """What is sent, on its way through the plugins."""
+    """A request that plugins may change."""
 
     model: str
     messages: Sequence[Message]
@@ -48,17 +48,17 @@ class _Request:
 
 @define(eq=False)
 class ModelCalls:
-    """Asks models for one agent's session, through the broker.
+    """Calls models for one agent's session, through the broker.
 
     Args:
-        broker: gates, records, and finds the provider.
-        hooks: may change what is sent and what comes back.
-        announcer: tells what arrives.
-        settings: how models are asked.
+        broker: checks and records the calls and finds the provider.
+        hooks: the agent's hooks, which may change requests and answers.
+        announcer: emits parts of answers.
+        settings: the agent's settings.
         session: the id of the session.
-        parent: the tool call of another agent that this one works for.
-        history: what the model sees of the conversation.
-        tools: those that it is told about.
+        parent: the tool call of the parent that this agent works for.
+        history: the messages that the model sees.
+        tools: the tools that the model sees.
     """
 
     broker: Broker = field(repr=False)
@@ -71,15 +71,15 @@ class ModelCalls:
     tools: ToolView = field(repr=False)
 
     async def ask(self, run: Run, step: str, attempt: int) -> AssistantMessage:
-        """One answer of the run's model.
+        """Return one answer of the run's model.
 
         Args:
-            run: the run; its model is asked.
+            run: the run, which names the model.
             step: the step of the run.
-            attempt: how often this step was asked before, and 1 more: each attempt is an effect of its own.
+            attempt: the number of the attempt at this step, from 1. Each attempt is a separate effect.
 
         Raises:
-            OpError: there is none; a ``ProviderError`` if it is the provider's failure.
+            OpError: if there is no answer; a ``ProviderError`` if the provider failed.
         """
         history = self.history.messages()
         request = await self._request(_Request(run.model, history, self._options(run)))
@@ -98,13 +98,13 @@ class ModelCalls:
         try:
             answer = await self.broker.dispatch(call, _OP, params, key=key)
         except (KeyReused, EffectUnknown):
-            # It was asked before, with other words, by a host that is gone. A model call changes nothing: ask anew.
+            # requested before, with other content, by a host that has ended; model calls have no side effects: repeat
             answer = await self.broker.dispatch(call, _OP, params, key=f"{key}~{token_hex(4)}")
         await parts.begin()
         return fitted(await self._answer(request.model, answer), history)
 
     def _options(self, run: Run) -> dict[str, Any]:
-        """What is sent besides the messages."""
+        """Return the fields of the request other than its messages."""
         options = {
             "system": run.system_prompt,
             "tools": [schema.model_dump() for schema in self.tools.schemas()],
@@ -116,8 +116,8 @@ class ModelCalls:
         return {name: value for name, value in options.items() if value not in (None, "", [])}
 
     async def _request(self, request: _Request) -> _Request:
-        """What is sent, as plugins leave it: whole tool groups only, whatever they do."""
-        # A long conversation is not turned into data and back for nobody.
+        """Let plugins change the request, then repair its tool calls and results."""
+        # skip the conversion of a long conversation to data if no plugin needs it
         if self.hooks.has("ephemeral"):
             request.messages = [*request.messages, *await self._ephemeral(request.messages)]
         if self.hooks.has("before_provider_request"):
@@ -134,7 +134,7 @@ class ModelCalls:
             try:
                 added.append(parse_message(found.value))
             except ValueError as error:
-                _log.warning("`%s` added what is no message, and it is left out: %s", found.plugin, error)
+                _log.warning("ignored an invalid message from plugin `%s`: %s", found.plugin, error)
         return added
 
     async def _changed(self, request: _Request) -> _Request:
@@ -143,34 +143,32 @@ class ModelCalls:
         try:
             return _Request(changed.model, parse_messages(changed.messages), thaw(changed.options))
         except ValueError as error:
-            _log.warning("what plugins made of a request is no list of messages, and is not used: %s", error)
+            _log.warning("ignored the request from `before_provider_request` hooks: %s", error)
             return request
 
     async def _answer(self, model: str, data: Mapping[str, Any]) -> AssistantMessage:
         try:
             answer = _as_answer(data)
-        except ValueError as error:  # a count may be a known value by chance, and is one no more
-            raise ProviderError(
-                model.partition(":")[0], f"the answer can't be read: {error}", retryable=True
-            ) from error
+        except ValueError as error:  # redaction may have replaced a count that equals a known secret
+            raise ProviderError(model.partition(":")[0], f"the answer is invalid: {error}", retryable=True) from error
         if self.hooks.has("after_provider_response"):
             changed = await self.hooks.update(AfterProviderResponse(model, to_data(answer)))
             try:
                 answer = _as_answer(self.broker.redactor.data(thaw(changed.response), sensitive_keys=False))
             except ValueError as error:
-                _log.warning("what plugins made of an answer is none, and is not used: %s", error)
+                _log.warning("ignored the answer from `after_provider_response` hooks: %s", error)
         if answer.stop in ("end", "tool_calls") and not answer.text.strip() and not answer.tool_calls:
             raise ProviderError(
                 model.partition(":")[0],
                 "the answer is empty",
-                hint="ask again, or another model",
+                hint="try again or use another model",
                 retryable=True,
             )
         return answer
 
 
 class _Parts:
-    """Tells of an answer while it arrives."""
+    """Emits the parts of an answer as they arrive."""
 
     def __init__(self, announcer: Announcer, model: str) -> None:
         self._announcer = announcer
@@ -181,16 +179,16 @@ class _Parts:
         if part.get("type") == "finished":
             return
         await self.begin()
-        await self._announcer.tell(MessageUpdate(part))
+        await self._announcer.emit(MessageUpdate(part))
 
     async def begin(self) -> None:
         if not self._begun:
             self._begun = True
-            await self._announcer.tell(MessageStart({"role": "assistant", "model": self._model}))
+            await self._announcer.emit(MessageStart({"role": "assistant", "model": self._model}))
 
 
 def _sent(message: Message) -> Message:
-    """A message as it is sent: what is known of a result besides concerns no model, and may be much."""
+    """Return the message to send, without metadata: it is not for the model and may be large."""
     if isinstance(message, ToolResultMessage):
         return message.model_copy(update={"metadata": {}})
     return with_plain_names(message) if isinstance(message, AssistantMessage) else message
@@ -199,5 +197,5 @@ def _sent(message: Message) -> Message:
 def _as_answer(data: Mapping[str, Any]) -> AssistantMessage:
     answer = parse_message(data)
     if not isinstance(answer, AssistantMessage):
-        raise ValueError(f"it is a message of the role `{answer.role}`")  # noqa: TRY004  the value is wrong, as in the rest
+        raise ValueError(f"expected an assistant message, got the role `{answer.role}`")  # noqa: TRY004  the value is wrong, as in the rest
     return answer

@@ -1,4 +1,4 @@
-"""One model step: the call, and what follows when it fails, as plugins say: again, shorter, later, or another model."""
+"""One model step. If the call fails, plugins choose to retry, compact, park the run or use another model."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from .._run import Run
 from ._model_calls import ModelCalls
 
 _MOST_CALLS = 100
-"""How often one model may be asked in one step, whatever plugins say."""
+"""The maximum number of calls of one model in one step, whatever plugins decide."""
 
 
 @define(eq=False)
 class ModelSteps:
-    """Makes model steps of an agent's runs.
+    """Makes the model steps of an agent's runs.
 
     Args:
         calls: makes one call.
-        hooks: say what follows on a failed one.
-        announcer: tells of retries.
-        fallbacks: the models to try, in order, if the run's own gives up.
-        compactor: makes the conversation shorter.
+        hooks: the agent's hooks, which decide about failed calls.
+        announcer: emits retries.
+        fallbacks: the models to try, in order, if the run's own model fails.
+        compactor: compacts the conversation.
     """
 
     calls: ModelCalls = field(repr=False)
@@ -41,11 +41,11 @@ class ModelSteps:
     compactor: Compactor = field(repr=False)
 
     async def step(self, run: Run, step: str) -> AssistantMessage:
-        """The model's next message. A model that could not answer is left for the rest of the run.
+        """Return the model's next message. After a fallback, the run keeps the other model.
 
         Raises:
-            ModelFailed: no model answers.
-            RunParked: no model answers now, but one will later.
+            ModelFailed: if no model answers.
+            RunParked: if no model answers now but one will later.
         """
         attempts = 0
         while True:
@@ -56,11 +56,11 @@ class ModelSteps:
                 following = self._following(run.model)
                 if following is None:
                     raise left.reason from left.cause
-                await self.announcer.tell(ModelSelect(following, previous=run.model, source="fallback"))
+                await self.announcer.emit(ModelSelect(following, previous=run.model, source="fallback"))
                 run.model = following
 
     def _following(self, model: str) -> str | None:
-        """The model that is tried after this one."""
+        """Return the model to try after this one, or ``None``."""
         chain = [name for name in self.fallbacks if name != model]
         if model in self.fallbacks:
             chain = list(self.fallbacks[self.fallbacks.index(model) + 1 :])
@@ -81,23 +81,23 @@ class ModelSteps:
                 following = await self._after(run, event, error)
             else:
                 if attempt:
-                    await self.announcer.tell(RetryEnd(attempt, success=True))
+                    await self.announcer.emit(RetryEnd(attempt, success=True))
                 return answer
             match following:
                 case Retry() if attempt < _MOST_CALLS:
-                    await self.announcer.tell(RetryStart(attempt, following.delay, _described(event, following.kind)))
+                    await self.announcer.emit(RetryStart(attempt, following.delay, _described(event, following.kind)))
                     await anyio.sleep(following.delay)
                     continue
                 case Compact():
                     compacted = True
-                    await self.announcer.tell(RetryStart(attempt, 0.0, _described(event, following.kind)))
+                    await self.announcer.emit(RetryStart(attempt, 0.0, _described(event, following.kind)))
                     continue
             if attempt > 1:
-                await self.announcer.tell(RetryEnd(attempt - 1, success=False))
+                await self.announcer.emit(RetryEnd(attempt - 1, success=False))
             raise _Left(attempt, _reason(error, following), error)
 
     async def _after(self, run: Run, event: ModelError, error: OpError) -> Retry | Compact | Park | GiveUp | None:
-        """What follows on a failure. A compaction that is asked for has been made; if it can't be, plugins say more."""
+        """Return the reaction to a failure, after a requested compaction. If that fails, plugins decide again."""
         following = await self._what_follows(event, error)
         if isinstance(following, Compact) and not event.compacted:
             if await self.compactor.compact_within_run(run):
@@ -106,14 +106,14 @@ class ModelSteps:
         return None if isinstance(following, Compact) else following
 
     async def _what_follows(self, event: ModelError, error: OpError) -> Retry | Compact | Park | GiveUp | None:
-        # A refusal by a guard is no failure of the model: asking again would be asking the guard again.
+        # a denial by a guard is not a failure of the model; a retry would be denied again
         if isinstance(error, OpDenied):
             return None
         return await self.hooks.first(event)
 
 
 class _Left(Exception):
-    """A model is left, after some attempts, for this reason."""
+    """A model was given up after some attempts."""
 
     def __init__(self, attempts: int, reason: SidebandError, cause: OpError) -> None:
         super().__init__()

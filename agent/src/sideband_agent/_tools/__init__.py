@@ -1,4 +1,4 @@
-"""The tool calls of a turn: decided, run as effects, and answered."""
+"""The tool calls of a turn: decide about them, run them as effects, and answer them."""
 
 from ._long_results import LongResults
 from ._offered_skills import OfferedSkills

@@ -1,4 +1,4 @@
-"""Where a text can be cut without splitting what people see as one character."""
+"""Find positions at which a text can be cut without splitting a grapheme cluster."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ _MOST_FLAGS = 10_000
 
 
 def nearest_boundary(text: str, at: int, step: int) -> int:
-    """The nearest place in one direction that splits nothing that people see as one character.
+    """Return the nearest position in one direction that does not split a grapheme cluster.
 
-    Knows the usual clusters: combining marks, joined and toned emoji, flags, pairs of surrogates, ends of lines. Gives
-    up where a cluster is longer than 32 characters, and answers ``at`` then.
+    Supports the common clusters: combining marks, joined emoji, skin tones, flags, surrogate pairs and CRLF. If a
+    cluster is longer than 32 characters, returns ``at``.
 
     Args:
         text: the text.
-        at: where it would be cut.
-        step: -1 to look before, 1 to look after.
+        at: the wanted position.
+        step: -1 to search backwards, 1 to search forwards.
     """
     for place in range(at, at + step * _LONGEST_CLUSTER, step):
         if not 0 < place < len(text) or not _is_inside_cluster(text, place):

@@ -1,4 +1,4 @@
-"""JSON made shorter, so that it remains JSON."""
+"""Shorten JSON so that it remains valid JSON."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from attrs import define, field
 
 from ._graphemes import nearest_boundary
 
-_SHORTEST = 40  # what remains of a value that is cut: enough for a note
+_SHORTEST = 40  # the minimum length of a shortened value: enough for a note
 
 
 class _Number(str):
-    """A number as it was written: reading it might change it."""
+    """A number as it was written: parsing it might change it."""
 
     __slots__ = ()
 
 
 def cut_json(text: str, longest: int, *, handle: str | None = None) -> tuple[str, int] | None:
-    """A JSON text of at most so many characters, and about how many are missing; ``None`` if it is no JSON.
+    """Shorten a JSON text. Return it with the approximate number of omitted characters, or ``None`` if it is not JSON.
 
-    White space between values does not count as missing. Of two entries of one name in an object, the last remains.
+    White space between values is not counted. Of duplicate names in an object, the last one remains.
 
     Args:
         text: the text.
-        longest: characters.
-        handle: what the whole text can be read with, named in the note.
+        longest: the maximum number of characters.
+        handle: the handle of the full text, named in the note.
     """
     try:
         value = json.loads(text, parse_int=_Number, parse_float=_Number, parse_constant=_refuse)
@@ -47,17 +47,17 @@ def _fitting(shrinker: _Shrinker, value: Any, longest: int, note: str) -> str:
         written = _write(_with_note(shrinker.shrink(value, room), note))
         if len(written) <= longest:
             return written
-        room //= 2  # what is nested deeply has a least length
+        room //= 2  # deeply nested values have a minimum length
     return _write(_with_note(type(value)(), note))
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not valid JSON")
 
 
 def _note(handle: str | None) -> str:
-    where = "" if handle is None else f"; the whole is the output `{handle}`"
-    return f"parts marked with … are left out{where}"
+    where = "" if handle is None else f"; the full text is the output `{handle}`"
+    return f"parts marked with … were omitted{where}"
 
 
 def _with_note(kept: Any, note: str) -> Any:
@@ -85,19 +85,19 @@ def _write_text(text: str) -> str:
     written = json.dumps(text, ensure_ascii=False)
     try:
         written.encode()
-    except UnicodeEncodeError:  # half a surrogate pair, which only an escape can hold
+    except UnicodeEncodeError:  # a lone surrogate, which needs an escape
         return json.dumps(text)
     return written
 
 
 @define
 class _Shrinker:
-    """Knows how long each list and each object is when written, so that each is measured once."""
+    """Caches the written length of each list and object, so that each is measured once."""
 
     _sizes: dict[int, int] = field(factory=dict)
 
     def size(self, value: Any) -> int:
-        """How many characters a value has when written."""
+        """Return the number of characters of a value when written."""
         if not isinstance(value, dict | list):
             return len(_write(value))
         size = self._sizes.get(id(value))
@@ -114,7 +114,7 @@ class _Shrinker:
         return len(_write_text(name)) + 4 + self.size(value)
 
     def shrink(self, value: Any, room: int) -> Any:
-        """A value that has at most so many characters when written, or about 40 where the room is less than that."""
+        """Shorten a value to at most ``room`` characters when written, or to about 40 if ``room`` is smaller."""
         room = max(room, _SHORTEST)
         if self.size(value) <= room:
             return value
@@ -125,7 +125,7 @@ class _Shrinker:
         return self._shrink_list(value, room) if isinstance(value, list) else self._shrink_object(value, room)
 
     def _shrink_list(self, items: list[Any], room: int) -> list[Any]:
-        """Its head and its tail; of a list whose items are long, the beginning of the first and of the last."""
+        """Keep the head and the tail; if the items are long, keep the beginning of the first and of the last."""
         if len(items) == 1:
             return [self.shrink(items[0], room - 4)]
         half = (room - _SHORTEST) // 2
@@ -143,7 +143,7 @@ class _Shrinker:
         return _how_many((self.size(one) + 2 for one in items), room)
 
     def _shrink_object(self, entries: dict[str, Any], room: int) -> dict[str, Any]:
-        """All of its names, the longest values cut; of an object with too many entries, the first and the last."""
+        """Keep all names and shorten the longest values; of too many entries, keep the first and last ones."""
         kept = self._first_and_last(entries, room - _SHORTEST)
         missing = len(entries) - len(kept)
         fixed = sum(self._entry(name, one) - self.size(one) for name, one in kept.items())
@@ -166,7 +166,7 @@ class _Shrinker:
 
 
 def _how_many(sizes: Iterable[int], room: int) -> int:
-    """How many of the first of these fit."""
+    """Return how many leading sizes fit into ``room``."""
     count = 0
     for size in sizes:
         room -= size
@@ -177,14 +177,14 @@ def _how_many(sizes: Iterable[int], room: int) -> int:
 
 
 def _free_name(entries: Mapping[str, Any]) -> str:
-    name = "… left out"
+    name = "… omitted"
     while name in entries:
         name += "…"
     return name
 
 
 def _share(sizes: Iterable[int], room: int) -> int:
-    """How long each value may be so that all of them fit: short ones leave their rest to the long ones."""
+    """Return the maximum length per value so that all fit: short values leave their rest to long ones."""
     ordered = sorted(sizes)
     for index, size in enumerate(ordered):
         share = room // (len(ordered) - index)
@@ -195,7 +195,7 @@ def _share(sizes: Iterable[int], room: int) -> int:
 
 
 def _shrink_text(text: str, room: int) -> str:
-    """Its head and its tail, by what they have when written."""
+    """Keep the head and the tail, measured by their written length."""
     written = len(_write_text(text))
     length = len(text) * room // written
     while True:

@@ -1,4 +1,4 @@
-"""Results that are too long for a model: it sees a part, and the whole is kept under a handle."""
+"""Results that are too long for a model: it sees a part, and the full text is stored under a handle."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class LongResults:
     """The long results of one session.
 
     Args:
-        store: where they are kept.
-        session: the id of the session; no other session but its forks can read them.
+        store: stores the full texts.
+        session: the id of the session. Only the session and its forks can read them.
         parent: the id of the session that it was forked from.
-        tokens: how much of one a model sees.
+        tokens: the maximum number of tokens of one result that a model sees.
     """
 
     store: Store = field(repr=False)
@@ -36,15 +36,15 @@ class LongResults:
         return self.tokens
 
     def limit(self, tokens: int) -> None:
-        """Show less than usual of what comes next, down to a few hundred tokens."""
+        """Lower the limit for the next results, to no less than 300 tokens."""
         self._limit = min(self.tokens, max(tokens, _LEAST))
 
     async def shown(self, text: str, *, share: int = 1) -> tuple[str, str | None]:
-        """What a model sees of a text, and the handle of the whole, if that is more.
+        """Return the part of a text that a model sees, and the handle of the full text if it was shortened.
 
         Args:
-            text: redacted.
-            share: among how many texts what may be shown is divided.
+            text: the text, already redacted.
+            share: the number of texts that share the limit.
         """
         limit = max(self._limit // share, _LEAST)
         if len(text) <= limit:  # a token has at least one character
@@ -58,10 +58,10 @@ class LongResults:
         return part.text, handle
 
     async def read(self, handle: str) -> str:
-        """The whole text.
+        """Return the full text.
 
         Raises:
-            LookupError: this session has no such result.
+            LookupError: if this session has no such result.
         """
         for session in (self.session, self.parent) if handle.isalnum() else ():
             found = await self.store.get(f"session/{session}/outputs/{handle}") if session else None

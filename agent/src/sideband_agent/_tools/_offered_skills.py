@@ -1,4 +1,4 @@
-"""The skills that go with the tools that a model is told about."""
+"""The skills that belong to the tools that a model sees."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from sideband.tools import ToolView
 
 @frozen
 class OfferedSkills:
-    """The skills that a model is told about: those with a tool that it is told about, or without any.
+    """The skills that a model sees: those with a visible tool, and those without tools.
 
     Args:
-        registry: knows all skills.
-        tools: the tools that the model is told about.
+        registry: the registry of all skills.
+        tools: the tools that the model sees.
     """
 
     registry: ToolRegistry = field(repr=False)
     tools: ToolView = field(repr=False)
 
     async def all(self) -> tuple[Mapping[str, Any], ...]:
-        """Each with ``name``, ``description``, ``location`` and ``tools``."""
+        """Return the skills, each with ``name``, ``description``, ``location`` and ``tools``."""
         return tuple(
             skill
             for skill in await self.registry.skills()

@@ -1,4 +1,4 @@
-"""What a tool returned, made fit for a conversation: parts that every provider takes, of bounded size."""
+"""Convert a tool's result to message parts of bounded size that every provider accepts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SIGNATURES = {
 
 
 def as_parts(content: Any) -> Sequence[TextPart | ImagePart]:
-    """What a tool returned, or a plugin put in its place, as message parts."""
+    """Convert the return value of a tool, or its replacement by a plugin, to message parts."""
     if isinstance(content, str):
         return [TextPart(text=content)]
     if isinstance(content, TextPart | ImagePart):
@@ -34,7 +34,7 @@ def as_parts(content: Any) -> Sequence[TextPart | ImagePart]:
 
 
 def fitted_parts(content: Any) -> Sequence[TextPart | ImagePart]:
-    """The parts of a result: few, texts joined, and only images that models take. What is left out is said."""
+    """Return the parts of a result, with texts joined and invalid images replaced by a note."""
     parts: list[TextPart | ImagePart] = []
     images = 0
     texts: list[str] = []
@@ -43,9 +43,9 @@ def fitted_parts(content: Any) -> Sequence[TextPart | ImagePart]:
             texts.append(part.text)
             continue
         images += 1
-        problem = _problem(part) if images <= RESULT_LIMITS.images else f"there are more than {RESULT_LIMITS.images}"
+        problem = _problem(part) if images <= RESULT_LIMITS.images else f"a result may have {RESULT_LIMITS.images}"
         if problem:
-            texts.append(f"[an image is left out here: {problem}]")
+            texts.append(f"[image omitted: {problem}]")
             continue
         if texts:
             parts.append(TextPart(text=whole_characters("\n".join(texts))))
@@ -56,16 +56,16 @@ def fitted_parts(content: Any) -> Sequence[TextPart | ImagePart]:
     return parts
 
 
-def fitted_metadata(told: Mapping[str, Any], *, of_skill: bool) -> dict[str, Any]:
-    """What a tool says of its result, without what only the host may say; nothing if it is too much.
+def fitted_metadata(given: Mapping[str, Any], *, of_skill: bool) -> dict[str, Any]:
+    """Return the metadata of a result without the reserved names; empty if it is too large.
 
     Args:
-        told: what it says.
-        of_skill: whether the host says it, of a tool of a skill.
+        given: the metadata that the tool returned.
+        of_skill: whether the host made the metadata, for a skill's tool.
     """
     reserved = _OURS if of_skill else _OURS | _OF_SKILLS
     try:
-        text = json.dumps({str(name): value for name, value in told.items() if name not in reserved}, default=str)
+        text = json.dumps({str(name): value for name, value in given.items() if name not in reserved}, default=str)
     except (ValueError, TypeError, RecursionError):
         return {}
     if len(text) > RESULT_LIMITS.metadata:
@@ -75,7 +75,7 @@ def fitted_metadata(told: Mapping[str, Any], *, of_skill: bool) -> dict[str, Any
 
 
 def whole_characters(text: str) -> str:
-    """The text with a sign in place of each half of a character: neither JSON nor a terminal takes those."""
+    """Replace lone surrogates, which neither JSON nor terminals support."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -96,14 +96,14 @@ def _as_part(value: Any) -> TextPart | ImagePart | None:
 
 
 def _problem(image: ImagePart) -> str:
-    """Why no model would take an image. One that it refuses would be sent again with every request."""
+    """Return why models would reject an image, or "". A rejected image would fail every later request too."""
     signatures = _SIGNATURES.get(image.media_type)
     if signatures is None:
-        return f"{image.media_type} is none of {', '.join(_SIGNATURES)}"
+        return f"{image.media_type} is not one of {', '.join(_SIGNATURES)}"
     if len(image.data) > RESULT_LIMITS.image // 3 * 4 + 4:
-        return f"it has more than {RESULT_LIMITS.image:,} bytes"
+        return f"it exceeds the limit of {RESULT_LIMITS.image:,} bytes"
     try:
         content = b64decode(image.data, validate=True)
     except ValueError:
-        return "it is no base64"
-    return "" if content.startswith(signatures) else f"it is no {image.media_type}"
+        return "it is not valid base64"
+    return "" if content.startswith(signatures) else f"its content is not {image.media_type}"

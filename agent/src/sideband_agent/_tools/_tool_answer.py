@@ -1,6 +1,6 @@
-"""What came of a tool call, in one form from the tool to the message.
+"""The answer to a tool call, in one form from the tool to the message.
 
-It is made of what the tool returned, of a record, or of an error; and it becomes the message that the model reads.
+It is built from the tool's return value, a record or an error, and becomes the message that the model reads.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from sideband.messages import ImagePart, TextPart, ToolCallPart, ToolResultMessa
 
 
 class ToolAnswer(BaseModel):
-    """What came of a tool call; also the result of its effect, as the record keeps it.
+    """The answer to a tool call; also the recorded result of its effect.
 
     Attributes:
         content: message parts.
-        is_error: whether the tool failed, or was not run.
-        terminate: whether the run may end with it.
-        metadata: what is known about it and not sent to the model.
+        is_error: whether the tool failed or was not run.
+        terminate: whether the run may end after it.
+        metadata: details that are not sent to the model.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -30,11 +30,11 @@ class ToolAnswer(BaseModel):
 
     @classmethod
     def error(cls, text: str, **metadata: Any) -> ToolAnswer:
-        """An answer that says why there is no result."""
+        """Build an answer that explains why there is no result."""
         return cls(content=(TextPart(text=text),), is_error=True, metadata=metadata)
 
     def noting(self, **metadata: Any) -> ToolAnswer:
-        """The same with more metadata: ``replayed``, for instance, if the call ran before and its record answers."""
+        """Return a copy with additional metadata, such as ``replayed`` if the answer comes from a record."""
         return self.model_copy(update={"metadata": {**self.metadata, **metadata}})
 
     @property
@@ -45,7 +45,7 @@ class ToolAnswer(BaseModel):
         return [part.model_dump() for part in self.content]
 
     def message(self, call: ToolCallPart) -> ToolResultMessage:
-        """The message that answers a call."""
+        """Build the message that answers a call."""
         return ToolResultMessage(
             call=call.id,
             tool=call.name,

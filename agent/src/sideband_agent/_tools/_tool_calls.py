@@ -1,4 +1,4 @@
-"""The tool calls of one turn: checked and decided in order, run side by side, answered in the order of the calls."""
+"""The tool calls of one turn: checked and decided in order, run concurrently, answered in the order of the calls."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ from ._tool_context import ToolContexts
 from ._tool_effects import ToolEffects, is_repeatable
 
 ToolApprover = Callable[[str, ToolCall], Awaitable[bool]]
-"""Puts a guard's question about a tool call to a person; whether the person said yes."""
+"""Asks a person a guard's question about a tool call. Returns whether the person approved it."""
 
 
 @frozen
 class TurnAnswers:
-    """What the calls of one turn came to.
+    """The answers to the calls of one turn.
 
     Attributes:
         messages: the results, in the order of the calls.
-        terminate: whether every one of them says that the run may end.
-        halt: why the run must end, if a guard says so.
+        terminate: whether all of them allow the run to end.
+        halt: why the run must end, if a guard halted it.
     """
 
     messages: tuple[ToolResultMessage, ...]
@@ -52,28 +52,28 @@ class TurnAnswers:
 
 
 _STOPPED = ToolAnswer.error(
-    "This call was stopped while it was under way. It may have done a part of its work.",
+    "This call was cancelled while it was running. It may have been executed in part.",
     code="tool.stopped",
     unknown=True,
 )
-_SKIPPED = ToolAnswer.error("This call was not run, because the run ended.", code="tool.skipped")
+_SKIPPED = ToolAnswer.error("This call was not run because the run ended.", code="tool.skipped")
 
 
 @define(eq=False)
 class _Planned:
-    """One call on its way: either it has an answer already, or it is to run."""
+    """A call in progress: it either has an answer or is to be run."""
 
     part: ToolCallPart
     step: str
     tool: Tool | None = None
     arguments: dict[str, Any] = field(factory=dict)
-    said: list[dict[str, Any]] = field(factory=list)
+    decisions: list[dict[str, Any]] = field(factory=list)
     answer: ToolAnswer | None = None
     begun: bool = False
 
     @property
     def message(self) -> ToolResultMessage:
-        """What the model is told, also where the call had to be left."""
+        """The result message, also for a call that was cancelled or skipped."""
         return (self.answer or (_STOPPED if self.begun else _SKIPPED)).message(self.part)
 
 
@@ -82,16 +82,16 @@ class ToolCalls:
     """Runs the tool calls of an agent.
 
     Args:
-        hooks: decide about calls, and change results.
-        announcer: tells what happens.
+        hooks: the agent's hooks, which decide about calls and change results.
+        announcer: emits events.
         effects: runs a tool as an effect, and records calls that are not run.
-        contexts: makes the context of one call of a tool.
+        contexts: makes the context of a tool call.
         view: the tools that may be called.
-        offered: the tools that the model is told about, which may be more.
-        approver: who answers where a guard asks; ``None`` if nobody can.
-        parallel: how many may run at the same time.
-        spending: counts the calls, and raises if none is left.
-        redactor: takes secrets out of what plugins and everybody else are told.
+        offered: the tools that the model sees, possibly more.
+        approver: decides when a guard requests approval; ``None`` if no person is available.
+        parallel: the maximum number of concurrent calls.
+        spending: charges the calls; raises if the budget is used up.
+        redactor: removes secrets from events and from the plugins' changes.
     """
 
     hooks: HookRegistry = field(repr=False)
@@ -113,13 +113,13 @@ class ToolCalls:
         """Answer all calls of a turn.
 
         Args:
-            calls: as the model made them, each with its number in the model's answer.
+            calls: the calls, each with its index in the model's answer.
             step: the step of the model's answer in its run.
-            asked_before: whether they were being answered before, so that some may have happened.
+            asked_before: whether an earlier attempt to answer them was interrupted, so that some may have been run.
 
         Raises:
-            BudgetSpent: no call is left. Nothing of what follows on the last group that ran was begun.
-            LedgerError: a call can't be recorded.
+            BudgetSpent: if no calls remain. The groups of calls after the last completed one were not begun.
+            LedgerError: if a call can't be recorded.
         """
         self._current = planned = [_Planned(part, f"{step}.{index}") for index, part in calls]
         halt: RunHalted | None = None
@@ -136,15 +136,15 @@ class ToolCalls:
         return TurnAnswers(tuple(one.message for one in planned), terminate=terminate, halt=halt)
 
     def settle(self) -> None:
-        """Note that the results of the last calls are stored."""
+        """Forget the last calls, whose results have been stored."""
         self._current = []
 
     def interrupted(self) -> tuple[ToolResultMessage, ...]:
-        """The results of the calls that were being answered when the run was ended, in the order of the calls."""
+        """Return results for the calls that were in progress when the run was aborted, in the order of the calls."""
         return tuple(one.message for one in self._current)
 
     def _groups(self, planned: Iterable[_Planned]) -> Iterator[list[_Planned]]:
-        """Calls that may run side by side; one of a tool that asks for it stands alone."""
+        """Yield groups of calls that may run concurrently. A call of an exclusive tool has its own group."""
         group: list[_Planned] = []
         for one in planned:
             tool = self.view.get(one.part.name)
@@ -159,13 +159,13 @@ class ToolCalls:
             yield group
 
     async def recalled(self, part: ToolCallPart, answer: ToolAnswer) -> ToolResultMessage:
-        """The result of a call that is not made any more: what is recorded of it, as plugins leave it."""
+        """Return the result for a call that is not run again: its recorded answer, as changed by plugins."""
         one = _Planned(part, "", self.view.get(part.name))
         one.answer = await self._after(one, answer)
         return one.message
 
     async def _recall(self, one: _Planned) -> bool:
-        """Whether the call has happened, and is answered by its record: nobody can decide about it any more."""
+        """Answer the call from its record. Return whether it has one; guards are not asked again then."""
         tool = self.view.get(one.part.name)
         key = self.contexts.make(tool, one.part.id, one.step).key
         answer = await self.effects.recall(key, one.part.name)
@@ -176,37 +176,37 @@ class ToolCalls:
         return True
 
     async def _plan(self, one: _Planned) -> RunHalted | None:
-        """Find the tool, check the arguments, and ask whether it may run."""
+        """Find the tool, validate the arguments, and ask the guards."""
         problem = self._look_up(one)
         if problem is not None:
             one.answer = await self._after(one, await self._refuse(one, ToolRejected(problem)))
             return None
-        assert one.tool is not None  # noqa: S101  it was just looked up
+        assert one.tool is not None  # noqa: S101  looked up above
         tool = one.tool
         event = ToolCall(one.part.id, tool.name, one.arguments, level=tool.level, read_only=tool.read_only)
         decision = await self.hooks.decide(event, validate=tool.validate)
         if decision.replaced_by and decision.arguments is not None:
             one.arguments = thaw(decision.arguments)
-        one.said = decisions_as_data(decision)
+        one.decisions = decisions_as_data(decision)
         if decision.verdict is Verdict.DENY:
             one.answer = await self._refuse(one, ToolDenied(tool.name, decision))
             return RunHalted(decision.reason, decision.plugin) if decision.halt else None
         if decision.verdict is Verdict.ASK:
             approved = await self._approved(decision.question, event, one)
-            one.said.append(approval_as_data(approved=approved))
+            one.decisions.append(approval_as_data(approved=approved))
             if not approved:
                 one.answer = await self._refuse(one, ToolDenied(tool.name, decision, asked=approved is not None))
         return None
 
     async def _refuse(self, one: _Planned, error: OpError) -> ToolAnswer:
-        """The answer to a call that is not run, which is recorded like those that are."""
+        """Record a call that is not run, and return its answer."""
         tool, part = one.tool, one.part
         ctx = self.contexts.make(tool, part.id, one.step)
         name = tool.name if tool else part.name
-        return await self.effects.refuse(name, one.arguments or part.arguments, ctx, error, one.said)
+        return await self.effects.refuse(name, one.arguments or part.arguments, ctx, error, one.decisions)
 
     def _look_up(self, one: _Planned) -> str | None:
-        """Why the call can't be run as the model wrote it, or ``None``."""
+        """Return why the call can't be run as the model wrote it, or ``None``."""
         part = one.part
         one.tool = self.view.get(part.name)
         if part.problem is not None:
@@ -214,22 +214,22 @@ class ToolCalls:
         if one.tool is None:
             if self.offered.get(part.name) is not None:
                 return (
-                    f"The tool {part.name} may not be called here. Allowed are: {', '.join(self._known()) or 'none'}."
+                    f"The tool {part.name} may not be called here. Allowed tools: {', '.join(self._known()) or 'none'}."
                 )
-            return f"There is no tool {part.name}{did_you_mean(part.name, self._known())}."
+            return f"Unknown tool {part.name}{did_you_mean(part.name, self._known())}."
         try:
             one.arguments = one.tool.validate(part.arguments)
         except ValueError as error:
-            return f"The arguments of {part.name} don't fit: {error}. Nothing was run; correct them and call it again."
-        except Exception as error:  # noqa: BLE001  a tool that can't even look at arguments is not run with them
-            return f"{part.name} can't check its arguments ({type(error).__name__}). Nothing was run."
+            return f"Invalid arguments for {part.name}: {error}. The tool was not run; correct them and call it again."
+        except Exception as error:  # noqa: BLE001  if validation fails, the tool is not run
+            return f"{part.name} failed to validate its arguments ({type(error).__name__}). The tool was not run."
         return None
 
     def _known(self) -> list[str]:
         return [tool.model_name for tool in self.view.tools]
 
     async def _approved(self, question: str, event: ToolCall, one: _Planned) -> bool | None:
-        """What the person said who was asked; ``None`` if nobody can be."""
+        """Return whether the approver approved the call; ``None`` without an approver."""
         if self.approver is None:
             return None
         return await self.approver(question, evolve(event, arguments=one.arguments))
@@ -254,14 +254,14 @@ class ToolCalls:
         async with self._limiter:
             try:
                 await self._run(one)
-            except Exception as error:  # noqa: BLE001  raised again when the others have ended: what they did counts
+            except Exception as error:  # noqa: BLE001  raised again after the other calls have ended
                 failures.append(error)
 
     async def _run(self, one: _Planned) -> None:
         assert one.tool is not None  # noqa: S101  only planned calls get here
         tool, part = one.tool, one.part
         started = perf_counter()
-        await self.announcer.tell(ToolExecutionStart(part.id, tool.name, self._told(one.arguments)))
+        await self.announcer.emit(ToolExecutionStart(part.id, tool.name, self._redacted(one.arguments)))
         updates = _Updates(part.id, tool.name)
         ctx = self.contexts.make(tool, part.id, one.step, updates.take)
         answer, failure = _SKIPPED, None
@@ -269,8 +269,8 @@ class ToolCalls:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(updates.deliver, self.announcer)
             try:
-                answer = await self.effects.run(tool, one.arguments, ctx, one.said)
-            except Exception as error:  # noqa: BLE001  raised again outside of the group, which would wrap it
+                answer = await self.effects.run(tool, one.arguments, ctx, one.decisions)
+            except Exception as error:  # noqa: BLE001  raised again outside the task group, which would wrap it
                 failure = error
             finally:
                 ctx.end()
@@ -279,20 +279,20 @@ class ToolCalls:
             raise failure
         ms = round((perf_counter() - started) * 1000, 3)
         one.answer = (await self._after(one, answer)).noting(ms=ms)
-        await self.announcer.tell(
+        await self.announcer.emit(
             ToolExecutionEnd(part.id, tool.name, one.answer.shown, is_error=one.answer.is_error, ms=ms)
         )
 
-    def _told(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Arguments as everybody may see them: a guard may have put something secret in their place."""
+    def _redacted(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Redact arguments for events: a guard may have inserted a secret."""
         try:
-            told: Mapping[str, Any] = self.redactor.data(arguments, sensitive_keys=False)
+            redacted: Mapping[str, Any] = self.redactor.data(arguments, sensitive_keys=False)
         except Unserializable:
             return {}
-        return told
+        return redacted
 
     async def _after(self, one: _Planned, answer: ToolAnswer) -> ToolAnswer:
-        """The answer as plugins have left it, their notes at its end."""
+        """Return the answer as changed by plugins, followed by their notes."""
         before = answer.shown
         name = one.tool.name if one.tool else one.part.name
         arguments = one.arguments or one.part.arguments
@@ -300,14 +300,14 @@ class ToolCalls:
         after = await self.hooks.update(event)
         parts = as_parts(thaw(after.content)) if after.content != before else answer.content
         content = (*parts, *(TextPart(text=f"[{note.plugin}] {note.text}") for note in after.notes))
-        if content != answer.content:  # plugins know things that the answer did not say
+        if content != answer.content:  # plugins may have added secrets that the answer did not contain
             content = (*as_parts(self.redactor.data([part.model_dump() for part in content], sensitive_keys=False)),)
         metadata = {**answer.metadata, **({"withheld_by": after.withheld_by} if after.withheld_by else {})}
         return ToolAnswer(content=content, is_error=after.is_error, terminate=after.terminate, metadata=metadata)
 
 
 class _Updates:
-    """Progress of one call on its way to those who watch: only the newest waits, so a quick tool waits for nobody."""
+    """Progress events of one call. Only the newest is kept, so a fast tool never waits for a slow consumer."""
 
     def __init__(self, call: str, tool: str) -> None:
         self._call = call
@@ -330,7 +330,7 @@ class _Updates:
             self._changed = anyio.Event()
             newest, self._newest = self._newest, None
             if newest is not None:
-                await announcer.tell(
+                await announcer.emit(
                     ToolExecutionUpdate(self._call, self._tool, newest.current, newest.total, newest.message)
                 )
             elif self._closed:

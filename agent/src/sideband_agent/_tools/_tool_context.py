@@ -1,4 +1,4 @@
-"""The context of one tool call: its rights end with the call."""
+"""The context of a tool call, valid until the call ends."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class ToolContexts:
 
     Args:
         agent: the agent.
-        registry: knows which plugin a tool comes from.
-        of_skills: the context of the host that tools of skills get, and calls of unknown tools.
+        registry: maps tools to their plugins.
+        of_skills: the host's context for tools of skills and calls of unknown tools.
         results: the long results of the session.
         skills: the skills that the agent may use.
-        redactor: takes secrets out of progress.
+        redactor: removes secrets from progress messages.
     """
 
     agent: AgentControls = field(repr=False)
@@ -43,13 +43,13 @@ class ToolContexts:
     def make(
         self, tool: Tool | None, call: str, step: str, on_progress: Callable[[Progress], None] | None = None
     ) -> ToolCallContext:
-        """The context of one call.
+        """Make the context of one call.
 
         Args:
-            tool: the tool; ``None`` if the model wrote an unknown name.
+            tool: the tool, or ``None`` if the model used an unknown name.
             call: the id that the model gave the call.
             step: its step in the run.
-            on_progress: gets progress; must not block.
+            on_progress: called with progress; must not block.
         """
         base = host_context(self.registry.context(tool)) if tool else None
         name = tool.name if tool else ""
@@ -58,10 +58,10 @@ class ToolContexts:
 
 @define(eq=False)
 class ToolCallContext(AgentPluginContext):
-    """``ToolContext``: what one call of a tool gets.
+    """``ToolContext``: the context of one tool call.
 
     Attributes:
-        tool: the tool; empty if there is none of the name that the model wrote.
+        tool: the name of the tool; empty if the model used an unknown name.
         call: the id that the model gave the call.
         step: its step in the run.
     """
@@ -72,31 +72,31 @@ class ToolCallContext(AgentPluginContext):
     step: str
     _on_progress: Callable[[Progress], None] | None = field(repr=False)
     _ended: bool = field(default=False, init=False)
-    _under_way: set[anyio.CancelScope] = field(factory=set, init=False, repr=False)
+    _running: set[anyio.CancelScope] = field(factory=set, init=False, repr=False)
 
     def end(self) -> None:
-        """Take its rights away: the call has ended. What it has left under way is cancelled."""
+        """Invalidate the context when the call has ended. Operations still running are cancelled."""
         self._ended = True
-        for scope in self._under_way:
+        for scope in self._running:
             scope.cancel()
 
     async def dispatch(
         self, op: str, params: Mapping[str, Any], *, capabilities: Iterable[str] | None = None, key: str | None = None
     ) -> Any:
-        """Run an op as an effect of the call."""
-        async with self._of_the_call():
+        """Dispatch an op as an effect of the call."""
+        async with self._within_call():
             return await AgentPluginContext.dispatch(self, op, params, capabilities=capabilities, key=key)
 
     @asynccontextmanager
-    async def _of_the_call(self) -> AsyncIterator[None]:
-        """What is done here ends with the call."""
+    async def _within_call(self) -> AsyncIterator[None]:
+        """Cancel the block when the call ends."""
         self._check_alive()
         with anyio.CancelScope() as scope:
-            self._under_way.add(scope)
+            self._running.add(scope)
             try:
                 yield
             finally:
-                self._under_way.discard(scope)
+                self._running.discard(scope)
         if scope.cancelled_caught:
             raise CallEnded(self.tool, self.call)
 
@@ -106,7 +106,7 @@ class ToolCallContext(AgentPluginContext):
 
     @property
     def origin(self) -> Origin:
-        """Who causes what the tool dispatches."""
+        """The origin of the effects that the tool dispatches."""
         return evolve(super().origin, step=self.step, tool=self.tool or None)
 
     @property
@@ -115,29 +115,29 @@ class ToolCallContext(AgentPluginContext):
         return f"{self.agent.session.id}:{self.run}:{self.step}"
 
     async def spawn_child(self, prompt: str, *, tools: Sequence[str] | None = None, share: float = 0.5) -> RunResult:
-        """Let a child agent do a task for this call, and wait for it."""
-        async with self._of_the_call():
+        """Run a task in a child agent for this call and wait for it."""
+        async with self._within_call():
             return await self.agent.spawn_child(prompt, tools=tools, share=share, call=self.key)
 
     def on_progress(self, progress: Progress) -> None:
-        """Get progress of what the tool does."""
+        """Report progress of an op or a skill's tool. Called by the host."""
         if self._on_progress is not None:
             self._on_progress(progress)
 
     async def progress(
         self, *, current: float | None = None, total: float | None = None, message: str | None = None
     ) -> None:
-        """Tell whoever watches how far the call is."""
+        """Report the progress of the call."""
         if self._ended:
             return
         text = None if message is None else self._shared.redactor.text(message)
         self.on_progress(Progress(self.call, self.plugin, current, total, text))
 
     async def output(self, handle: str) -> str:
-        """The whole text of a result of which the model saw only a part."""
+        """Return the full text of a result that was shortened for the model."""
         self._check_alive()
         return await self._shared.results.read(handle)
 
     async def skills(self) -> tuple[Mapping[str, Any], ...]:
-        """The skills that the agent may use."""
+        """Return the skills that the agent may use."""
         return await self._shared.skills.all()

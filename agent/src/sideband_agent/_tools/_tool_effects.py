@@ -1,4 +1,4 @@
-"""One tool call as an effect: claimed by its key, recorded before it runs, and never run again once it is recorded."""
+"""Run tool calls as effects: claimed by their key, recorded before they run, and never repeated once recorded."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from ._tool_answer import ToolAnswer
 from ._tool_context import ToolCallContext
 
 PLUGIN_TOOL_SECONDS = 600.0
-"""For a tool of a plugin that names no limit of its own, as long as no setting does."""
+"""The timeout of a plugin's tool if neither the tool nor a setting defines one."""
 
 _OP = "tool.call"
 
 Decisions = Sequence[Mapping[str, Any]]
-"""What guards said of a call, as the record keeps it."""
+"""The decisions of guards about a call, as recorded."""
 
 
 class ToolCallParams(BaseModel):
-    """The parameters of ``tool.call``, which no skill and no plugin can ask for.
+    """The parameters of ``tool.call``, which neither skills nor plugins can dispatch.
 
     Attributes:
         tool: the name of the tool.
-        arguments: what it is called with.
+        arguments: the arguments of the call.
         call: the id that the model gave the call.
     """
 
@@ -46,13 +46,13 @@ class ToolCallParams(BaseModel):
 
 
 @define(eq=False)
-class _UnderWay:
-    """A call that the broker has been asked for: what its op needs to run it.
+class _RunningCall:
+    """A call that was passed to the broker, with what its op needs to run it.
 
     Attributes:
         tool: the tool.
-        ctx: what the tool gets.
-        ran: whether it was run, and not answered from its record.
+        ctx: the context of the call.
+        ran: whether the tool was run, and not answered from its record.
     """
 
     tool: Tool
@@ -62,56 +62,55 @@ class _UnderWay:
 
 @define(eq=False)
 class ToolEffects:
-    """Runs tools of one agent's session.
+    """Runs the tools of one agent's session.
 
     Args:
-        broker: records and claims.
-        results: keeps what is too long for the model.
-        seconds: for tools that name no limit of their own, if a setting says it.
+        broker: claims and records effects.
+        results: stores results that are too long for the model.
+        seconds: the timeout of tools without their own, if a setting defines one.
     """
 
     broker: Broker = field(repr=False)
     results: LongResults = field(repr=False)
     seconds: float | None = None
     _ops: dict[Level, BoundOp] = field(factory=dict, init=False, repr=False)
-    _under_way: dict[str, _UnderWay] = field(factory=dict, init=False, repr=False)
+    _running: dict[str, _RunningCall] = field(factory=dict, init=False, repr=False)
 
     async def run(
-        self, tool: Tool, arguments: dict[str, Any], ctx: ToolCallContext, said: Decisions = ()
+        self, tool: Tool, arguments: dict[str, Any], ctx: ToolCallContext, decisions: Decisions = ()
     ) -> ToolAnswer:
-        """Run a tool, or say again what it answered when it ran under this key before.
+        """Run a tool, or return its recorded answer if it has run under this key before.
 
-        What a tool raises is an answer, told to the model, and so is what the broker says against this one call. A call
-        that was under way when its host ended is not repeated: whether it has done something is not known, and the
-        answer says so.
+        An exception of the tool becomes an answer for the model, and so does an error of the broker about this call. A
+        call that was running when its host ended is not repeated: its outcome is unknown, and the answer reports that.
 
         Args:
             tool: the tool.
-            arguments: valid ones.
-            ctx: what the tool gets.
-            said: what guards said of the call; recorded with it.
+            arguments: validated arguments.
+            ctx: the context of the call.
+            decisions: the decisions of guards, recorded with the call.
 
         Raises:
-            LedgerError: it can't be recorded, and so was not run.
+            LedgerError: if the call can't be recorded; it was not run.
         """
         try:
             try:
-                return await self._dispatch(tool, arguments, ctx, ctx.key, said)
+                return await self._dispatch(tool, arguments, ctx, ctx.key, decisions)
             except (EffectInFlight, EffectUnknown, KeyReused) as error:
                 if not is_repeatable(tool):
                     return _unknown(tool, error)
-            return await self._dispatch(tool, arguments, ctx, f"{ctx.key}~{token_hex(4)}", said)
+            return await self._dispatch(tool, arguments, ctx, f"{ctx.key}~{token_hex(4)}", decisions)
         except OpTimeout as error:
-            return ToolAnswer.error(self._too_slow(tool, error), code=error.code)
+            return ToolAnswer.error(self._timeout_message(tool, error), code=error.code)
         except OpError as error:
-            return ToolAnswer.error(_told(error), code=error.code)
+            return ToolAnswer.error(_text_of(error), code=error.code)
 
     async def recall(self, key: str, name: str) -> ToolAnswer | None:
-        """What is recorded of the call under a key, without running it; ``None`` if nothing happened.
+        """Return the recorded answer under a key without running the tool, or ``None`` without a record.
 
         Args:
             key: the key.
-            name: the tool, as the model knows it.
+            name: the name of the tool, as the model knows it.
         """
         found = await self.broker.recall(key)
         if found is None:
@@ -120,60 +119,60 @@ class ToolEffects:
         if state == "done":
             return ToolAnswer.model_validate(result).noting(replayed=True)
         return ToolAnswer.error(
-            f"It is not known whether {name} did its work: its run ended while it was under way, and it was not "
-            "repeated. Find out how things stand before you decide what to do.",
+            f"It is unknown whether {name} was executed: its run ended while it was running, and it was not repeated. "
+            "Check the current state before you decide what to do.",
             code="effect.unknown",
             unknown=True,
         )
 
     async def refuse(
-        self, name: str, arguments: Mapping[str, Any], ctx: ToolCallContext, error: OpError, said: Decisions = ()
+        self, name: str, arguments: Mapping[str, Any], ctx: ToolCallContext, error: OpError, decisions: Decisions = ()
     ) -> ToolAnswer:
         """Record a call that is not run.
 
         Args:
-            name: the tool, as far as there is one; else as the model wrote it.
-            arguments: what the model wants it to be called with.
-            error: why it is not run; what the model is told.
-            said: what guards said of it.
+            name: the name of the tool; as the model wrote it if it is unknown.
+            arguments: the arguments that the model wrote.
+            ctx: the context of the call.
+            error: why it is not run; shown to the model.
+            decisions: the decisions of guards.
 
         Raises:
-            LedgerError: it can't be recorded.
+            LedgerError: if it can't be recorded.
         """
         params = {"tool": name, "arguments": arguments, "call": ctx.call}
         call = new_call(ctx.origin, ctx.hooks)
-        effect = await self.broker.refuse(call, self._op(Level.SAFE), params, error, decisions=said)
+        effect = await self.broker.refuse(call, self._op(Level.SAFE), params, error, decisions=decisions)
         plugin = {"plugin": error.plugin} if error.plugin else {}
         return ToolAnswer.error(error.message, code=error.code, effect=effect, **plugin)
 
     def _seconds(self, tool: Tool) -> float:
-        """How long a tool may take; of a skill's tool without a limit, the policy says it."""
+        """Return the timeout of a tool. For a skill's tool without one, the policy applies."""
         usual = LONGEST_CALL if _is_of_skill(tool) else PLUGIN_TOOL_SECONDS
         return tool.timeout or self.seconds or usual
 
-    def _too_slow(self, tool: Tool, error: OpTimeout) -> str:
+    def _timeout_message(self, tool: Tool, error: OpTimeout) -> str:
         by_setting = tool.timeout is None and self.seconds is not None
-        return (
-            f"{tool.name} did not end within {self._seconds(tool):g} s"
-            f"{', the limit that `[agent] tool_seconds` sets' if by_setting else ''}: {error.hint}. "
-            "It may have done a part of its work."
-        )
+        limit = f"{self._seconds(tool):g} s{' (set by `[agent] tool_seconds`)' if by_setting else ''}"
+        return f"{tool.name} timed out after {limit}: {error.hint}. It may have been executed in part."
 
     async def _dispatch(
-        self, tool: Tool, arguments: dict[str, Any], ctx: ToolCallContext, key: str, said: Decisions
+        self, tool: Tool, arguments: dict[str, Any], ctx: ToolCallContext, key: str, decisions: Decisions
     ) -> ToolAnswer:
         call = new_call(ctx.origin, ctx.hooks, seconds=self._seconds(tool))
         params = {"tool": tool.name, "arguments": arguments, "call": ctx.call}
-        self._under_way[call.id] = under_way = _UnderWay(tool, ctx)
+        self._running[call.id] = running = _RunningCall(tool, ctx)
         try:
-            result = await self.broker.dispatch(call, _OP, params, key=key, own=self._op(tool.level), decisions=said)
+            result = await self.broker.dispatch(
+                call, _OP, params, key=key, own=self._op(tool.level), decisions=decisions
+            )
         finally:
-            del self._under_way[call.id]
+            del self._running[call.id]
         answer = ToolAnswer.model_validate(result)
-        return answer if under_way.ran else answer.noting(replayed=True)
+        return answer if running.ran else answer.noting(replayed=True)
 
     def _op(self, level: Level) -> BoundOp:
-        """The op that runs tools of a level."""
+        """Return the op that runs tools of a level."""
         if level not in self._ops:
             spec = OpSpec(
                 name=_OP,
@@ -190,10 +189,10 @@ class ToolEffects:
         return self._ops[level]
 
     async def _run(self, params: ToolCallParams, own: OpContext) -> ToolAnswer:
-        """The handler of the op."""
-        under_way = self._under_way[own.call]
-        under_way.ran = True
-        answer = await self._answer(under_way.tool, params.arguments, under_way.ctx)
+        """Run the tool. The handler of the op."""
+        running = self._running[own.call]
+        running.ran = True
+        answer = await self._answer(running.tool, params.arguments, running.ctx)
         return answer.noting(effect=own.effect)
 
     async def _answer(self, tool: Tool, arguments: dict[str, Any], ctx: ToolCallContext) -> ToolAnswer:
@@ -203,15 +202,15 @@ class ToolEffects:
                 output = ToolOutput(output)
             return await self._fitted(output, of_skill=_is_of_skill(tool))
         except SidebandError as error:
-            return await self._failed(_told(error), error.code)
-        except Exception as error:  # noqa: BLE001  a tool may raise anything, and return what can't be shown
+            return await self._failed(_text_of(error), error.code)
+        except Exception as error:  # noqa: BLE001  a tool may raise or return anything
             return await self._failed(f"{tool.name} failed: {type(error).__name__}: {safe_text(error)}", "tool.failed")
 
     async def _failed(self, text: str, code: str) -> ToolAnswer:
         return (await self._fitted(ToolOutput(text, is_error=True), of_skill=False)).noting(code=code)
 
     async def _fitted(self, output: ToolOutput, *, of_skill: bool) -> ToolAnswer:
-        """The answer, with texts that are too long cut, and the whole kept."""
+        """Build the answer, with long texts shortened and their full text stored."""
         content: list[Any] = []
         handles: list[str] = []
         parts = fitted_parts(output.content)
@@ -233,7 +232,7 @@ class ToolEffects:
 
 
 def is_repeatable(tool: Tool) -> bool:
-    """Whether a call of the tool does no harm if it was made before."""
+    """Return whether a call of the tool can be repeated safely."""
     return tool.read_only or tool.level is Level.SAFE
 
 
@@ -241,14 +240,14 @@ def _is_of_skill(tool: Tool) -> bool:
     return tool.source.startswith("skill ")
 
 
-def _told(error: SidebandError) -> str:
+def _text_of(error: SidebandError) -> str:
     return f"{error.message}. {error.hint}" if error.hint else error.message
 
 
 def _unknown(tool: Tool, error: OpError) -> ToolAnswer:
     return ToolAnswer.error(
-        f"It is not known whether {tool.name} did its work: the process ended while it was under way, and it was not "
-        f"repeated. Find out how things stand before you decide what to do. ({_told(error)})",
+        f"It is unknown whether {tool.name} was executed: the process ended while it was running, and it was not "
+        f"repeated. Check the current state before you decide what to do. ({_text_of(error)})",
         code=error.code,
         unknown=True,
     )

@@ -1,4 +1,4 @@
-"""A long text cut so that its head and its tail remain, and JSON remains JSON."""
+"""Shorten long texts to their head and tail. JSON remains valid JSON."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ._json_truncation import cut_json
 
 @frozen
 class Cut:
-    """What is shown of a text.
+    """The visible part of a text.
 
     Attributes:
-        text: the part, with a note where something is missing.
-        omitted: about how many characters are missing; 0 if nothing is.
+        text: the part, with a note where characters were omitted.
+        omitted: the approximate number of omitted characters.
     """
 
     text: str
@@ -23,15 +23,15 @@ class Cut:
 
 
 def cut(text: str, tokens: int, *, handle: str | None = None) -> Cut:
-    """The head and the tail of a text that has more than so many tokens, estimated.
+    """Shorten a text with more than ``tokens`` estimated tokens to its head and its tail.
 
-    Text is cut at the ends of lines where some are near. A JSON object or list remains valid JSON: long strings, lists
-    and objects in it are cut, and the head and the tail of each are kept. Takes time in proportion to the text.
+    Text is cut at line ends where some are near. A JSON object or list remains valid JSON: long strings, lists and
+    objects in it are shortened to their head and tail. Takes time linear in the length of the text.
 
     Args:
         text: the text.
-        tokens: how many tokens may remain. Only where the note itself is longer does more remain.
-        handle: what the whole text can be read with, named in the note.
+        tokens: the maximum number of tokens, exceeded only if the note itself is longer.
+        handle: the handle of the full text, named in the note.
 
     Example:
         >>> print(cut("x" * 80, 17).text)
@@ -50,12 +50,12 @@ def cut(text: str, tokens: int, *, handle: str | None = None) -> Cut:
 
 
 def _note(omitted: int, total: int, handle: str | None) -> str:
-    where = "" if handle is None else f"; the whole is the output `{handle}`"
-    return f"[… {omitted:,} of {total:,} characters are left out here{where} …]"
+    where = "" if handle is None else f"; the full text is the output `{handle}`"
+    return f"[… {omitted:,} of {total:,} characters omitted{where} …]"
 
 
 def _cut_lines(text: str, longest: int, handle: str | None) -> Cut:
-    note = f"\n{_note(len(text), len(text), handle)}\n"  # no shorter than with the final number
+    note = f"\n{_note(len(text), len(text), handle)}\n"  # at least as long as with the final number
     room = max(0, longest - len(note))
     head = _head_end(text, room - room // 2)
     tail = _tail_start(text, len(text) - room // 2)
@@ -64,7 +64,7 @@ def _cut_lines(text: str, longest: int, handle: str | None) -> Cut:
 
 
 def _head_end(text: str, at: int) -> int:
-    """Where the head ends: at a line's end in its last quarter, else between two characters as people see them."""
+    """Return the end of the head: a line end in its last quarter, otherwise the end of a grapheme cluster."""
     line = text.rfind("\n", at - at // 4, at)
     return line + 1 if line >= 0 else nearest_boundary(text, at, -1)
 

@@ -1,4 +1,4 @@
-"""Tool calls that a run which was given up has left without results: what is recorded of them is told to the model."""
+"""Answer the tool calls that an abandoned run left without results, from their records."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ._tool_calls import ToolCalls
 
 
 async def settle_calls(session: Session, tools: ToolCalls) -> None:
-    """Store a result for each call that the last answer of the session still waits for.
+    """Store a result for each unanswered call of the session's last answer.
 
-    A record is told as plugins leave it, like the result of a call that is made now.
+    Plugins may change a recorded result, like the result of a new call.
     """
     pending = unanswered(session.messages())
     if pending is None:
@@ -28,10 +28,10 @@ async def settle_calls(session: Session, tools: ToolCalls) -> None:
     await session.append(*results)
 
 
-# What a file says of a run finds no record here, whatever names it gives: that could be another session's.
+# An imported file may name any run, so records of copied entries are not looked up: they could be another session's.
 _ELSEWHERE = ToolAnswer.error(
-    "This call was made in another session, from which this one was copied. Whether it did its work is not known here: "
-    "find out how things stand before you decide what to do.",
+    "This call was made in another session, from which this one was copied. It is unknown whether it was executed: "
+    "check the current state before you decide what to do.",
     code="effect.unknown",
     unknown=True,
 )
@@ -43,8 +43,8 @@ def _asked(session: Session, message: AssistantMessage) -> MessageEntry:
 
 
 async def _recorded(session: Session, asked: MessageEntry, step: str, tools: ToolCalls, name: str) -> ToolAnswer:
-    """What became of a call."""
+    """Return the recorded answer of a call."""
     if session.tree.is_copied(asked.id):
         return _ELSEWHERE
     answer = await tools.effects.recall(f"{session.id}:{asked.run}:{step}", name)
-    return answer or ToolAnswer.error("This call was not run, because its run ended before.", code="tool.skipped")
+    return answer or ToolAnswer.error("This call was not run because its run ended first.", code="tool.skipped")

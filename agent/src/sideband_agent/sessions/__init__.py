@@ -1,4 +1,4 @@
-"""Sessions: conversations as append-only trees in a store, durable, with one writer each."""
+"""Sessions: conversations stored durably as append-only trees, with one writer each."""
 
 from ._copies import Position
 from ._errors import (

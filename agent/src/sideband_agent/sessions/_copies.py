@@ -1,4 +1,4 @@
-"""Sessions that are made of a part of another one."""
+"""Build sessions from a part of another session."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from ._format import Entry, EntryReader, LabelEntry, NameEntry, SessionHeader, m
 from ._tree import SessionTree
 
 Position = Literal["at", "before"]
-"""Up to an entry, or up to the one that it follows."""
+"""Whether a copy ends at an entry or at its parent."""
 
 
 @frozen
 class Copy:
-    """What becomes a session.
+    """The content of a new session.
 
     Attributes:
         header: its header.
-        records: its entries, as they are to be stored.
-        notices: what was damaged, and how it was mended.
+        records: the records of its entries.
+        notices: what was damaged and how it was repaired.
     """
 
     header: SessionHeader
@@ -32,16 +32,16 @@ class Copy:
 def copy_of_path(
     tree: SessionTree, records: Iterable[Mapping[str, Any]], entry: str | None, position: Position
 ) -> Copy:
-    """The way to an entry as a session of its own, with the marks of its entries, without the name.
+    """Copy the path to an entry as a new session, with the labels of its entries and without the name.
 
     Args:
         tree: the session.
         records: its entries as they are stored.
-        entry: the entry; ``None``: where the conversation stands.
-        position: whether the entry itself is a part of it.
+        entry: the id of the entry; the current leaf if ``None``.
+        position: whether the copy includes the entry.
 
     Raises:
-        EntryNotFound: there is no such entry.
+        EntryNotFound: if the entry does not exist.
     """
     path = tree.path(entry)
     if position == "before":
@@ -63,13 +63,13 @@ def copy_of_path(
 
 
 def _afterwards(tree: SessionTree, path: tuple[Entry, ...]) -> list[dict[str, Any]]:
-    """What was said of the path's entries elsewhere in the tree; and that the name is another session's."""
-    said = {one.target: one.label for one in path if isinstance(one, LabelEntry)}
+    """Return records that set the final labels of the path's entries and remove the session's name."""
+    labels = {one.target: one.label for one in path if isinstance(one, LabelEntry)}
     named = any(isinstance(one, NameEntry) for one in path)
     bodies: list[Entry] = [
         LabelEntry(target=one.id, label=tree.labels.get(one.id))
         for one in path
-        if tree.labels.get(one.id) != said.get(one.id)
+        if tree.labels.get(one.id) != labels.get(one.id)
     ]
     if named:
         bodies.append(NameEntry(name=None))

@@ -1,8 +1,8 @@
-"""Formats of other programs: each comes from a package of its own, found by its metadata.
+"""Session formats of other programs, provided by separate packages and found by their metadata.
 
-A package names an object that has what ``SessionFormat`` says in the entry-point group
-``sideband_agent.session_formats``. The name of the entry point is that of the format. It is imported when a session is
-exported in its format, or a file is imported that is not ours.
+A package registers an object that implements ``SessionFormat`` in the entry-point group
+``sideband_agent.session_formats``, under the name of the format. It is imported when a session is exported in its
+format, or when a file is imported that does not have our format.
 """
 
 from __future__ import annotations
@@ -18,47 +18,47 @@ from ._tree import SessionTree
 OUR_FORMAT = "sideband"
 _GROUP = "sideband_agent.session_formats"
 _PACKAGES = {"pi": "sideband-pi-sessions"}
-"""The packages of known formats, to be named where they are not installed."""
+"""The packages of known formats, for the hint if they are not installed."""
 
 
 class SessionFormat(Protocol):
-    """Reads and writes sessions as another program does. A file has a JSON object a line, the header first."""
+    """Reads and writes another program's session format: one JSON object per line, the header first."""
 
     def is_header(self, line: Mapping[str, Any]) -> bool:
-        """Whether a file that begins so has this format."""
+        """Return whether a file with this first line has this format."""
 
     def read_header(self, line: Mapping[str, Any], session: str) -> SessionHeader:
-        """Our header for the session.
+        """Convert the header of a session.
 
         Args:
             line: the first line of the file.
-            session: the id that the session has here.
+            session: the id of the imported session.
 
         Raises:
-            SessionUnreadable: it has a version of the format that is not known.
+            SessionUnreadable: if the version of the format is not supported.
         """
 
     def read_line(self, header: Mapping[str, Any], line: Mapping[str, Any], number: int) -> tuple[dict[str, Any], str]:
-        """Our record for a line, and why models do not see what it says; empty if they do.
+        """Convert a line to a record. Also return why models do not see the line, or an empty string if they do.
 
-        A line that can't be expressed becomes a ``ForeignEntry``, which keeps it as it is. Its ids may be damaged: they
-        are mended like those in our own files.
+        A line that can't be expressed becomes a ``ForeignEntry``, which stores it unchanged. Its ids may be damaged:
+        they are repaired like those in our own files.
 
         Args:
             header: the first line of the file.
             line: the line.
-            number: which one it is, the header not counted, from 1.
+            number: the number of the line, from 1, not counting the header.
         """
 
     def write(self, tree: SessionTree) -> Iterator[Mapping[str, Any]]:
-        """A session as lines, the header first."""
+        """Yield the lines of a session, the header first."""
 
 
 def foreign_format(name: str) -> SessionFormat:
-    """The format of that name.
+    """Return the format with this name.
 
     Raises:
-        SessionFormatMissing: no installed package has it, or the one that has it can't be used.
+        SessionFormatMissing: if no installed package provides it, or the package can't be loaded.
     """
     found = {one.name: one for one in _installed()}
     if name not in found:
@@ -67,10 +67,10 @@ def foreign_format(name: str) -> SessionFormat:
 
 
 def format_of_header(line: Mapping[str, Any]) -> SessionFormat | None:
-    """The format of a file that begins with this line; ``None`` if no other program's is known that begins so.
+    """Return the foreign format of a file with this first line, or ``None`` if it is not a known foreign format.
 
     Raises:
-        SessionFormatMissing: it is one that no installed package has, or an installed one can't be used.
+        SessionFormatMissing: if the format is known but not installed, or an installed format can't be loaded.
     """
     if line.get("type") == "session" and "time" in line:
         return None

@@ -1,4 +1,4 @@
-"""What lists say of a session: a sum over its records that can be continued, and be made anew from them."""
+"""The summary of a session for lists. It is updated incrementally and can be rebuilt from the records."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _FIRST_CHARACTERS = 200
 
 @frozen
 class SessionInfo:
-    """A session as lists show it.
+    """The summary of a session for lists.
 
     Attributes:
         id: its id.
-        name: what the user calls it.
-        channel: where its user was last.
+        name: the name that the user gave it.
+        channel: the last channel of its user.
         folder: its working directory.
         parent: the session that it was forked from.
         created, updated: in UTC.
-        entries: how many it has.
-        messages: how many of them are messages.
-        first: what the user said first, or the beginning of it.
+        entries: the number of entries.
+        messages: the number of messages.
+        first: the beginning of the user's first message.
     """
 
     id: str
@@ -43,7 +43,7 @@ class SessionInfo:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was said yet, and nobody has named it."""
+        """Whether it has neither messages nor a name."""
         return not self.messages and self.name is None
 
     @property
@@ -52,12 +52,12 @@ class SessionInfo:
         return None if self.folder is None else Path(self.folder)
 
     def as_dict(self) -> dict[str, Any]:
-        """It as data."""
+        """Return the summary as data."""
         return asdict(self)
 
 
 def info_of(header: SessionHeader) -> SessionInfo:
-    """A session that has no entries yet."""
+    """Return the summary of a session without entries."""
     return SessionInfo(
         id=header.id,
         channel=header.channel,
@@ -69,14 +69,14 @@ def info_of(header: SessionHeader) -> SessionInfo:
 
 
 def update_info(info: SessionInfo, records: Iterable[Mapping[str, Any]]) -> SessionInfo:
-    """The same session with these records more. What is damaged counts for nothing."""
+    """Return the summary updated with these records. Damaged ones are ignored."""
     for record in records:
         info = _with(info, record)
     return info
 
 
 def read_info(value: Mapping[str, Any]) -> SessionInfo | None:
-    """What ``as_dict`` gave; ``None`` if it is damaged."""
+    """Read the result of ``as_dict``. Return ``None`` if it is damaged."""
     with suppress(TypeError):
         info = SessionInfo(**value)
         counts = (info.entries, info.messages)
@@ -94,7 +94,7 @@ def _with(info: SessionInfo, record: Mapping[str, Any]) -> SessionInfo:
     if kind == "message":
         changes["messages"] = info.messages + 1
         if not info.first:
-            changes["first"] = _said(record)[:_FIRST_CHARACTERS]
+            changes["first"] = _user_text(record)[:_FIRST_CHARACTERS]
     elif kind == "name" and isinstance(name := record.get("name"), str | None):
         changes["name"] = name
     elif kind == "channel" and isinstance(channel := record.get("channel"), str):
@@ -102,8 +102,8 @@ def _with(info: SessionInfo, record: Mapping[str, Any]) -> SessionInfo:
     return evolve(info, **changes)
 
 
-def _said(record: Mapping[str, Any]) -> str:
-    """What a user says in a record."""
+def _user_text(record: Mapping[str, Any]) -> str:
+    """Return the text of a user's message in a record, or an empty string."""
     message = record.get("message")
     if not isinstance(message, Mapping) or message.get("role") != "user":
         return ""
@@ -111,7 +111,7 @@ def _said(record: Mapping[str, Any]) -> str:
 
 
 def texts_of(message: Mapping[str, Any]) -> list[str]:
-    """The texts of a message as data, whatever its form."""
+    """Return the texts of a message as data, whatever its form."""
     content = message.get("content")
     if isinstance(content, str):
         return [content]

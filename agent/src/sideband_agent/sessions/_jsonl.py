@@ -1,4 +1,4 @@
-"""JSON Lines: files of objects, one a line, that may be torn, damaged or hostile."""
+"""Read and write JSON Lines: one object per line. Files may be truncated, damaged or malicious."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._errors import SessionFileExists, SessionUnreadable
 
 _LINE_BYTES = 64 << 20
 _DEPTH = 100
-_TOO_DEEP = f"it is nested deeper than {_DEPTH} levels"
+_TOO_DEEP = f"nested deeper than {_DEPTH} levels"
 _LONE_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
@@ -25,9 +25,9 @@ class Line:
     """A line of a file.
 
     Attributes:
-        number: from 1.
-        value: the object that it holds; ``None`` if it holds none.
-        problem: why it holds none, or what was mended in it; empty if nothing is wrong.
+        number: the number of the line, from 1.
+        value: the object, or ``None`` if the line is invalid.
+        problem: why the line is invalid, or what was repaired; empty if it is valid.
     """
 
     number: int
@@ -36,17 +36,17 @@ class Line:
 
 
 def dump_line(value: Mapping[str, Any]) -> str:
-    """An object as one line, with its end."""
+    """Serialise an object as one line with a newline."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     try:
         text.encode()
-    except UnicodeEncodeError:  # half a character: JSON can say it, UTF-8 can't
+    except UnicodeEncodeError:  # a lone surrogate: JSON can escape it, UTF-8 can't encode it
         text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     return text + "\n"
 
 
 def parse_lines(lines: Iterable[bytes | str]) -> Iterator[Line]:
-    """What the lines of a file hold. Empty ones are passed over."""
+    """Parse the lines of a file. Empty lines are skipped."""
     for number, line in enumerate(lines, start=1):
         raw = line if isinstance(line, bytes) else line.encode("utf-8", "surrogatepass")
         if raw.strip():
@@ -54,10 +54,10 @@ def parse_lines(lines: Iterable[bytes | str]) -> Iterator[Line]:
 
 
 def read_file(path: Path) -> Iterator[bytes]:
-    """The lines of a file, each with its end. Of one that is too long only a part, which is refused later.
+    """Yield the lines of a file, including newlines. A line that is too long is truncated, and rejected later.
 
     Raises:
-        SessionUnreadable: the file can't be read.
+        SessionUnreadable: if the file can't be read.
     """
     try:
         with path.open("rb") as file:
@@ -67,22 +67,20 @@ def read_file(path: Path) -> Iterator[bytes]:
                     rest = file.readline(_LINE_BYTES + 1)
                 yield line
     except OSError as error:
-        raise SessionUnreadable(
-            error.strerror or str(error), path=path, hint="name a file that you can read"
-        ) from error
+        raise SessionUnreadable(error.strerror or str(error), path=path, hint="choose a readable file") from error
 
 
 def write_file(path: Path, lines: Iterable[str], *, overwrite: bool = False) -> None:
-    """Write a file whole or not at all, for its owner only.
+    """Write a file atomically, readable by its owner only.
 
     Args:
         path: the file.
-        lines: its lines, each with its end.
-        overwrite: whether it may be there already.
+        lines: its lines, including newlines.
+        overwrite: whether an existing file may be replaced.
 
     Raises:
-        SessionFileExists: it is, and may not.
-        StateUnwritable: it can't be written.
+        SessionFileExists: if the file exists and must not be replaced.
+        StateUnwritable: if it can't be written.
     """
     try:
         replace_file(path, (line.encode() for line in lines), overwrite=overwrite)
@@ -98,25 +96,25 @@ def _parse(number: int, raw: bytes) -> Line:
     except RecursionError:
         problem = _TOO_DEEP
     except UnicodeDecodeError:
-        problem = "it is not UTF-8"
+        problem = "not UTF-8"
     except ValueError as error:
         problem = str(error)
     else:
         if _LONE_SURROGATE.search(raw) and (whole := _without_lone_surrogates(value)) != value:
-            return Line(number, whole, "halves of characters in it were replaced")
+            return Line(number, whole, "lone surrogates were replaced")
         return Line(number, value)
-    return Line(number, None, problem if raw.endswith(b"\n") else f"the file is torn there: {problem}")
+    return Line(number, None, problem if raw.endswith(b"\n") else f"the file is truncated here: {problem}")
 
 
 def _object(raw: bytes) -> dict[str, Any]:
     if len(raw) > _LINE_BYTES:
-        raise ValueError(f"it is longer than {_LINE_BYTES >> 20} MiB")
+        raise ValueError(f"longer than {_LINE_BYTES >> 20} MiB")
     try:
         value = _decode(raw.decode("utf-8"))
     except json.JSONDecodeError as error:
-        raise ValueError(f"it is not JSON: {error}") from error
+        raise ValueError(f"not JSON: {error}") from error
     if not isinstance(value, dict):
-        raise ValueError("it is no object")  # noqa: TRY004 - it is the content that is wrong
+        raise ValueError("not a JSON object")  # noqa: TRY004 - the content is wrong, not the type
     if _is_deeper(value, _DEPTH):
         raise ValueError(_TOO_DEEP)
     return value
@@ -127,13 +125,13 @@ def _decode(text: str) -> Any:
 
 
 def _refuse(name: str) -> Any:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"invalid number: {name}")
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if number in {float("inf"), float("-inf")}:
-        raise ValueError(f"{text[:20]} is too large a number")
+        raise ValueError(f"number out of range: {text[:20]}")
     return number
 
 

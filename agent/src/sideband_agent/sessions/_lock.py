@@ -1,4 +1,4 @@
-"""The lock of a session: whoever writes it holds it, and it ends with the process, however that ends."""
+"""The lock of a session, held by its writer and released when the process ends."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from ._errors import SessionLocked
 
 @define
 class SessionLock:
-    """A lock between processes, and between the agents of one process.
+    """A lock between processes and between the agents of one process.
 
-    Its file says which process holds it, and is there only while it is held.
+    Its file contains the id of the process that holds it, and exists only while it is held.
     """
 
     _file: FileLock | None
 
     @classmethod
     def take(cls, folder: Path, session: str) -> SessionLock:
-        """Lock the session with this id.
+        """Acquire the lock of a session.
 
         Raises:
-            SessionLocked: somebody has it.
-            StateUnwritable: the folder can't be written.
+            SessionLocked: if another writer holds it.
+            StateUnwritable: if the folder can't be written.
         """
         make_home(folder)
         file = FileLock(folder / session)
@@ -43,16 +43,16 @@ class SessionLock:
         return cls(file)
 
     def release(self) -> None:
-        """Give it back."""
+        """Release the lock."""
         if self._file is not None:
-            # Still held: whoever has opened the file in the meantime sees that it is gone, and makes a new one.
+            # unlink while still held: another process that has opened the file sees that it is gone and makes a new one
             self._file.path.unlink(missing_ok=True)
             self._file.close()
             self._file = None
 
 
 def _take(file: FileLock, session: str) -> bool:
-    """Lock the file and write into it who has it; ``False`` if its holder removed it between opening and locking it."""
+    """Lock the file and write the process id into it. Return ``False`` if its holder removed it meanwhile."""
     if not file.try_acquire():
         raise SessionLocked(session, _holder(file.descriptor))
     try:

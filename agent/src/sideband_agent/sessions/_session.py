@@ -32,16 +32,16 @@ from ._lock import SessionLock
 from ._session_store import SessionRecords, StoredSession
 from ._tree import SessionContext, SessionTree
 
-# After a crash, lists read at most so many records of a session to say what it has.
+# The maximum number of records that lists read after a crash to update the summary of a session.
 _DESCRIBED_EVERY = 256
 _CLOSE_SECONDS = 2.0
 
 
 @define(eq=False)
 class Session:
-    """A session that this host writes, and nobody else at the same time. Used as ``async with``, or closed.
+    """A session that is open for writing, exclusively. Used as ``async with``, or closed with ``aclose``.
 
-    Nothing that was stored is ever changed: going back adds an entry that says so.
+    Stored entries never change: a rewind adds an entry.
 
     Example:
         >>> async def talk(sessions):
@@ -54,7 +54,7 @@ class Session:
     tree: SessionTree = field(repr=False)
     _count: int
     _info: SessionInfo = field(repr=False)
-    # How many records the document sums up, if it says that there may be more; 0 if it says that these are all.
+    # The number of records that the stored summary covers if it is marked incomplete; 0 if it is marked complete.
     _described: int = 0
     _uncertain: bool = field(default=False, init=False)
     _closed: bool = field(default=False, init=False)
@@ -62,7 +62,7 @@ class Session:
 
     @classmethod
     def of(cls, records: SessionRecords, lock: SessionLock, stored: StoredSession, *, is_new: bool) -> Session:
-        """The session that was read, or made, under this lock."""
+        """Build the session that was read or created under this lock."""
         return cls(records, lock, stored.tree, stored.records, stored.info, stored.records if is_new else 0)
 
     async def __aenter__(self) -> Self:
@@ -80,7 +80,7 @@ class Session:
 
     @property
     def name(self) -> str | None:
-        """What the user calls it."""
+        """The name that the user gave it."""
         return self.tree.name
 
     @property
@@ -100,47 +100,47 @@ class Session:
 
     @property
     def notices(self) -> Sequence[str]:
-        """What was damaged, and how it was mended."""
+        """What was damaged and how it was repaired."""
         return tuple(self.tree.notices)
 
     @property
     def leaf(self) -> str | None:
-        """The entry that the conversation stands at; ``None``: at the beginning."""
+        """The id of the current entry, which the next one follows; ``None`` at the beginning."""
         return self.tree.leaf
 
     @property
     def info(self) -> SessionInfo:
-        """What lists say of it."""
+        """Its summary for lists."""
         return self._info
 
     def path(self, leaf: str | None = None) -> tuple[Entry, ...]:
-        """The entries from the first one to ``leaf``, or to where the conversation stands.
+        """Return the entries from the first one to ``leaf``, or to the current leaf.
 
         Raises:
-            EntryNotFound: there is no such entry.
+            EntryNotFound: if the entry does not exist.
         """
         return self.tree.path(leaf)
 
     def newest_first(self) -> Iterable[Entry]:
-        """The entries of the path from where the conversation stands back to the first one, one after the other."""
+        """Yield the entries of the path from the current leaf back to the first one."""
         return self.tree.newest_first()
 
     def context(self) -> SessionContext:
-        """What a model sees now, and how it is asked."""
+        """Return the messages and the settings of the next model call."""
         return self.tree.context()
 
     def messages(self) -> tuple[Message, ...]:
-        """What a model sees now: oldest first, what was compacted replaced by its summary."""
+        """Return the messages that a model sees, oldest first. Compacted ones are replaced by their summary."""
         return self.tree.context().messages
 
     def unfinished_run(self) -> RunEntry | None:
-        """The last run on the path, if it has not ended, is parked, or has failed."""
+        """Return the last run on the path if it can be resumed: it was interrupted, is parked, or has failed."""
         return self.tree.unfinished_run()
 
     async def append(self, *bodies: Entry) -> tuple[str, ...]:
-        """Store entries, one after the other behind where the conversation stands; all of them or none.
+        """Append entries atomically after the current leaf.
 
-        What was appended survives a crash when this returns.
+        The entries are durable when this returns.
 
         Args:
             bodies: the entries, without ``id``, ``parent`` and ``time``.
@@ -149,9 +149,9 @@ class Session:
             Their ids.
 
         Raises:
-            EntryNotFound: one names an entry that there is not.
-            SessionClosed: the session is closed.
-            StoreError: nothing was stored.
+            EntryNotFound: if an entry refers to one that does not exist.
+            SessionClosed: if the session is closed.
+            StoreError: if the entries could not be stored.
 
         Example:
             >>> async def choose(session):
@@ -160,36 +160,36 @@ class Session:
         return await self._change(lambda: bodies)
 
     async def append_message(self, message: Message, *, run: str | None = None, step: str | None = None) -> str:
-        """Store a message; returns the id of its entry. Raises what ``append`` raises."""
+        """Append a message and return the id of its entry. Raises the same errors as ``append``."""
         return (await self.append(MessageEntry(message=message, run=run, step=step)))[0]
 
     async def append_custom(self, kind: str, data: Mapping[str, Any], *, plugin: str = "") -> str:
-        """Store data of a plugin's own, which no model sees; returns the id of its entry.
+        """Append data of a plugin, which models do not see, and return the id of its entry.
 
         Args:
-            kind: what it is, as the plugin calls it.
+            kind: the kind of data, chosen by the plugin.
             data: the data.
-            plugin: the plugin.
+            plugin: the name of the plugin.
 
         Raises:
-            ValueError: it is not JSON.
-            StoreError: nothing was stored.
+            ValueError: if the data is not JSON.
+            StoreError: if the entry could not be stored.
         """
         return (await self.append(CustomEntry(plugin=plugin, kind=kind, data=dict(data))))[0]
 
     async def rewind(self, entry: str | None, *, summary: str = "") -> str | None:
-        """Go on from another entry. What came after it stays, as a branch of its own.
+        """Continue from another entry. The entries after it remain as a branch.
 
         Args:
-            entry: the entry that the next one is to follow; ``None``: the beginning.
-            summary: what was done on the branch that is left; models see it.
+            entry: the entry that the next one follows; the beginning if ``None``.
+            summary: a summary of the branch that is left, shown to models; empty for none.
 
         Returns:
-            Where the conversation stands then.
+            The id of the new leaf.
 
         Raises:
-            EntryNotFound: there is no such entry.
-            StoreError: nothing has changed.
+            EntryNotFound: if the entry does not exist.
+            StoreError: if nothing could be stored; the session has not changed.
         """
 
         def bodies() -> tuple[Entry, ...]:
@@ -200,15 +200,15 @@ class Session:
         return self.leaf
 
     async def label(self, entry: str, text: str | None) -> str:
-        """Mark an entry, or take its mark away. Raises what ``append`` raises."""
+        """Set or remove the label of an entry. Raises the same errors as ``append``."""
         return (await self.append(LabelEntry(target=entry, label=text or None)))[0]
 
     async def rename(self, name: str | None) -> str:
-        """Name the session, or take its name away. Raises what ``append`` raises."""
+        """Set or remove the name of the session. Raises the same errors as ``append``."""
         return (await self.append(NameEntry(name=name or None)))[0]
 
     async def aclose(self) -> None:
-        """Let others write it."""
+        """Close the session and release its lock."""
         if not self._closed:
             self._closed = True
             try:
@@ -224,7 +224,7 @@ class Session:
             entries = [self._records.redacted(entry) for entry in self._chained(bodies())]
             if not entries:
                 return ()
-            await self._announce()
+            await self._mark_incomplete()
             records = [record_of(entry) for entry in entries]
             self._uncertain = True
             await self._records.append(self.id, records)
@@ -246,16 +246,16 @@ class Session:
         return entries
 
     def _check_references(self, body: Entry) -> None:
-        told = None
+        target = None
         if isinstance(body, (LeafEntry, LabelEntry)):
-            told = body.target
+            target = body.target
         elif isinstance(body, CompactionEntry):
-            told = body.first_kept
-        if told is not None:
-            self.tree.entry(told)
+            target = body.first_kept
+        if target is not None:
+            self.tree.entry(target)
 
     async def _catch_up(self) -> None:
-        """Read what an append has stored that was cancelled, or failed, before it could say so."""
+        """Read the records of an append that was cancelled or failed and may have been stored."""
         if self._uncertain:
             records = await self._records.since(self.id, self._count)
             for number, record in enumerate(records, start=self._count):
@@ -267,8 +267,8 @@ class Session:
         self._count += len(records)
         self._info = update_info(self._info, records)
 
-    async def _announce(self) -> None:
-        """Tell lists that there is more than the document says; now and then, what there is."""
+    async def _mark_incomplete(self) -> None:
+        """Mark the stored summary as incomplete; update it every 256 records."""
         if not self._described or self._count - self._described >= _DESCRIBED_EVERY:
             await self._records.describe(self._info, self._count, settled=False)
             self._described = self._count
@@ -279,5 +279,5 @@ class Session:
                 try:
                     await self._records.describe(self._info, self._count, settled=True)
                 except StoreError:
-                    # The document says that there may be more, so that lists look.
+                    # the summary stays marked as incomplete, so lists read the records
                     return

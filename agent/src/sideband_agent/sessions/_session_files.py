@@ -1,4 +1,4 @@
-"""Sessions as files: a JSON object a line, the header first."""
+"""Sessions as files: one JSON object per line, the header first."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from ._tree import SessionTree
 
 
 def copy_of_lines(lines: Iterable[bytes | str]) -> Copy:
-    """The session that a file holds, in ours or an installed format.
+    """Read the session in a file, in our format or an installed one.
 
     Raises:
-        SessionUnreadable: it holds none.
-        SessionFormatMissing: it is in another program's format, and no installed package knows that.
+        SessionUnreadable: if the file is not a session.
+        SessionFormatMissing: if the file has another program's format that is not installed.
     """
     parsed = parse_lines(lines)
     first = next(parsed, None)
     if first is None:
-        raise SessionUnreadable("it is empty")
+        raise SessionUnreadable("the file is empty")
     if first.value is None:
-        raise SessionUnreadable(f"its first line is no header: {first.problem}")
+        raise SessionUnreadable(f"invalid header in the first line: {first.problem}")
     notices: list[str] = []
     found = _intact(parsed, notices)
     foreign = format_of_header(first.value)
@@ -38,7 +38,7 @@ def copy_of_lines(lines: Iterable[bytes | str]) -> Copy:
 
 
 def export_lines(tree: SessionTree, records: Iterable[Mapping[str, Any]], format_: str) -> Iterator[str]:
-    """A session as lines, each with its end.
+    """Serialise a session as lines, including newlines.
 
     Args:
         tree: the session.
@@ -46,7 +46,7 @@ def export_lines(tree: SessionTree, records: Iterable[Mapping[str, Any]], format
         format_: ``sideband``, or the name of an installed format.
 
     Raises:
-        SessionFormatMissing: no installed package has that format.
+        SessionFormatMissing: if the format is not installed.
     """
     if format_ == OUR_FORMAT:
         return (dump_line(line) for line in (tree.header.exported(), *records))
@@ -65,21 +65,21 @@ def _copy(header: SessionHeader, found: Iterable[tuple[Mapping[str, Any], str]],
 
 @frozen
 class _Intact:
-    """A line that holds an object."""
+    """A valid line."""
 
     number: int
     value: dict[str, Any]
 
     @property
     def place(self) -> str:
-        """How notices call its place."""
+        """The line as shown in notices."""
         return f"line {self.number}"
 
 
 def _intact(parsed: Iterable[Line], notices: list[str]) -> Iterator[_Intact]:
     for line in parsed:
         if line.value is None:
-            notices.append(f"line {line.number} is left out: {line.problem}")
+            notices.append(f"line {line.number} was skipped: {line.problem}")
         else:
             if line.problem:
                 notices.append(f"line {line.number}: {line.problem}")
@@ -92,17 +92,17 @@ def _converted(
     for number, line in enumerate(found, start=1):
         record, problem = foreign.read_line(header, line.value, number)
         if problem:
-            notices.append(f"{line.place} is kept, but models do not see it: {problem}")
+            notices.append(f"{line.place} is stored but hidden from models: {problem}")
         yield record, line.place
 
 
-def _our_header(told: Mapping[str, Any]) -> SessionHeader:
-    if told.get("type") != "session" or not isinstance(told.get("version"), int):
-        raise SessionUnreadable("its first line is no header of a session")
-    usable = dict(told)
-    if not is_session_id(told.get("id")):
+def _our_header(line: Mapping[str, Any]) -> SessionHeader:
+    if line.get("type") != "session" or not isinstance(line.get("version"), int):
+        raise SessionUnreadable("the first line is not the header of a session")
+    usable = dict(line)
+    if not is_session_id(line.get("id")):
         usable["id"] = new_id()
     header = header_of(usable)
     if header is None:
-        raise SessionUnreadable("its header is damaged")
+        raise SessionUnreadable("the header is damaged")
     return header

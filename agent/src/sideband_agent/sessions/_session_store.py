@@ -1,7 +1,7 @@
-"""Where sessions lie in a store: one stream and one document each.
+"""The layout of sessions in a store: one stream and one document each.
 
-The stream is the session: its header, then its entries. The document, which lists read, is a sum over the first
-``records`` of the stream, and can always be made anew.
+The stream is the session: its header, followed by its entries. The document, read for lists, summarises the first
+``records`` records of the stream and can always be rebuilt.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _IMAGE = {"type", "media_type", "data"}
 
 @frozen
 class StoredSession:
-    """A session as it was read.
+    """A session that was read from the store.
 
     Attributes:
         tree: its entries.
-        records: how many records its stream has.
-        info: what lists say of it.
+        records: the number of records in its stream.
+        info: its summary for lists.
     """
 
     tree: SessionTree
@@ -41,15 +41,15 @@ class SessionRecords:
     """Reads and writes the streams and documents of sessions.
 
     Args:
-        store: where they are.
-        redact: takes what is secret out of a text; ``None`` if nothing is known to be.
+        store: the store.
+        redact: removes secrets from a text; ``None`` to store texts unchanged.
     """
 
     store: Store = field(repr=False)
     redact: Callable[[str], str] | None = field(default=None, repr=False)
 
     async def create(self, header: SessionHeader, entries: Sequence[Mapping[str, Any]]) -> StoredSession:
-        """Store a new session, all or nothing."""
+        """Store a new session atomically."""
         tree = SessionTree.of(header, entries)
         info = update_info(info_of(header), entries)
         async with self.store.transaction() as transaction:
@@ -58,10 +58,10 @@ class SessionRecords:
         return StoredSession(tree, 1 + len(entries), info)
 
     async def read(self, session: str) -> StoredSession | None:
-        """The session with this id; ``None`` if there is none.
+        """Return the session with this id, or ``None`` if it does not exist.
 
         Raises:
-            SessionTooNew: it has a newer version of the format.
+            SessionTooNew: if it has a newer version of the format.
         """
         records = [record.value for record in await self.store.read(self._stream(session))]
         if not records:
@@ -70,19 +70,19 @@ class SessionRecords:
         if header is not None and header.id == session:
             tree = SessionTree.of(header, records[1:])
         else:
-            # It is not known either which runs came from elsewhere.
+            # without a header it is unknown which entries were copied, so none of the runs may be resumed
             tree = SessionTree.of(SessionHeader(id=session, copied=len(records)), records[1:])
-            tree.notices.insert(0, "the header is damaged: the working directory and the parent are not known")
+            tree.notices.insert(0, "the header is damaged: the working directory and the parent are unknown")
         return StoredSession(tree, len(records), update_info(info_of(tree.header), records[1:]))
 
     async def since(self, session: str, start: int) -> list[Mapping[str, Any]]:
-        """The records of a session from a position on, as they are stored; the header is at 0."""
+        """Return the stored records of a session from a position. The header is at 0."""
         return [record.value for record in await self.store.read(self._stream(session), start=start)]
 
     def redacted(self, entry: Entry) -> Entry:
-        """The entry without what is secret in its texts, as it is to be stored, and as models are to see it.
+        """Return the entry without secrets in its texts, to be stored and shown to models.
 
-        Images stay as they are.
+        Images are not changed.
         """
         if self.redact is None:
             return entry
@@ -91,21 +91,21 @@ class SessionRecords:
         return entry if clean == record else entry_of(clean)[0]
 
     async def append(self, session: str, records: Sequence[Mapping[str, Any]]) -> None:
-        """Add to the end, all or nothing; durable when it returns."""
+        """Append records atomically. They are durable when this returns."""
         await self.store.append(self._stream(session), records)
 
     async def describe(self, info: SessionInfo, records: int, *, settled: bool) -> None:
         """Write the document.
 
         Args:
-            info: what it says.
-            records: how many records it sums up.
-            settled: whether these are all, and nobody writes the session.
+            info: the summary.
+            records: the number of records that it covers.
+            settled: whether it is complete and the session has no writer.
         """
         await self.store.put(_KEYS + info.id, _document(info, records, settled=settled))
 
     async def delete(self, session: str) -> None:
-        """Remove a session, and the documents that were stored for it under ``session/ID/``."""
+        """Remove a session and its documents under ``session/ID/``."""
         async with self.store.transaction() as transaction:
             for key in await transaction.keys(f"{self._stream(session)}/"):
                 await transaction.delete(key)
@@ -113,17 +113,17 @@ class SessionRecords:
             await transaction.delete_stream(self._stream(session))
 
     async def exists(self, session: str) -> bool:
-        """Whether there is a session with this id."""
+        """Return whether a session with this id exists."""
         return bool(await self.store.read(self._stream(session), limit=1))
 
     async def infos(self) -> list[SessionInfo]:
-        """What lists say of all sessions."""
+        """Return the summaries of all sessions."""
         keys = await self.store.keys(_KEYS)
         found = [await self._info(key.removeprefix(_KEYS)) for key in keys]
         return [info for info in found if info is not None]
 
     async def contains(self, info: SessionInfo, text: str) -> bool:
-        """Whether a text occurs in the name or the messages of a session.
+        """Return whether a text occurs in the name or the messages of a session.
 
         Args:
             info: the session.
@@ -131,19 +131,19 @@ class SessionRecords:
         """
         if text in (info.name or "").casefold():
             return True
-        return any(text in said.casefold() for record in await self.since(info.id, 1) for said in _texts(record))
+        return any(text in one.casefold() for record in await self.since(info.id, 1) for one in _texts(record))
 
     async def _info(self, session: str) -> SessionInfo | None:
         document = await self.store.get(_KEYS + session)
-        if document is None:  # removed since
+        if document is None:  # removed meanwhile
             return None
-        records, told = document.value.get("records"), document.value.get("info")
-        info = read_info(told) if isinstance(told, Mapping) else None
+        records, stored_info = document.value.get("records"), document.value.get("info")
+        info = read_info(stored_info) if isinstance(stored_info, Mapping) else None
         if info is None or info.id != session or not isinstance(records, int):
             try:
                 stored = await self.read(session)
             except SessionTooNew:
-                return SessionInfo(session)  # opening it says why; lists go on
+                return SessionInfo(session)  # opening it reports the error; lists must not fail
             return stored.info if stored else None
         if document.value.get("settled") is True:
             return info

@@ -1,4 +1,4 @@
-"""All sessions of a host: made, found, listed."""
+"""Create, find, list, fork, export and import the sessions of a host."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Sessions:
     """The sessions in a store.
 
     Args:
-        store: where they are.
-        home: the folder for all state; who writes a session holds a lock below it.
-        redact: takes what is secret out of a text. Nothing is stored, or shown to a model later, that did not pass it.
+        store: the store that contains them.
+        home: the host's state folder, which contains the locks of sessions.
+        redact: removes secrets from a text. Applied to everything that is stored or shown to a model later.
 
     Example:
         >>> async def last(host):
@@ -46,13 +46,13 @@ class Sessions:
     async def create(
         self, *, name: str | None = None, folder: Path | None = None, channel: str = "cli", parent: str | None = None
     ) -> Session:
-        """Make a session, open for writing.
+        """Create a session, open for writing.
 
         Args:
-            name: what the user calls it.
+            name: its name.
             folder: its working directory.
             channel: where its user is.
-            parent: the session that it comes from.
+            parent: the session that it is derived from.
         """
         header = SessionHeader(
             id=new_id(),
@@ -68,13 +68,13 @@ class Sessions:
         """Open a session for writing.
 
         Args:
-            session: its id, the beginning of its id, or its name.
+            session: its id, a prefix of its id, or its name.
 
         Raises:
-            SessionNotFound: there is none.
-            SessionAmbiguous: there are several.
-            SessionLocked: somebody else writes it.
-            SessionTooNew: a newer sideband-agent has written it.
+            SessionNotFound: if no session matches.
+            SessionAmbiguous: if several sessions match.
+            SessionLocked: if another writer has it open.
+            SessionTooNew: if a newer sideband-agent has written it.
         """
         found = await self._find(session)
         lock = SessionLock.take(self._locks, found)
@@ -86,27 +86,27 @@ class Sessions:
         return Session.of(self._records, lock, stored, is_new=False)
 
     async def read(self, session: str) -> SessionTree:
-        """The entries of a session as they are now, also while somebody writes it.
+        """Return the current entries of a session, which may be open for writing.
 
         Raises:
-            SessionNotFound, SessionAmbiguous, SessionTooNew: as ``open``.
+            SessionNotFound, SessionAmbiguous, SessionTooNew: as for ``open``.
         """
         return (await self._read(await self._find(session))).tree
 
     async def latest(self, folder: Path | None = None) -> SessionInfo | None:
-        """The session that was used last, in a folder or anywhere."""
+        """Return the most recently used session, in a folder or overall, or ``None``."""
         found = await self.list(folder=folder, limit=1)
         return found[0] if found else None
 
     async def list(
         self, *, folder: Path | None = None, text: str | None = None, limit: int = 50
     ) -> tuple[SessionInfo, ...]:
-        """Sessions, the one that was used last first. Those in which nothing was said are left out.
+        """Return sessions, most recently used first. Empty ones are omitted.
 
         Args:
-            folder: only those of this working directory.
-            text: only those in whose names or messages this occurs, in capitals or not.
-            limit: how many at most.
+            folder: only sessions with this working directory.
+            text: only sessions whose name or messages contain this text, ignoring case.
+            limit: the maximum number of sessions.
         """
         infos = [info for info in await self._records.infos() if not info.is_empty]
         if folder is not None:
@@ -123,26 +123,26 @@ class Sessions:
         return tuple(found)
 
     async def fork(self, session: str, entry: str | None = None, *, position: Position = "at") -> Session:
-        """Make a session of the way to an entry of another one, open for writing. The other one stays as it is.
+        """Copy the path to an entry of another session to a new one, open for writing. The other one is not changed.
 
         Args:
-            session: the other one: its id, the beginning of its id, or its name. Somebody may be writing it.
-            entry: the entry; ``None``: where its conversation stands.
-            position: whether the entry itself is a part of it.
+            session: the other session: its id, a prefix of its id, or its name. It may be open for writing.
+            entry: the id of the entry; its current leaf if ``None``.
+            position: whether the copy includes the entry.
 
         Raises:
-            EntryNotFound: there is no such entry.
-            SessionNotFound, SessionAmbiguous: as ``open``.
+            EntryNotFound: if the entry does not exist.
+            SessionNotFound, SessionAmbiguous: as for ``open``.
         """
         found = await self._find(session)
         tree = (await self._read(found)).tree
         return await self._create(copy_of_path(tree, await self._records.since(found, 1), entry, position))
 
     async def delete(self, session: str) -> None:
-        """Remove a session, with all that was said in it. Its forks stay.
+        """Delete a session and everything stored for it. Its forks remain.
 
         Raises:
-            SessionNotFound, SessionAmbiguous, SessionLocked: as ``open``.
+            SessionNotFound, SessionAmbiguous, SessionLocked: as for ``open``.
         """
         found = await self._find(session)
         lock = SessionLock.take(self._locks, found)
@@ -151,16 +151,16 @@ class Sessions:
         finally:
             lock.release()
 
-    async def export(self, session: str, *, format: str = OUR_FORMAT) -> Iterator[str]:  # noqa: A002 - the word for it
-        """A session as JSON Lines, each with its end, as it is now.
+    async def export(self, session: str, *, format: str = OUR_FORMAT) -> Iterator[str]:  # noqa: A002 - the usual term
+        """Serialise the current session as JSON Lines, including newlines.
 
         Args:
-            session: its id, the beginning of its id, or its name. Somebody may be writing it.
-            format: ``sideband``, or one that an installed package has, such as ``pi`` (sideband-pi-sessions).
+            session: its id, a prefix of its id, or its name. It may be open for writing.
+            format: ``sideband``, or the name of an installed format, such as ``pi`` (sideband-pi-sessions).
 
         Raises:
-            SessionNotFound, SessionAmbiguous: as ``open``.
-            SessionFormatMissing: no installed package has the format.
+            SessionNotFound, SessionAmbiguous: as for ``open``.
+            SessionFormatMissing: if the format is not installed.
         """
         found = await self._find(session)
         tree = (await self._read(found)).tree
@@ -169,26 +169,26 @@ class Sessions:
     async def import_(
         self, lines: Iterable[bytes | str], *, name: str | None = None
     ) -> tuple[SessionInfo, tuple[str, ...]]:
-        """Store a session from a file: ours, or one in a format that an installed package has.
+        """Import a session from a file, in our format or an installed one.
 
-        It keeps its id if that is free. A run that it has begun can't be gone on with: a file must not cause effects.
+        It keeps its id if that is unused. Its runs can't be resumed: a file must not cause effects.
 
         Args:
             lines: the lines of the file; read in a thread.
-            name: what to call it.
+            name: the name of the imported session.
 
         Returns:
-            The session, and what was damaged or not understood.
+            The session, and notices of what was damaged or not understood.
 
         Raises:
-            SessionUnreadable: it is no session, or one of a version that is not known. Nothing was stored.
-            SessionFormatMissing: it is another program's, and no installed package has its format.
+            SessionUnreadable: if the file is not a session, or its version is not supported. Nothing was stored.
+            SessionFormatMissing: if the file has another program's format that is not installed.
         """
         copy = await to_thread.run_sync(copy_of_lines, lines)
         header, notices = copy.header, copy.notices
         if await self._records.exists(header.id):
             header = header.model_copy(update={"id": new_id()})
-            notices = (*notices, f"there is a session `{copy.header.id}` already: this one is `{header.id}`")
+            notices = (*notices, f"session `{copy.header.id}` already exists; imported as `{header.id}`")
         async with await self._create(Copy(header, copy.records)) as session:
             if name:
                 await session.rename(name)

@@ -1,4 +1,4 @@
-"""A session in memory: entries, each of which follows another, and the one that the conversation stands at."""
+"""A session in memory: a tree of entries and its current leaf."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from ._format import (
     ThinkingEntry,
 )
 
-_SUMMARY = "What was said before is replaced by this summary of it:\n\n{}"
-_BRANCH = "Before it came back to this point, the conversation went another way. A summary of that:\n\n{}"
+_SUMMARY = "The earlier conversation was replaced by this summary:\n\n{}"
+_BRANCH = "The conversation was rewound to this point from another branch. A summary of that branch:\n\n{}"
 
 
 @frozen
 class SessionContext:
-    """What a model sees of a session, and how it is asked.
+    """The messages and settings of a model call.
 
     Attributes:
-        messages: oldest first; what was compacted is replaced by its summary.
-        entries: the ids of the entries that they came from.
-        model: ``provider:model`` as last chosen; ``None`` if none was.
-        thinking: how much it may think, as last chosen; ``None`` if nothing was.
-        compaction: the compaction whose summary comes first, if there is one.
+        messages: oldest first; compacted ones are replaced by their summary.
+        entries: the ids of their entries.
+        model: the last chosen model, as ``provider:model``; ``None`` if none was chosen.
+        thinking: the last chosen level of thinking; ``None`` if none was chosen.
+        compaction: the compaction whose summary comes first, or ``None``.
     """
 
     messages: tuple[Message, ...]
@@ -51,8 +51,8 @@ class SessionContext:
 
 
 @frozen
-class _Standing:
-    """What holds at an entry, by those on the way to it. Shared by all entries between which nothing changes."""
+class _Settings:
+    """The state at an entry, derived from the entries on its path. Shared by entries as long as it does not change."""
 
     model: str | None = None
     thinking: str | None = None
@@ -60,21 +60,20 @@ class _Standing:
     run: RunEntry | None = None
 
 
-_BEGINNING = _Standing()
+_BEGINNING = _Settings()
 
 
 class SessionTree:
     """The entries of a session.
 
-    Adding one costs the same however many there are, and so does everything that is asked about the end of the
-    conversation; what was compacted is not looked at again.
+    Adding an entry and reading the end of the conversation take constant time; compacted entries are not read again.
 
     Attributes:
-        header: what holds for the whole session.
-        name: what the user calls it; ``None`` if it has no name.
-        channel: where its user was last.
-        labels: the marks, by the entries that have them.
-        notices: what was damaged, and how it was mended.
+        header: the session's header.
+        name: the name that the user gave it, or ``None``.
+        channel: the last channel of its user.
+        labels: the labels, by entry id.
+        notices: what was damaged and how it was repaired.
     """
 
     def __init__(self, header: SessionHeader) -> None:
@@ -86,11 +85,11 @@ class SessionTree:
         self._entries: dict[str, Entry] = {}
         self._copied: set[str] = set()
         self._children: dict[str | None, list[str]] = {}
-        self._standings: dict[str | None, _Standing] = {None: _BEGINNING}
+        self._settings: dict[str | None, _Settings] = {None: _BEGINNING}
 
     @classmethod
     def of(cls, header: SessionHeader, records: Iterable[Mapping[str, Any]]) -> SessionTree:
-        """The tree of the entries that these records hold, with notices of what had to be mended."""
+        """Build a tree from records. Repairs are reported in ``notices``."""
         tree = cls(header)
         for number, record in enumerate(records, start=1):
             tree.take(record, f"entry {number}")
@@ -113,12 +112,12 @@ class SessionTree:
 
     @property
     def notices(self) -> list[str]:
-        """What was damaged, and how it was mended."""
+        """What was damaged and how it was repaired."""
         return self._reader.notices
 
     @property
     def leaf(self) -> str | None:
-        """The entry that the conversation stands at; ``None``: at the beginning."""
+        """The id of the current entry, which the next one follows; ``None`` at the beginning."""
         return self._reader.leaf
 
     @property
@@ -133,10 +132,10 @@ class SessionTree:
         return entry in self._entries
 
     def entry(self, entry: str) -> Entry:
-        """The entry with this id.
+        """Return the entry with this id.
 
         Raises:
-            EntryNotFound: there is none.
+            EntryNotFound: if it does not exist.
         """
         try:
             return self._entries[entry]
@@ -144,11 +143,11 @@ class SessionTree:
             raise EntryNotFound(self.id, entry) from None
 
     def find(self, entry: str) -> str:
-        """The id of the entry that is meant: by its id, by a label, or by the beginning of its id.
+        """Return the id of the entry with this id, label or id prefix.
 
         Raises:
-            EntryNotFound: there is none.
-            EntryAmbiguous: there are several.
+            EntryNotFound: if no entry matches.
+            EntryAmbiguous: if several entries match.
         """
         if entry in self._entries:
             return entry
@@ -161,67 +160,67 @@ class SessionTree:
         return found[0]
 
     def is_copied(self, entry: str) -> bool:
-        """Whether an entry came from elsewhere, with a fork or an import."""
+        """Return whether an entry was copied by a fork or an import."""
         return entry in self._copied
 
     def children(self, entry: str | None) -> tuple[Entry, ...]:
-        """The entries that follow this one; those that follow none for ``None``."""
+        """Return the children of an entry; the roots for ``None``."""
         return tuple(self._entries[child] for child in self._children.get(entry, ()))
 
     def path(self, leaf: str | None = None) -> tuple[Entry, ...]:
-        """The entries from the first one to ``leaf``, or to where the conversation stands.
+        """Return the entries from the first one to ``leaf``, or to the current leaf.
 
         Raises:
-            EntryNotFound: there is no such entry.
+            EntryNotFound: if the entry does not exist.
         """
         return tuple(reversed(list(self._back_from(self._at(leaf)))))
 
     def newest_first(self) -> Iterable[Entry]:
-        """The entries from where the conversation stands back to the first one, looked up one after the other."""
+        """Yield the entries from the current leaf back to the first one, lazily."""
         return self._back_from(self.leaf)
 
     def context(self, leaf: str | None = None) -> SessionContext:
-        """What a model sees at an entry, or where the conversation stands.
+        """Return the messages and settings of a model call at an entry, or at the current leaf.
 
         Raises:
-            EntryNotFound: there is no such entry.
+            EntryNotFound: if the entry does not exist.
         """
         at = self._at(leaf)
-        standing = self._standings[at]
-        shown = [(one.id, message) for one in self._shown(at, standing) if (message := _message_of(one)) is not None]
-        if standing.compaction is not None:
-            summary = UserMessage(content=_SUMMARY.format(standing.compaction.summary), source="summary")
-            shown[:0] = [(standing.compaction.id, summary), *self._carried(standing.compaction)]
+        settings = self._settings[at]
+        shown = [(one.id, message) for one in self._shown(at, settings) if (message := _message_of(one)) is not None]
+        if settings.compaction is not None:
+            summary = UserMessage(content=_SUMMARY.format(settings.compaction.summary), source="summary")
+            shown[:0] = [(settings.compaction.id, summary), *self._carried(settings.compaction)]
         return SessionContext(
             messages=tuple(message for _, message in shown),
             entries=tuple(entry for entry, _ in shown),
-            model=standing.model,
-            thinking=standing.thinking,
-            compaction=standing.compaction,
+            model=settings.model,
+            thinking=settings.thinking,
+            compaction=settings.compaction,
         )
 
     def _carried(self, compaction: CompactionEntry) -> list[tuple[str, Message]]:
-        """The requests that a compaction keeps in sight, though they are older than what it keeps."""
+        """Return the requests older than ``first_kept`` that a compaction keeps visible."""
         entries = [self._entries[one] for one in dict.fromkeys(compaction.carried) if one in self._entries]
         found = [(one.id, message) for one in entries if isinstance(message := _message_of(one), UserMessage)]
         return list(found)
 
     def position(self, entry: str | None) -> str | None:
-        """Where the conversation stands at an entry: there, or where it goes back to.
+        """Return the position of an entry: the entry itself, or the target of a rewind.
 
         Raises:
-            EntryNotFound: there is no such entry.
+            EntryNotFound: if the entry does not exist.
         """
         found = None if entry is None else self.entry(entry)
         return found.target if isinstance(found, LeafEntry) else entry
 
     def unfinished_run(self) -> RunEntry | None:
-        """The last run on the path, if it can be gone on with. One that was copied from elsewhere can't."""
-        run = self._standings[self.leaf].run
+        """Return the last run on the path if it can be resumed. A copied run can't."""
+        run = self._settings[self.leaf].run
         return run if run is not None and run.status in {"started", "parked", "failed"} else None
 
     def take(self, record: Mapping[str, Any], where: str) -> Entry | None:
-        """Add what a stored record holds, mended if that is needed; ``None`` if it holds no entry."""
+        """Add the entry of a stored record, repaired if necessary. Return ``None`` if the record is not an entry."""
         entry = self._reader.take(record, where)
         if entry is not None:
             self._add(entry)
@@ -237,7 +236,7 @@ class SessionTree:
         if len(self._entries) <= self.header.copied:
             self._copied.add(entry.id)
         self._children.setdefault(entry.parent, []).append(entry.id)
-        self._standings[entry.id] = self._standing_at(entry)
+        self._settings[entry.id] = self._settings_at(entry)
         if isinstance(entry, NameEntry):
             self.name = entry.name
         elif isinstance(entry, ChannelEntry):
@@ -247,8 +246,8 @@ class SessionTree:
         elif isinstance(entry, LabelEntry):
             self.labels.pop(entry.target, None)
 
-    def _standing_at(self, entry: Entry) -> _Standing:
-        before = self._standings[entry.parent]
+    def _settings_at(self, entry: Entry) -> _Settings:
+        before = self._settings[entry.parent]
         if isinstance(entry, ModelEntry):
             return evolve(before, model=entry.model)
         if isinstance(entry, ThinkingEntry):
@@ -268,9 +267,9 @@ class SessionTree:
             yield entry
             at = entry.parent
 
-    def _shown(self, at: str | None, standing: _Standing) -> list[Entry]:
-        """The entries that models see as they are."""
-        compaction, shown = standing.compaction, []
+    def _shown(self, at: str | None, settings: _Settings) -> list[Entry]:
+        """Return the entries that models see verbatim."""
+        compaction, shown = settings.compaction, []
         first = compaction.first_kept if compaction is not None else None
         for entry in self._back_from(at):
             if entry is compaction and first is None:
@@ -282,7 +281,7 @@ class SessionTree:
 
 
 def _message_of(entry: Entry) -> Message | None:
-    """What a model sees of an entry that is not summarised."""
+    """Return the message that a model sees for an entry that is not summarised, or ``None``."""
     if isinstance(entry, MessageEntry):
         failed = isinstance(entry.message, AssistantMessage) and entry.message.stop == "error"
         return None if failed else entry.message

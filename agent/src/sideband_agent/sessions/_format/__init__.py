@@ -1,15 +1,15 @@
-"""The format in which sessions are stored, and its version.
+"""The storage format of sessions and its version.
 
-A session is a list of records, each a JSON object, to which records are only added:
+A session is an append-only list of records, each a JSON object:
 
 - The first one is the header (``_header``): ``type`` is ``session``, ``version`` is ``VERSION``.
-- Each of the others is an entry (``_entries``). ``type`` says which, ``id`` and ``parent`` make the tree.
+- Each of the others is an entry (``_entries``): ``type`` is its type; ``id`` and ``parent`` form the tree.
 
-``entry_of`` and ``header_of`` read records, ``record_of`` and ``SessionHeader.record`` write them. A header of a newer
-version is refused with ``SessionTooNew``; what is damaged is mended in memory, and said (``_mending``).
+``entry_of`` and ``header_of`` read records; ``record_of`` and ``SessionHeader.record`` write them. A header of a newer
+version is rejected with ``SessionTooNew``. Damaged records are repaired in memory and reported (``_mending``).
 
-In a store the records are one stream (``sessions/_session_store``), in a file each is one line
-(``sessions/_session_files``). Other programs' formats come from other packages (``sessions/_foreign_formats``).
+In a store the records are one stream (``sessions/_session_store``); in a file each is one line
+(``sessions/_session_files``). Separate packages provide the formats of other programs (``sessions/_foreign_formats``).
 """
 
 from ._entries import (

@@ -1,6 +1,6 @@
-"""The entries of a session: what is stored, one by one, and never changed.
+"""The entries of a session. They are appended and never changed.
 
-Whoever appends an entry makes it without ``id``, ``parent`` and ``time``: the session sets them.
+Callers create entries without ``id``, ``parent`` and ``time``; the session sets them.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, Valid
 from sideband.messages import Message, UserMessage
 
 RunState = Literal["started", "completed", "aborted", "failed", "parked"]
-"""What an entry says of a run: it has begun, or how it ended."""
+"""The state of a run: started, or how it ended."""
 
 TIME = r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z)?$"
 _Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 
 
 class _EntryBase(BaseModel):
-    """What all entries have.
+    """The common fields of all entries.
 
     Attributes:
-        id: unique in its session; set when it is stored.
+        id: unique in its session; set when the entry is stored.
         parent: the entry that it follows; ``None`` for the first one.
         time: when it was stored, in UTC.
-        foreign: what another program's format says of it beyond what fits here, by the name of the format.
+        foreign: fields of another program's format that this one does not have, by the name of the format.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -58,10 +58,10 @@ class RunEntry(_EntryBase):
 
     Attributes:
         run: the id of the run.
-        status: which of it.
+        status: the state of the run.
         source: where its input came from.
         error: why it did not complete, as data.
-        resume_at: when going on is worth trying, in seconds since 1970.
+        resume_at: when to resume it, in seconds since 1970.
     """
 
     type: Literal["run"] = "run"
@@ -73,7 +73,7 @@ class RunEntry(_EntryBase):
 
 
 class ModelEntry(_EntryBase):
-    """Another model was chosen.
+    """The model was changed.
 
     Attributes:
         model: ``provider:model``.
@@ -84,10 +84,10 @@ class ModelEntry(_EntryBase):
 
 
 class ThinkingEntry(_EntryBase):
-    """How much the model may think was changed.
+    """The level of thinking was changed.
 
     Attributes:
-        level: ``off``, ``low``, ``medium``, ``high``; other programs know more.
+        level: ``off``, ``low``, ``medium`` or ``high``; other programs have further levels.
     """
 
     type: Literal["thinking"] = "thinking"
@@ -98,13 +98,13 @@ class CompactionEntry(_EntryBase):
     """Older messages were replaced by a summary.
 
     Attributes:
-        summary: what models see instead of them.
-        first_kept: the first entry that models still see as it is; ``None``: none of those before.
-        carried: entries before that one whose requests models see too, between the summary and what is kept.
-        tokens_before: how large the context was, in tokens.
-        details: what the plugin that wrote it wants to know again.
-        plugin: that plugin; ``None`` for the default one.
-        read_files, modified_files: what was read and changed up to here, in this compaction and those before.
+        summary: the summary that models see instead.
+        first_kept: the first entry that models still see; ``None`` if they see none of the earlier ones.
+        carried: earlier entries whose requests models still see, between the summary and the kept messages.
+        tokens_before: the size of the context in tokens.
+        details: data that the plugin stored for its next compaction.
+        plugin: the plugin that wrote the summary; ``None`` for the default.
+        read_files, modified_files: the files read and changed so far, including earlier compactions.
     """
 
     type: Literal["compaction"] = "compaction"
@@ -119,7 +119,7 @@ class CompactionEntry(_EntryBase):
 
 
 class BranchSummaryEntry(_EntryBase):
-    """What was done on a branch that was left.
+    """A summary of a branch that was left.
 
     Attributes:
         from_: the last entry of that branch.
@@ -132,11 +132,11 @@ class BranchSummaryEntry(_EntryBase):
 
 
 class LabelEntry(_EntryBase):
-    """An entry was marked.
+    """An entry was labelled, or its label was removed.
 
     Attributes:
-        target: the marked entry.
-        label: the mark; ``None`` takes it away.
+        target: the entry.
+        label: the label; ``None`` to remove it.
     """
 
     type: Literal["label"] = "label"
@@ -145,10 +145,10 @@ class LabelEntry(_EntryBase):
 
 
 class NameEntry(_EntryBase):
-    """The session was named.
+    """The session was named, or its name was removed.
 
     Attributes:
-        name: its name; ``None`` takes it away.
+        name: its name; ``None`` to remove it.
     """
 
     type: Literal["name"] = "name"
@@ -156,11 +156,11 @@ class NameEntry(_EntryBase):
 
 
 class CustomEntry(_EntryBase):
-    """Data of a plugin's own, which no model sees.
+    """Data of a plugin, which models do not see.
 
     Attributes:
         plugin: the plugin.
-        kind: what it is, as the plugin calls it.
+        kind: the kind of data, chosen by the plugin.
         data: the data.
     """
 
@@ -186,10 +186,10 @@ class CustomMessageEntry(_EntryBase):
 
 
 class LeafEntry(_EntryBase):
-    """The conversation was taken back: what comes next follows another entry.
+    """The conversation was rewound: the next entry follows another one.
 
     Attributes:
-        target: that entry; ``None``: the beginning.
+        target: that entry; the beginning if ``None``.
     """
 
     type: Literal["leaf"] = "leaf"
@@ -197,7 +197,7 @@ class LeafEntry(_EntryBase):
 
 
 class ChannelEntry(_EntryBase):
-    """The user went on somewhere else.
+    """The user continued in another channel.
 
     Attributes:
         channel: ``cli``, ``server``, ….
@@ -208,10 +208,10 @@ class ChannelEntry(_EntryBase):
 
 
 class ForeignEntry(_EntryBase):
-    """What this version does not know: another program's entry, or a newer version's. No model sees it.
+    """An unknown entry of another program or a newer version, which models do not see.
 
     Attributes:
-        data: the entry as it was.
+        data: the original entry.
     """
 
     type: Literal["foreign"] = "foreign"
@@ -233,19 +233,19 @@ Entry = (
     | ChannelEntry
     | ForeignEntry
 )
-"""Any entry, told apart by its ``type``."""
+"""Any entry, discriminated by its ``type``."""
 
 _ANY: TypeAdapter[Entry] = TypeAdapter(Annotated[Entry, Field(discriminator="type")])
 _PLACE: TypeAdapter[_EntryBase] = TypeAdapter(_EntryBase)
 
 
 def new_id() -> str:
-    """An id that no other entry or session has: 64 random bits as hexadecimal digits."""
+    """Return a unique id for an entry or a session: 64 random bits in hexadecimal."""
     return token_hex(8)
 
 
 def now() -> str:
-    """The time as entries have it.
+    """Return the current time in the format of entries.
 
     Example:
         >>> len(now())
@@ -255,17 +255,17 @@ def now() -> str:
 
 
 def record_of(entry: Entry) -> dict[str, Any]:
-    """An entry as it is stored, which ``entry_of`` reads back."""
+    """Return the record of an entry, the inverse of ``entry_of``."""
     return entry.model_dump(mode="json", exclude_none=True)
 
 
 def entry_of(record: Mapping[str, Any]) -> tuple[Entry, str]:
-    """The entry that a record holds, and what is wrong with it; empty if nothing is.
+    """Return the entry of a record, and a problem that is empty if the record is valid.
 
-    What has an id but is no entry that this version knows becomes a ``ForeignEntry``.
+    A record with an id that is not a known entry becomes a ``ForeignEntry``.
 
     Raises:
-        ValueError: it holds none; says why.
+        ValueError: if the record is not an entry.
     """
     try:
         entry = _ANY.validate_python(record)
@@ -274,16 +274,16 @@ def entry_of(record: Mapping[str, Any]) -> tuple[Entry, str]:
     else:
         if entry.id:
             return entry, ""
-        raise ValueError("it has no id")
+        raise ValueError("no id")
     if not isinstance(record.get("type"), str):
-        raise ValueError("it has no type")  # noqa: TRY004 - it is the content that is wrong
+        raise ValueError("no type")  # noqa: TRY004 - the content is wrong, not the type
     try:
         place = _PLACE.validate_python({name: record[name] for name in ("id", "parent", "time") if name in record})
         foreign = ForeignEntry(id=place.id, parent=place.parent, time=place.time, data=dict(record))
     except ValidationError as error:
         raise ValueError(_describe(error)) from error
     if not foreign.id:
-        raise ValueError("it has no id")
+        raise ValueError("no id")
     return foreign, problem
 
 

@@ -1,4 +1,4 @@
-"""The first record of a session: what it is, and where it came from."""
+"""The first record of a session."""
 
 from __future__ import annotations
 
@@ -12,24 +12,23 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from .._errors import SessionTooNew
 
 VERSION: Final = 1
-"""Of the format. A change that this version could not read makes it 2; what is only new is kept as it is."""
+"""The version of the format. Incremented for incompatible changes; unknown additions are preserved."""
 
 _SESSION_ID = re.compile(r"[0-9a-f]{16}\Z")
 
 
 class SessionHeader(BaseModel):
-    """What holds for a whole session.
+    """The properties of a whole session.
 
     Attributes:
-        version: of the format.
+        version: the version of the format.
         id: unique among all sessions.
-        time: when it was made, in UTC.
-        folder: the working directory; absolute.
-        channel: where its user was.
+        time: when it was created, in UTC.
+        folder: the absolute working directory.
+        channel: the channel in which it was created.
         parent: the session that it was forked from.
-        copied: how many of its entries came from elsewhere, with a fork or an import. A run that they began is not
-            this session's to go on with.
-        foreign: what another program's format says of it beyond what fits here, by the name of the format.
+        copied: the number of entries copied by a fork or an import. Their runs can't be resumed in this session.
+        foreign: fields of another program's format that this one does not have, by the name of the format.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -50,19 +49,19 @@ class SessionHeader(BaseModel):
         return None if self.folder is None else Path(self.folder)
 
     def exported(self) -> dict[str, Any]:
-        """The header as files have it: what came from elsewhere concerns one store only."""
+        """Return the header for a file, without ``copied``, which is only valid in one store."""
         return self.model_dump(mode="json", exclude_none=True, exclude={"copied"})
 
     def record(self) -> dict[str, Any]:
-        """The header as it is stored."""
+        """Return the header as it is stored."""
         return self.model_dump(mode="json", exclude_none=True)
 
 
 def header_of(record: Mapping[str, Any]) -> SessionHeader | None:
-    """The header that a record holds; ``None`` if it is damaged.
+    """Return the header of a record, or ``None`` if it is damaged.
 
     Raises:
-        SessionTooNew: it has a newer version of the format.
+        SessionTooNew: if it has a newer version of the format.
     """
     version = record.get("version")
     if isinstance(version, int) and version > VERSION:
@@ -73,6 +72,6 @@ def header_of(record: Mapping[str, Any]) -> SessionHeader | None:
         return None
 
 
-def is_session_id(told: object) -> bool:
-    """Whether this can be the id of a session."""
-    return isinstance(told, str) and _SESSION_ID.match(told) is not None
+def is_session_id(value: object) -> bool:
+    """Return whether a value is a valid session id."""
+    return isinstance(value, str) and _SESSION_ID.match(value) is not None

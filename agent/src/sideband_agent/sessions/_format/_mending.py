@@ -1,4 +1,4 @@
-"""Records become entries that fit together. What is damaged is mended in memory, and said; nothing is rewritten."""
+"""Convert records to a consistent tree. Damage is repaired in memory and reported; stored records never change."""
 
 from __future__ import annotations
 
@@ -15,55 +15,55 @@ _REFERENCES = ("id", "parent", "target", "first_kept")
 
 @define
 class EntryReader:
-    """Takes the records of a session, in the order in which they were stored.
+    """Reads the records of a session, in the order in which they were stored.
 
-    An entry follows one that was stored before it, whatever the record says: so there are no cycles. The same records
-    are mended in the same way each time, so that ids stay what they are.
+    The parent of an entry is always an earlier entry, whatever the record contains, so there are no cycles. Repairs are
+    deterministic, so repaired ids are stable.
 
     Attributes:
         leaf: the entry that the next one follows.
-        notices: what was mended, and where.
+        notices: what was repaired, and where.
     """
 
     leaf: str | None = None
     notices: list[str] = field(factory=list)
-    # What follows an entry with this id in the records follows that one.
+    # Maps an id in the records to the entry that its children follow.
     _places: dict[str, str | None] = field(factory=dict, init=False)
     _ids: dict[str, str] = field(factory=dict, init=False)
     _taken: set[str] = field(factory=set, init=False)
     _copies: Counter[str] = field(factory=Counter, init=False)
 
     def take(self, record: Mapping[str, Any], where: str) -> Entry | None:
-        """The entry that a record holds, mended; ``None`` if it holds none.
+        """Return the entry of a record, repaired if necessary, or ``None`` if the record is not an entry.
 
         Args:
             record: the record.
-            where: what notices call its place: ``entry 7``.
+            where: the location shown in notices, such as ``entry 7``.
         """
         if record.get("type") == "session":
-            self.notices.append(f"{where} is left out: it is another header")
+            self.notices.append(f"{where} was skipped: duplicate header")
             return None
         try:
             entry, problem = entry_of(record)
         except ValueError as error:
-            self.notices.append(f"{where} is left out: {error}")
+            self.notices.append(f"{where} was skipped: {error}")
             return None
         if problem:
-            self.notices.append(f"{where} is kept, but this version does not understand it: {problem}")
+            self.notices.append(f"{where} is stored but not understood by this version: {problem}")
         changes = self._changes(entry, where)
         mended = entry.model_copy(update=changes) if changes else entry
         self.follow(mended, entry.id)
         return mended
 
     def follow(self, entry: Entry, called: str | None = None) -> None:
-        """Note that an entry is the newest one.
+        """Make an entry the leaf.
 
         Args:
             entry: the entry.
-            called: its id in the records, if that is another one.
+            called: its id in the records, if it was replaced.
         """
         self._taken.add(entry.id)
-        # What follows an entry that goes back follows the one that it goes back to.
+        # children of a rewind follow its target
         self.leaf = entry.target if isinstance(entry, LeafEntry) else entry.id
         self._places[called or entry.id] = self.leaf
         self._ids[called or entry.id] = entry.id
@@ -72,24 +72,24 @@ class EntryReader:
         changes: dict[str, Any] = {}
         if entry.id in self._taken:
             changes["id"] = self._free_id(entry.id)
-            self.notices.append(f"{where} has the id `{entry.id}` of an earlier one: `{changes['id']}` stands for it")
+            self.notices.append(f"{where} reuses the id `{entry.id}`; replaced by `{changes['id']}`")
         if entry.parent is not None:
-            changes["parent"] = self._known(entry.parent, where, "follows")
+            changes["parent"] = self._known(entry.parent, where, "parent")
         if isinstance(entry, LeafEntry) and entry.target is not None:
-            changes["target"] = self._known(entry.target, where, "goes back to")
+            changes["target"] = self._known(entry.target, where, "target")
         if isinstance(entry, LabelEntry):
             changes["target"] = self._ids.get(entry.target, entry.target)
         if isinstance(entry, CompactionEntry) and entry.first_kept is not None:
             changes["first_kept"] = self._ids.get(entry.first_kept, entry.first_kept)
             if entry.first_kept not in self._ids:
-                self.notices.append(f"{where} keeps all from `{entry.first_kept}` on, which is not there: all is kept")
+                self.notices.append(f"{where}: `first_kept` is unknown: `{entry.first_kept}`; all messages are kept")
         return {name: value for name, value in changes.items() if value != getattr(entry, name)}
 
-    def _known(self, told: str, where: str, how: str) -> str | None:
-        if told in self._places:
-            return self._places[told]
-        stands = f"`{self.leaf}`" if self.leaf else "the beginning"
-        self.notices.append(f"{where} {how} `{told}`, which is not there: {stands} stands for it")
+    def _known(self, entry: str, where: str, reference: str) -> str | None:
+        if entry in self._places:
+            return self._places[entry]
+        used = f"`{self.leaf}`" if self.leaf else "the beginning"
+        self.notices.append(f"{where}: `{reference}` is unknown: `{entry}`; replaced by {used}")
         return self.leaf
 
     def _free_id(self, taken: str) -> str:
@@ -101,7 +101,7 @@ class EntryReader:
 
 
 def mended(record: Mapping[str, Any], entry: Entry) -> dict[str, Any]:
-    """The record for an entry that was read from ``record``, and maybe mended."""
+    """Return the record of an entry that was read from ``record`` and may have been repaired."""
     changed = {
         name: value
         for name in _REFERENCES
