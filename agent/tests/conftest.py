@@ -1,4 +1,4 @@
-"""What a history must be like for every provider, and random histories."""
+"""Validity checks for histories, and strategies for random histories."""
 
 import pytest
 from hypothesis import strategies as st
@@ -18,7 +18,7 @@ def _problems(messages):
         message = messages[at]
         at += 1
         if message.role == "tool":
-            problems.append(f"message {at - 1} is a result of `{message.call}` that nobody called just before")
+            problems.append(f"message {at - 1} is a result of `{message.call}` without a preceding call")
         elif not _has_content(message):
             problems.append(f"message {at - 1} has no content")
         elif message.role == "assistant":
@@ -45,7 +45,7 @@ def _has_content(message):
 
 @pytest.fixture(scope="session")
 def history_problems():
-    """Why a provider would refuse these messages: a list of sentences, empty if it would not."""
+    """Return a function that lists why a provider would reject a history; empty if it is valid."""
     return _problems
 
 
@@ -53,10 +53,10 @@ _IDS = st.sampled_from(["a", "b", "c", "a-2"])
 _TEXTS = st.sampled_from(["", " ", "hello", "go on"])
 _USERS = st.builds(UserMessage, content=_TEXTS, source=st.sampled_from(["user", "plugin"]))
 _CALLS = st.builds(ToolCallPart, id=_IDS, name=st.just("look"), problem=st.sampled_from([None, "no JSON"]))
-_SAID = st.one_of(st.builds(TextPart, text=_TEXTS), st.builds(ThinkingPart, text=_TEXTS), _CALLS)
+_PARTS = st.one_of(st.builds(TextPart, text=_TEXTS), st.builds(ThinkingPart, text=_TEXTS), _CALLS)
 _ASSISTANTS = st.builds(
     AssistantMessage,
-    content=st.lists(_SAID, max_size=4).map(tuple),
+    content=st.lists(_PARTS, max_size=4).map(tuple),
     stop=st.sampled_from(["end", "tool_calls", "aborted", "error"]),
 )
 _RESULTS = st.builds(ToolResultMessage, call=_IDS, tool=st.just("look"), content=st.just("seen"))
@@ -64,7 +64,7 @@ _RESULTS = st.builds(ToolResultMessage, call=_IDS, tool=st.just("look"), content
 
 @pytest.fixture(scope="session")
 def damaged_histories():
-    """A strategy: lists of messages in which anything can be wrong."""
+    """A strategy for lists of messages with arbitrary damage."""
     return st.lists(st.one_of(_USERS, _ASSISTANTS, _RESULTS), max_size=12)
 
 
@@ -89,5 +89,5 @@ def _whole_history(draw):
 
 @pytest.fixture(scope="session")
 def whole_histories():
-    """A strategy: conversations with runs of tool calls, each of them whole; the last one may be under way."""
+    """A strategy for valid conversations with tool calls; the last run may be in progress."""
     return _whole_history()

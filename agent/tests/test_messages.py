@@ -1,4 +1,4 @@
-"""Messages: one form for all providers, that reads back what it wrote."""
+"""Messages: one form for all providers, with lossless serialisation."""
 
 import json
 
@@ -24,8 +24,8 @@ counts = st.integers(0, 10**9)
 usages = st.builds(
     Usage, input=counts, output=counts, cache_read=counts, cache_write=counts, cost=st.none() | st.floats(0, 100)
 )
-shown = st.builds(TextPart, text=texts) | st.builds(ImagePart, media_type=st.just("image/png"), data=texts)
-said = (
+input_parts = st.builds(TextPart, text=texts) | st.builds(ImagePart, media_type=st.just("image/png"), data=texts)
+answer_parts = (
     st.builds(TextPart, text=texts)
     | st.builds(ThinkingPart, text=texts, signature=st.none() | texts)
     | st.builds(
@@ -36,13 +36,13 @@ said = (
     )
 )
 messages = (
-    st.builds(UserMessage, content=st.lists(shown, max_size=3).map(tuple), source=texts)
-    | st.builds(AssistantMessage, content=st.lists(said, max_size=3).map(tuple), usage=usages)
+    st.builds(UserMessage, content=st.lists(input_parts, max_size=3).map(tuple), source=texts)
+    | st.builds(AssistantMessage, content=st.lists(answer_parts, max_size=3).map(tuple), usage=usages)
     | st.builds(
         ToolResultMessage,
         call=texts,
         tool=texts,
-        content=st.lists(shown, max_size=3).map(tuple),
+        content=st.lists(input_parts, max_size=3).map(tuple),
         is_error=st.booleans(),
         metadata=st.dictionaries(texts, texts, max_size=2),
     )
@@ -50,11 +50,11 @@ messages = (
 
 
 @given(messages)
-def test_a_message_survives_being_stored(message):
+def test_message_round_trips_through_data(message):
     assert parse_message(json.loads(json.dumps(to_data(message)))) == message
 
 
-def test_a_plain_text_is_one_part():
+def test_plain_text_becomes_one_part():
     assert UserMessage(content="hello").content == (TextPart(text="hello"),)
     assert parse_messages([{"role": "assistant", "content": "hi"}])[0].text == "hi"
 
@@ -71,16 +71,16 @@ def test_a_plain_text_is_one_part():
         {"role": "user", "content": [{"type": "image", "media_type": "text/html", "data": ""}]},
     ],
 )
-def test_what_is_no_message_is_refused(data):
+def test_invalid_message_is_rejected(data):
     with pytest.raises(ValueError, match="validation error"):
         parse_message(data)
 
 
-def test_costs_add_up_and_an_unknown_one_is_not_nothing():
+def test_costs_add_up_and_unknown_cost_stays_unknown():
     assert (Usage(cost=1.5) + Usage(cost=2)).cost == 3.5
     assert (Usage(cost=1.5) + Usage()).cost == 1.5
     assert (Usage() + Usage()).cost is None
 
 
-def test_the_context_is_all_that_was_read_and_written():
+def test_context_includes_input_output_and_cache_tokens():
     assert Usage(input=1, output=2, cache_read=4, cache_write=8, reasoning=2).context == 15

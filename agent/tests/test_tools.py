@@ -1,4 +1,4 @@
-"""Tools as plugins declare them, and views that only narrow."""
+"""Tool declarations of plugins, and views that only narrow."""
 
 import pytest
 from hypothesis import given
@@ -21,21 +21,21 @@ async def add(params: Params, ctx) -> str:
     return params.text * params.times
 
 
-def test_a_tool_tells_models_its_name_its_docstring_and_its_schema():
+def test_schema_contains_name_docstring_and_parameters():
     assert add.schema.name == "notes__add"
     assert add.schema.description.startswith("Add a note.")
     assert add.schema.parameters["required"] == ["text"]
 
 
-def test_arguments_are_checked_and_coerced():
+def test_arguments_are_validated_and_coerced():
     assert add.validate({"text": "x", "times": "2"}) == {"text": "x", "times": 2}
     with pytest.raises(ValueError, match="`times`"):
         add.validate({"text": "x", "times": "many"})
 
 
 @pytest.mark.parametrize("name", ["", "Notes", "notes.add.more", "notes-add", "a" * 65, "notes..add", "1notes"])
-def test_a_name_that_models_can_not_write_is_refused(name):
-    with pytest.raises(TypeError, match="invalid tool name"):
+def test_invalid_tool_name_is_rejected(name):
+    with pytest.raises(TypeError, match="a name is lower-case words"):
         tool(name)(add.run)
 
 
@@ -43,7 +43,7 @@ async def takes_too_little(params: Params) -> None:
     """Take one parameter."""
 
 
-async def says_too_little(params, ctx) -> None:
+async def lacks_annotation(params, ctx) -> None:
     """Leave the annotation out."""
 
 
@@ -52,10 +52,10 @@ async def says_too_little(params, ctx) -> None:
     [
         (lambda params, ctx: None, "async def"),
         (takes_too_little, r"\(params, ctx\)"),
-        (says_too_little, "pydantic model"),
+        (lacks_annotation, "pydantic model"),
     ],
 )
-def test_a_function_that_is_no_tool_is_refused(function, problem):
+def test_invalid_tool_function_is_rejected(function, problem):
     with pytest.raises(TypeError, match=problem):
         tool("notes")(function)
 
@@ -69,7 +69,7 @@ def made(names):
 
 
 @given(NAMES, PATTERNS, PATTERNS)
-def test_a_view_only_narrows(names, first, second):
+def test_view_only_narrows(names, first, second):
     view = made(names)
     once = view.narrow(first)
     twice = once.narrow(second)
@@ -79,10 +79,10 @@ def test_a_view_only_narrows(names, first, second):
 
 
 @given(NAMES)
-def test_the_order_does_not_depend_on_the_order_of_finding(names):
+def test_order_does_not_depend_on_discovery_order(names):
     assert made(names).names == made(reversed(names)).names
 
 
-def test_unknown_names_are_named():
+def test_unknown_names_are_listed():
     view = made(["echo", "github.stars"])
     assert view.unknown(["echo", "github__stars", "github.*", "nope", "no*"]) == ("nope", "no*")

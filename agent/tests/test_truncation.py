@@ -22,12 +22,12 @@ def long_rows(count=1_000):
     return [{"id": number, "name": f"row {number}", "text": "x" * 60} for number in range(count)]
 
 
-def test_a_short_text_stays_as_it_is():
+def test_short_text_is_unchanged():
     assert cut("hello" * 4, 5).text == "hello" * 4
     assert cut("hello" * 4, 5).omitted == 0
 
 
-def test_head_and_tail_remain_and_the_note_says_what_is_missing():
+def test_head_and_tail_remain_with_a_note_between():
     text = "\n".join(f"line {number}" for number in range(10_000))
     part = cut(text, 200, handle="abc123")
     assert part.text.startswith("line 0\nline 1\n")
@@ -37,7 +37,7 @@ def test_head_and_tail_remain_and_the_note_says_what_is_missing():
     assert len(part.text) <= 800
 
 
-def test_what_is_shown_and_what_is_missing_are_the_whole():
+def test_shown_and_omitted_characters_add_up():
     text = "abcdefghij" * 1_000
     part = cut(text, 100)
     head, tail = part.text.split("\n")[0], part.text.split("\n")[2]
@@ -46,36 +46,36 @@ def test_what_is_shown_and_what_is_missing_are_the_whole():
     assert len(head) + len(tail) + part.omitted == len(text)
 
 
-def test_lines_are_kept_whole_where_they_are_short():
+def test_short_lines_are_not_cut():
     text = "\n".join(f"<{number:04}>" for number in range(5_000))
     lines = [line for line in cut(text, 150).text.splitlines() if not line.startswith("[…")]
     assert all(re.fullmatch(r"<\d{4}>|", line) for line in lines)
 
 
 @given(text=st.text(max_size=3_000), tokens=st.integers(30, 500))
-def test_a_cut_text_is_never_longer_than_asked(text, tokens):
+def test_cut_text_does_not_exceed_the_limit(text, tokens):
     assert len(cut(text, tokens, handle="0123456789abcdef").text) <= tokens * 4
 
 
 @pytest.mark.parametrize("cluster", ["👩‍👩‍👧‍👦", "e\u0301", "👍🏽", "🇩🇪", "\r\n"])
 @pytest.mark.parametrize("shift", range(8))
-def test_what_people_see_as_one_character_is_not_split(cluster, shift):
+def test_grapheme_cluster_is_not_split(cluster, shift):
     text = "x" * shift + cluster * 2_000 + "y"
     head, tail = re.split(r"\n?\[… .* …\]\n", cut(text, 100).text)
     assert (head.removesuffix("\n") if cluster != "\r\n" else head).replace(cluster, "").strip("x") == ""
     assert tail.replace(cluster, "") == "y"
 
 
-def test_marks_without_end_are_split_in_the_end():
+def test_endless_combining_marks_are_split():
     assert len(cut("e" + "\u0301" * 10_000, 100).text) <= 400
 
 
 @given(value=st.lists(JSON, min_size=1) | st.dictionaries(st.text(), JSON, min_size=1), tokens=st.integers(0, 300))
 @example(value=[[[["x" * 5_000]]]], tokens=60)
 @example(value={"x" * 5_000: 1}, tokens=60)
-@example(value={"a": "\ud800" * 400, "…": 1, "… left out": 2}, tokens=60)
+@example(value={"a": "\ud800" * 400, "…": 1, "… omitted": 2}, tokens=60)
 @example(value=[10**3_000], tokens=60)
-def test_json_remains_json_and_is_not_longer_than_asked(value, tokens):
+def test_json_remains_valid_and_does_not_exceed_the_limit(value, tokens):
     text = json.dumps(value)
     part = cut(text, tokens, handle="abc")
     json.loads(part.text)
@@ -83,7 +83,7 @@ def test_json_remains_json_and_is_not_longer_than_asked(value, tokens):
     assert len(part.text) <= max(tokens * 4, 100)
 
 
-def test_a_long_list_keeps_its_head_and_its_tail():
+def test_long_list_keeps_its_head_and_tail():
     part = cut(json.dumps(long_rows()), 1_000, handle="abc123")
     kept = json.loads(part.text)
     assert kept[0] == long_rows()[0]
@@ -94,7 +94,7 @@ def test_a_long_list_keeps_its_head_and_its_tail():
     assert len(part.text) > 3_000
 
 
-def test_an_object_keeps_all_of_its_names_and_its_short_values():
+def test_object_keeps_all_names_and_short_values():
     value = {"id": 7, "log": "x" * 9_000, "rows": long_rows(), "ok": True, "other": "y" * 9_000}
     kept = json.loads(cut(json.dumps(value), 1_000).text)
     assert kept.keys() == {*value, "…"}
@@ -103,13 +103,13 @@ def test_an_object_keeps_all_of_its_names_and_its_short_values():
     assert "characters" in kept["log"]
 
 
-def test_numbers_remain_as_they_were_written():
+def test_numbers_are_not_reformatted():
     text = '{"a": 1.10, "b": 1e400, "c": 123456789012345678901234567890, "d": "' + "x" * 2_000 + '"}'
     part = cut(text, 200).text
     assert all(one in part for one in ("1.10,", "1e400,", "123456789012345678901234567890,"))
 
 
-def test_json_that_is_long_for_its_white_space_only_loses_nothing():
+def test_json_that_fits_without_white_space_is_complete():
     value = {"rows": list(range(100))}
     part = cut(json.dumps(value, indent=20), 200)
     assert json.loads(part.text) == value
@@ -117,16 +117,16 @@ def test_json_that_is_long_for_its_white_space_only_loses_nothing():
 
 
 @pytest.mark.parametrize("text", ["{" * 5_000, "[" * 200_000, '{"a": NaN, "b": "' + "x" * 3_000 + '"}', "[1, 2" * 999])
-def test_what_only_looks_like_json_is_cut_like_text(text):
+def test_invalid_json_is_cut_like_text(text):
     part = cut(text, 100)
-    assert "characters are left out here" in part.text
+    assert "characters omitted" in part.text
     assert len(part.text) <= 400
 
 
 @pytest.mark.parametrize(
     "text", ["x" * 8_000_000, json.dumps(["y" * 50] * 100_000), json.dumps({"a": "\x00" * 900_000})]
 )
-def test_a_huge_text_is_cut_in_a_bounded_time(text):
+def test_huge_text_is_cut_in_bounded_time(text):
     began = perf_counter()
     cut(text, 12_000)
     assert perf_counter() - began < 5

@@ -1,4 +1,4 @@
-"""What was acknowledged is there, however the process ends; two processes do not write the same session."""
+"""Durability of acknowledged entries when a process is killed, and exclusive writing by one process."""
 
 import fcntl
 import os
@@ -40,7 +40,7 @@ anyio.run(main, *sys.argv[1:])
 
 @pytest.fixture
 def start_writer(tmp_path):
-    """Start a process that makes a session and appends to it, two entries at a time, until it is killed."""
+    """Start a process that creates a session and appends two entries at a time until it is killed."""
     started = []
 
     def start(name):
@@ -63,7 +63,7 @@ def said(session):
     return [message.text for message in session.messages()]
 
 
-async def test_what_was_acknowledged_survives_a_kill(sessions, start_writer):
+async def test_acknowledged_entries_survive_a_kill(sessions, start_writer):
     process = start_writer("killed")
     for _ in range(6):
         line = await anyio.to_thread.run_sync(process.stdout.readline)
@@ -74,7 +74,7 @@ async def test_what_was_acknowledged_survives_a_kill(sessions, start_writer):
     async with await sessions.open("killed") as session:
         appended = len(said(session)) // 2
         assert appended in {acknowledged, acknowledged + 1}
-        # All entries of an append are there, or none.
+        # an append is atomic
         assert said(session) == [f"{number}.{part}" for number in range(1, appended + 1) for part in range(2)]
         assert session.notices == ()
         await session.append(MessageEntry(message=UserMessage(content="after")))
@@ -83,7 +83,7 @@ async def test_what_was_acknowledged_survives_a_kill(sessions, start_writer):
     assert (await sessions.list())[0].messages == 2 * appended + 1
 
 
-async def test_two_processes_do_not_write_the_same_session(sessions, start_writer):
+async def test_session_is_written_by_one_process_only(sessions, start_writer):
     process = start_writer("busy")
     session = (await anyio.to_thread.run_sync(process.stdout.readline)).strip()
     await anyio.to_thread.run_sync(process.stdout.readline)
@@ -98,13 +98,13 @@ async def test_two_processes_do_not_write_the_same_session(sessions, start_write
         pass
 
 
-async def test_a_lock_leaves_no_file_behind(sessions, tmp_path):
+async def test_released_lock_leaves_no_file(sessions, tmp_path):
     async with await sessions.create() as session:
         assert [path.name for path in (tmp_path / "sessions" / "locks").iterdir()] == [session.id]
     assert list((tmp_path / "sessions" / "locks").iterdir()) == []
 
 
-async def test_a_lock_file_that_its_holder_removes_meanwhile_is_not_taken_for_the_lock(sessions, monkeypatch, tmp_path):
+async def test_lock_file_removed_by_its_holder_is_not_used(sessions, monkeypatch, tmp_path):
     async with await sessions.create() as session:
         pass
     name = tmp_path / "sessions" / "locks" / session.id
@@ -122,7 +122,7 @@ async def test_a_lock_file_that_its_holder_removes_meanwhile_is_not_taken_for_th
             await sessions.open(session.id)
 
 
-async def test_tasks_that_append_at_the_same_time_make_one_line(sessions):
+async def test_concurrent_appends_form_one_path(sessions):
     async with await sessions.create() as session:
         async with anyio.create_task_group() as tasks:
             for number in range(20):
@@ -134,7 +134,7 @@ async def test_tasks_that_append_at_the_same_time_make_one_line(sessions):
         assert again.notices == ()
 
 
-async def test_a_cancelled_append_is_there_whole_or_not_at_all_and_the_next_one_follows_it(sessions):
+async def test_cancelled_append_is_atomic_and_the_next_one_follows_it(sessions):
     async with await sessions.create() as session:
         for number in range(30):
             with anyio.move_on_after(0.0001 * number):
@@ -148,7 +148,7 @@ async def test_a_cancelled_append_is_there_whole_or_not_at_all_and_the_next_one_
         assert len(again.tree.entries) == len(path)
 
 
-async def test_an_append_that_failed_has_changed_nothing(sessions, store):
+async def test_failed_append_changes_nothing(sessions, store):
     async with await sessions.create() as session:
         await session.append_custom("a", {})
         store.connection.database.execute("PRAGMA query_only = ON")
@@ -161,8 +161,8 @@ async def test_an_append_that_failed_has_changed_nothing(sessions, store):
         assert [entry.kind for entry in again.path()] == ["a", "c"]
 
 
-async def test_what_was_stored_though_the_append_failed_is_followed_by_the_next(sessions, store):
-    """A disk may fail after it has written: then it is only known by looking."""
+async def test_entry_stored_by_a_failed_append_is_found_by_the_next(sessions, store):
+    """A disk may report an error after it has written, so the session reads the store again."""
     async with await sessions.create() as session:
         await session.append_custom("a", {})
         session._uncertain = True
@@ -174,7 +174,7 @@ async def test_what_was_stored_though_the_append_failed_is_followed_by_the_next(
     assert (await sessions.read(session.id)).path()[-1].kind == "c"
 
 
-async def test_a_session_that_could_not_be_stored_leaves_no_lock(sessions, store, tmp_path):
+async def test_failed_creation_leaves_no_lock(sessions, store, tmp_path):
     store.connection.database.execute("PRAGMA query_only = ON")
     with pytest.raises(StoreError):
         await sessions.create()
@@ -182,7 +182,7 @@ async def test_a_session_that_could_not_be_stored_leaves_no_lock(sessions, store
     assert list((tmp_path / "sessions" / "locks").iterdir()) == []
 
 
-async def test_a_session_whose_store_is_gone_still_gives_its_lock_back(tmp_path):
+async def test_session_with_a_closed_store_releases_its_lock(tmp_path):
     async with open_sqlite(tmp_path / "store") as store:
         session = await Sessions(store, tmp_path).create()
     await session.aclose()
@@ -192,7 +192,7 @@ async def test_a_session_whose_store_is_gone_still_gives_its_lock_back(tmp_path)
 
 @pytest.fixture
 def counted(store, tmp_path):
-    """Sessions in a store that counts the records that are read."""
+    """Sessions in a store that counts the records read from it."""
     read = []
 
     class Counting:
@@ -207,7 +207,7 @@ def counted(store, tmp_path):
     return Sessions(Counting(), tmp_path), read
 
 
-async def test_a_long_session_is_not_read_again_by_its_appends(counted):
+async def test_append_does_not_read_the_session_again(counted):
     sessions, read = counted
     async with await sessions.create() as session:
         for number in range(600):
@@ -216,7 +216,7 @@ async def test_a_long_session_is_not_read_again_by_its_appends(counted):
     assert sum(read) == 0
 
 
-async def test_a_list_reads_a_bounded_part_of_a_session_that_is_written_and_nothing_of_others(counted):
+async def test_list_reads_few_records_of_an_open_session_and_none_of_others(counted):
     sessions, read = counted
     async with await sessions.create(name="n") as session:
         for number in range(600):

@@ -1,4 +1,4 @@
-"""What is damaged in a store is mended with a notice, and is never changed there."""
+"""Damaged records are repaired with a notice and never changed in the store."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -26,7 +26,7 @@ def said(entry, parent, text="x", **fields):
 
 @pytest.fixture
 def stored(sessions, store):
-    """Store records as they are, and open the session."""
+    """Store records unchanged and open the session."""
 
     async def stored(*records, header=HEADER):
         await store.append(f"session/{SESSION}", [header, *records])
@@ -51,68 +51,68 @@ def texts(session):
         {"type": "session", "id": "b", "version": 1},
     ],
 )
-async def test_a_record_that_is_no_entry_is_left_out(stored, bad):
+async def test_record_that_is_not_an_entry_is_skipped(stored, bad):
     async with await stored(said("a", None), bad, said("c", "a", "y")) as session:
         assert texts(session) == ["x", "y"]
-        assert [notice for notice in session.notices if notice.startswith("entry 2 is left out")]
+        assert [notice for notice in session.notices if notice.startswith("entry 2 was skipped")]
 
 
-async def test_what_follows_a_damaged_entry_follows_the_one_before_it(stored):
+async def test_child_of_a_damaged_entry_follows_the_previous_one(stored):
     async with await stored(said("a", None), {"id": "b"}, said("c", "b", "y")) as session:
         assert texts(session) == ["x", "y"]
 
 
-async def test_an_entry_without_its_parent_follows_the_one_before_it(stored):
+async def test_entry_with_a_missing_parent_follows_the_previous_one(stored):
     async with await stored(said("a", None), said("b", "lost", "y")) as session:
         assert texts(session) == ["x", "y"]
-        assert session.notices == ("entry 2 follows `lost`, which is not there: `a` stands for it",)
+        assert session.notices == ("entry 2: `parent` is unknown: `lost`; replaced by `a`",)
 
 
-async def test_entries_that_follow_each_other_in_a_circle_become_a_line(stored):
+async def test_cycle_of_entries_becomes_a_path(stored):
     async with await stored(said("a", "c", "1"), said("b", "a", "2"), said("c", "b", "3")) as session:
         assert texts(session) == ["1", "2", "3"]
         assert len(session.notices) == 1
 
 
-async def test_an_entry_that_follows_itself_follows_the_one_before_it(stored):
+async def test_entry_that_is_its_own_parent_follows_the_previous_one(stored):
     async with await stored(said("a", None), said("b", "b", "y")) as session:
         assert texts(session) == ["x", "y"]
 
 
-async def test_a_second_entry_with_the_same_id_gets_another_one_the_same_each_time(stored, sessions):
+async def test_duplicate_id_is_replaced_deterministically(stored, sessions):
     async with await stored(said("a", None), said("a", "a", "y"), said("c", "a", "z")) as session:
         assert texts(session) == ["x", "y", "z"]
         ids = [entry.id for entry in session.path()]
         assert len(set(ids)) == 3
-        assert "has the id `a` of an earlier one" in session.notices[0]
+        assert "reuses the id `a`" in session.notices[0]
         await session.label(ids[1], "mark")
     async with await sessions.open(SESSION) as again:
         assert [entry.id for entry in again.path()[:3]] == ids
         assert again.tree.labels == {ids[1]: "mark"}
 
 
-async def test_an_entry_of_an_unknown_type_is_kept_and_not_shown(stored):
+async def test_entry_of_an_unknown_type_is_kept_but_hidden(stored):
     new = {"id": "b", "parent": "a", "time": "", "type": "hologram", "data": [1]}
     async with await stored(said("a", None), new, said("c", "b", "y")) as session:
         assert texts(session) == ["x", "y"]
         assert session.path()[1].data == new
-        assert "this version does not understand it" in session.notices[0]
+        assert "not understood by this version" in session.notices[0]
 
 
-async def test_a_message_that_is_not_understood_is_kept_and_not_shown(stored):
+async def test_message_with_unknown_fields_is_kept_but_hidden(stored):
     async with await stored(said("a", None), said("b", "a", aura="blue")) as session:
         assert texts(session) == ["x"]
         assert session.leaf == "b"
 
 
-async def test_going_back_to_a_lost_entry_leaves_the_conversation_where_it_is(stored):
+async def test_rewind_to_a_missing_entry_is_ignored(stored):
     back = {"id": "b", "parent": "a", "time": "", "type": "leaf", "target": "lost"}
     async with await stored(said("a", None), back, said("c", "a", "y")) as session:
         assert texts(session) == ["x", "y"]
-        assert "goes back to `lost`" in session.notices[0]
+        assert "`target` is unknown: `lost`" in session.notices[0]
 
 
-async def test_a_compaction_whose_first_kept_entry_is_lost_keeps_all(stored):
+async def test_compaction_with_a_missing_first_kept_entry_keeps_all_messages(stored):
     lost = {"id": "b", "parent": "a", "time": "", "type": "compaction", "summary": "s", "first_kept": "lost"}
     async with await stored(said("a", None), lost, said("c", "b", "y")) as session:
         assert texts(session)[1:] == ["x", "y"]
@@ -120,7 +120,7 @@ async def test_a_compaction_whose_first_kept_entry_is_lost_keeps_all(stored):
 
 
 @pytest.mark.parametrize("header", [{}, {"type": "session"}, {**HEADER, "id": "fedcba9876543210"}])
-async def test_a_damaged_header_loses_neither_the_session_nor_gives_it_runs_to_go_on_with(stored, header):
+async def test_session_with_a_damaged_header_is_readable_but_not_resumable(stored, header):
     run = {"id": "b", "parent": "a", "time": "", "type": "run", "run": "r", "status": "started"}
     async with await stored(said("a", None), run, header=header) as session:
         assert (session.id, texts(session)) == (SESSION, ["x"])
@@ -128,9 +128,9 @@ async def test_a_damaged_header_loses_neither_the_session_nor_gives_it_runs_to_g
         assert session.unfinished_run() is None
 
 
-async def test_a_session_of_a_newer_format_is_refused_and_left_as_it_is(sessions, stored, store):
+async def test_newer_format_is_rejected_and_left_unchanged(sessions, stored, store):
     header = {**HEADER, "version": 2, "color": "red"}
-    with pytest.raises(SessionTooNew, match=f"`{SESSION}` has version 2 of the format") as caught:
+    with pytest.raises(SessionTooNew, match=f"`{SESSION}` has format version 2") as caught:
         await stored(said("a", None), header=header)
     assert (caught.value.code, caught.value.version) == ("session.version", 2)
     assert "upgrade sideband-agent" in caught.value.hint
@@ -140,7 +140,7 @@ async def test_a_session_of_a_newer_format_is_refused_and_left_as_it_is(sessions
     assert [one.value for one in await store.read(f"session/{SESSION}")] == [header, said("a", None)]
 
 
-async def test_a_session_of_a_newer_format_does_not_keep_lists_from_the_others(sessions, stored, store):
+async def test_list_includes_other_sessions_beside_one_of_a_newer_format(sessions, stored, store):
     with pytest.raises(SessionTooNew):
         await stored(said("a", None), header={**HEADER, "version": 2})
     await store.put(f"sessions/{SESSION}", {"info": {"shape": "new"}, "records": 2})
@@ -151,14 +151,14 @@ async def test_a_session_of_a_newer_format_does_not_keep_lists_from_the_others(s
         await sessions.open(SESSION[:6])
 
 
-async def test_a_mark_on_an_entry_that_goes_back_stays_there(stored):
+async def test_label_of_a_rewind_entry_stays_on_it(stored):
     back = {"id": "b", "time": "", "type": "leaf", "target": "a"}
     mark = {"id": "c", "parent": "a", "time": "", "type": "label", "target": "b", "label": "back"}
     async with await stored(said("a", None), back, mark) as session:
         assert session.tree.labels == {"b": "back"}
 
 
-async def test_an_entry_is_found_by_its_id_a_label_or_the_beginning_of_its_id(stored):
+async def test_entry_is_found_by_id_label_or_id_prefix(stored):
     async with await stored(said("ab", None), said("abc", "ab"), said("b", "abc")) as session:
         await session.label("b", "mark")
         found = [session.tree.find(wanted) for wanted in ("ab", "abc", "b", "mark")]
@@ -170,7 +170,7 @@ async def test_an_entry_is_found_by_its_id_a_label_or_the_beginning_of_its_id(st
                 session.tree.find(missing)
 
 
-async def test_what_is_mended_is_not_rewritten(stored, sessions, store):
+async def test_repair_does_not_change_stored_records(stored, sessions, store):
     records = [HEADER, said("a", "lost"), {"junk": True}, said("a", "a")]
     async with await stored(*records[1:]) as session:
         await session.append(MessageEntry(message=UserMessage(content="new")))
@@ -181,7 +181,7 @@ async def test_what_is_mended_is_not_rewritten(stored, sessions, store):
         assert texts(again) == ["x", "x", "new"]
 
 
-async def test_a_lost_stream_is_a_session_that_is_not_there_and_not_locked(sessions, store, tmp_path):
+async def test_session_without_its_stream_is_missing_and_not_locked(sessions, store, tmp_path):
     async with await sessions.create(name="n") as session:
         pass
     await store.delete_stream(f"session/{session.id}")
@@ -217,7 +217,7 @@ JUNK = st.dictionaries(st.sampled_from(["id", "parent", "type", "time", "message
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
 @given(records=st.lists(ENTRIES | JUNK, max_size=12))
-async def test_whatever_the_records_are_the_session_can_be_read_and_written(sessions, store, records):
+async def test_session_with_arbitrary_records_can_be_read_and_written(sessions, store, records):
     name = new_id()
     await store.append(f"session/{name}", [{**HEADER, "id": name}, *records])
     async with await sessions.open(name) as session:
@@ -227,7 +227,7 @@ async def test_whatever_the_records_are_the_session_can_be_read_and_written(sess
             assert [entry.id for entry in path[-1:]] == [one for one in [session.tree.position(entry.id)] if one]
             assert session.tree.context(entry.id) is not None
         await session.append(MessageEntry(message=UserMessage(content="new")))
-        told, leaf = session.messages(), session.leaf
+        messages, leaf = session.messages(), session.leaf
     async with await sessions.open(name) as again:
-        assert (again.messages(), again.leaf) == (told, leaf)
-        assert told[-1].text == "new"
+        assert (again.messages(), again.leaf) == (messages, leaf)
+        assert messages[-1].text == "new"

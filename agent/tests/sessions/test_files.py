@@ -1,4 +1,4 @@
-"""Sessions as files: what is exported is imported byte for byte, and what is damaged is said."""
+"""Sessions as files: lossless export and import, and notices about damage."""
 
 import json
 import stat
@@ -65,7 +65,7 @@ GROWTH = st.lists(st.tuples(BODIES, st.integers(0, 20)), max_size=8)
 
 
 async def grow(session, growth):
-    """Append entries; those that name an entry name one that is there."""
+    """Append entries; references are to existing entries."""
     for body, number in growth:
         ids = [None, *(entry.id for entry in session.tree.entries)]
         target = ids[number % len(ids)]
@@ -82,40 +82,40 @@ async def grow(session, growth):
 @PROPERTY
 @given(growth=GROWTH)
 @example(growth=[("leaf", 1), ("label", 2), ("compaction", 2)])
-async def test_what_was_exported_is_imported_and_exported_again_byte_for_byte(sessions, growth):
+async def test_export_and_import_round_trip_byte_for_byte(sessions, growth):
     async with await sessions.create(folder=None, name="n") as session:
         await grow(session, growth)
-        told = session.tree.context()
+        context = session.tree.context()
     lines = list(await sessions.export(session.id))
     await sessions.delete(session.id)
     info, notices = await sessions.import_([line.encode() for line in lines])
     assert (info.id, notices) == (session.id, ())
     assert list(await sessions.export(info.id)) == lines
-    assert (await sessions.read(info.id)).context() == told
+    assert (await sessions.read(info.id)).context() == context
     await sessions.delete(info.id)
 
 
-async def test_a_session_that_is_there_already_is_imported_under_another_id(sessions):
+async def test_existing_session_is_imported_with_another_id(sessions):
     info, _ = await sessions.import_([HEADER, SAID % ("a", "hello")])
     assert info.id == "0123456789abcdef"
     again, notices = await sessions.import_([HEADER, SAID % ("a", "hello")])
     assert again.id != info.id
-    assert notices == (f"there is a session `{info.id}` already: this one is `{again.id}`",)
+    assert notices == (f"session `{info.id}` already exists; imported as `{again.id}`",)
 
 
-async def test_an_id_that_could_lead_elsewhere_is_replaced(sessions):
+async def test_unsafe_id_is_replaced(sessions):
     info, _ = await sessions.import_([HEADER.replace("0123456789abcdef", "../../../evil"), SAID % ("a", "x")])
     assert info.id.isalnum()
     assert (await sessions.read(info.id)).context().messages[0].text == "x"
 
 
-async def test_an_imported_session_can_be_named(sessions):
+async def test_imported_session_can_be_named(sessions):
     info, _ = await sessions.import_([HEADER, SAID % ("a", "x")], name="copy")
     assert info.name == "copy"
     assert (await sessions.read("copy")).id == info.id
 
 
-async def test_a_run_from_a_file_is_not_gone_on_with(sessions):
+async def test_imported_run_is_not_resumed(sessions):
     run = '{"id":"r","type":"run","run":"r","status":"started","time":""}\n'
     info, _ = await sessions.import_([HEADER.replace('"channel"', '"copied":0,"channel"'), run])
     async with await sessions.open(info.id) as session:
@@ -129,32 +129,32 @@ async def test_a_run_from_a_file_is_not_gone_on_with(sessions):
         (b'{"a": "\x00"}', "not JSON"),
         (b"\xff\xfe{}", "not UTF-8"),
         (b'{"a": NaN}', "NaN"),
-        (b'{"a": 1e999}', "too large"),
+        (b'{"a": 1e999}', "out of range"),
         (b'{"a": ' + b"9" * 5000 + b"}", "digits"),
-        (b"[1]", "no object"),
+        (b"[1]", "not a JSON object"),
         (b"[" * 100_000, "nested"),
         (b'{"a":' * 150 + b"1" + b"}" * 150, "nested"),
         (b"x" * ((64 << 20) + 1), "longer than 64 MiB"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-async def test_a_bad_line_is_left_out_and_named(sessions, bad, why):
+async def test_invalid_line_is_skipped_with_a_notice(sessions, bad, why):
     lines = [HEADER.encode(), (SAID % ("a", "x")).encode(), bad + b"\n", (SAID % ("b", "y")).encode()]
     info, notices = await sessions.import_(lines)
     assert info.messages == 2
     assert len(notices) == 1
-    assert notices[0].startswith("line 3 is left out: ")
+    assert notices[0].startswith("line 3 was skipped: ")
     assert why in notices[0]
 
 
-async def test_halves_of_characters_are_replaced_with_a_notice(sessions):
+async def test_lone_surrogates_are_replaced_with_a_notice(sessions):
     info, notices = await sessions.import_([HEADER, SAID % ("a", "\\ud83d and \\ud83d\\ude00 and \\\\ud800")])
     (message,) = (await sessions.read(info.id)).context().messages
     assert message.text == "\ufffd and \U0001f600 and \\ud800"
-    assert notices == ("line 2: halves of characters in it were replaced",)
+    assert notices == ("line 2: lone surrogates were replaced",)
 
 
-async def test_half_a_character_that_was_stored_is_exported_as_json_says_it(sessions):
+async def test_stored_lone_surrogate_is_exported_escaped(sessions):
     async with await sessions.create() as session:
         await session.append(CustomEntry(kind="k", data="\ud800é"))
     line = list(await sessions.export(session.id))[1]
@@ -163,7 +163,7 @@ async def test_half_a_character_that_was_stored_is_exported_as_json_says_it(sess
 
 
 @pytest.mark.parametrize("end", ["", "\n", "\r\n", "\n\n\n"])
-async def test_the_end_of_the_last_line_may_be_missing(sessions, end):
+async def test_last_newline_is_optional(sessions, end):
     info, notices = await sessions.import_([HEADER, (SAID % ("a", "x")).strip() + end])
     assert (info.messages, notices) == (1, ())
 
@@ -172,13 +172,13 @@ async def test_the_end_of_the_last_line_may_be_missing(sessions, end):
     "first",
     [b"", b"\n", b"{\n", b"{}\n", b"[]\n", b"\x00\n", b'{"type":"message"}\n', b'{"type":"session"}\n'],
 )
-async def test_a_file_without_a_header_is_no_session(sessions, first):
+async def test_file_without_a_header_is_rejected(sessions, first):
     with pytest.raises(SessionUnreadable):
         await sessions.import_([first] if first else [])
     assert await sessions.list() == ()
 
 
-async def test_a_newer_format_is_refused_with_a_hint(sessions):
+async def test_newer_format_is_rejected_with_a_hint(sessions):
     with pytest.raises(SessionUnreadable, match="version 2") as caught:
         await sessions.import_([HEADER.replace('"version":1', '"version":2')])
     assert "upgrade" in caught.value.hint
@@ -187,13 +187,13 @@ async def test_a_newer_format_is_refused_with_a_hint(sessions):
     assert await sessions.list() == ()
 
 
-async def test_a_file_that_is_torn_at_any_byte_loses_its_last_line_at_most(sessions, tmp_path):
+async def test_truncated_file_loses_its_last_line_at_most(sessions, tmp_path):
     async with await sessions.create() as session:
         for text in ("one", "€"):
             await session.append(MessageEntry(message=UserMessage(content=text)))
     whole = "".join(await sessions.export(session.id)).encode()
     header = whole.index(b"\n") + 1
-    file = tmp_path / "torn"
+    file = tmp_path / "truncated"
     for cut in range(len(whole) + 1):
         file.write_bytes(whole[:cut])
         if cut < header - 1:
@@ -202,19 +202,19 @@ async def test_a_file_that_is_torn_at_any_byte_loses_its_last_line_at_most(sessi
             continue
         info, notices = await sessions.import_(read_file(file))
         complete = whole[header:cut].count(b"\n")
-        # The end of a line may be missing, if nothing else is.
+        # only the newline may be missing
         assert info.messages in {complete, complete + 1}
         assert info.messages == complete or whole[cut : cut + 1] == b"\n"
-        said = [message.text for message in (await sessions.read(info.id)).context().messages]
-        assert said == ["one", "€"][: info.messages]
-        torn = [notice for notice in notices if "the file is torn there" in notice]
-        assert bool(torn) == (whole[cut - 1 : cut] != b"\n" and info.messages == complete and cut > header)
+        texts = [message.text for message in (await sessions.read(info.id)).context().messages]
+        assert texts == ["one", "€"][: info.messages]
+        truncated = [notice for notice in notices if "truncated" in notice]
+        assert bool(truncated) == (whole[cut - 1 : cut] != b"\n" and info.messages == complete and cut > header)
         await sessions.delete(info.id)
 
 
 @PROPERTY
 @given(lines=st.lists(st.binary(max_size=30) | st.builds(lambda value: json.dumps(value).encode(), DATA), max_size=6))
-async def test_no_file_is_too_strange_for_anything_but_our_own_errors(sessions, lines):
+async def test_arbitrary_file_raises_no_other_errors(sessions, lines):
     try:
         info, _ = await sessions.import_([HEADER.encode(), *(line + b"\n" for line in lines)])
     except SidebandError:
@@ -223,7 +223,7 @@ async def test_no_file_is_too_strange_for_anything_but_our_own_errors(sessions, 
     await sessions.delete(info.id)
 
 
-def test_a_file_is_written_for_its_owner_only_and_not_over_another(tmp_path):
+def test_written_file_is_private_and_replaces_no_other(tmp_path):
     file = tmp_path / "session.jsonl"
     write_file(file, ["a\n", "b\n"])
     assert file.read_text() == "a\nb\n"
@@ -236,7 +236,7 @@ def test_a_file_is_written_for_its_owner_only_and_not_over_another(tmp_path):
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_a_file_that_could_not_be_written_whole_is_not_there(tmp_path):
+def test_partially_written_file_is_removed(tmp_path):
     def lines():
         yield "a\n"
         raise RuntimeError("stop")
@@ -246,7 +246,7 @@ def test_a_file_that_could_not_be_written_whole_is_not_there(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_cannot_be_read_or_written_is_an_error_with_a_hint(tmp_path):
+def test_unreadable_or_unwritable_file_is_reported_with_a_hint(tmp_path):
     with pytest.raises(SessionUnreadable) as unreadable:
         list(read_file(tmp_path / "missing"))
     with pytest.raises(SidebandError) as unwritable:
@@ -255,7 +255,7 @@ def test_a_file_that_cannot_be_read_or_written_is_an_error_with_a_hint(tmp_path)
     assert unwritable.value.hint
 
 
-def test_of_a_line_that_is_too_long_only_a_part_is_read(tmp_path):
+def test_too_long_line_is_read_in_part(tmp_path):
     file = tmp_path / "long"
     with file.open("wb") as stream:
         stream.seek((150 << 20) - 1)

@@ -1,4 +1,4 @@
-"""Formats of other programs: found by metadata, and named where they are missing."""
+"""Formats of other programs: found by metadata, with a hint if they are not installed."""
 
 import json
 import sys
@@ -20,7 +20,7 @@ class Notes:
 
     def read_header(self, line, session):
         if line["notes"] > 1:
-            raise SessionUnreadable("notes of a later kind", hint="write them anew")
+            raise SessionUnreadable("notes of a later kind", hint="write them again")
         return SessionHeader(id=session)
 
     def read_line(self, header, line, number):
@@ -40,7 +40,7 @@ FORMAT = Notes()
 
 @pytest.fixture
 def install(tmp_path, monkeypatch):
-    """Install a package that has a format."""
+    """Install a package that provides a format."""
 
     def install(name="notes", code=NOTES):
         folder = tmp_path / "site"
@@ -60,23 +60,23 @@ def nothing_installed(monkeypatch):
     monkeypatch.setattr("sideband_agent.sessions._foreign_formats.entry_points", lambda group: ())
 
 
-async def test_an_installed_format_is_imported_and_exported(sessions, install):
+async def test_installed_format_is_imported_and_exported(sessions, install):
     install()
     lines = [{"notes": 1}, {"text": "one"}, {"text": "two", "faint": True}]
     info, notices = await sessions.import_([json.dumps(line) + "\n" for line in lines])
     assert [message.text for message in (await sessions.read(info.id)).context().messages] == ["one", "two"]
-    assert notices == ("line 3 is kept, but models do not see it: it is faint",)
+    assert notices == ("line 3 is stored but hidden from models: it is faint",)
     again = [json.loads(line) for line in await sessions.export(info.id, format="notes")]
     assert again == [{"notes": 1}, {"text": "one"}, {"text": "two"}]
 
 
-async def test_what_a_format_refuses_is_no_session(sessions, install):
+async def test_file_rejected_by_its_format_is_unreadable(sessions, install):
     install()
     with pytest.raises(SessionUnreadable, match="of a later kind"):
         await sessions.import_(['{"notes": 2}\n'])
 
 
-async def test_a_format_that_can_not_be_imported_says_why(sessions, install):
+async def test_format_that_fails_to_import_is_reported(sessions, install):
     install(code="import nothing_of_that_name")
     async with await sessions.create() as session:
         pass
@@ -84,7 +84,7 @@ async def test_a_format_that_can_not_be_imported_says_why(sessions, install):
         await sessions.export(session.id, format="notes")
 
 
-async def test_a_format_that_is_not_installed_names_its_package(sessions, nothing_installed):
+async def test_missing_format_names_its_package(sessions, nothing_installed):
     async with await sessions.create() as session:
         pass
     with pytest.raises(SessionFormatMissing) as exported:
@@ -96,7 +96,7 @@ async def test_a_format_that_is_not_installed_names_its_package(sessions, nothin
         assert "pip install sideband-pi-sessions" in error.hint
 
 
-async def test_a_format_that_there_is_not_says_which_there_are(sessions, install):
+async def test_unknown_format_lists_the_installed_ones(sessions, install):
     install()
     async with await sessions.create() as session:
         pass

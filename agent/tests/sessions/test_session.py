@@ -1,4 +1,4 @@
-"""Writing a session: appending, going back, what models see, one writer."""
+"""Writing a session: append, rewind, visible messages, exclusive access."""
 
 import pytest
 from sideband.messages import AssistantMessage, UserMessage
@@ -32,7 +32,7 @@ def texts(session):
     return [message.text for message in session.messages()]
 
 
-async def test_what_was_appended_is_there_when_the_session_is_opened_again(sessions):
+async def test_appended_entries_are_read_when_the_session_is_reopened(sessions):
     async with await sessions.create() as session:
         ids = await session.append(user("hello"), assistant("hi"))
     async with await sessions.open(session.id) as again:
@@ -42,7 +42,7 @@ async def test_what_was_appended_is_there_when_the_session_is_opened_again(sessi
         assert again.notices == ()
 
 
-async def test_each_entry_follows_the_one_before(sessions):
+async def test_entry_follows_the_previous_one(sessions):
     async with await sessions.create() as session:
         first, second = await session.append(user("a"), assistant("b"))
         third = await session.append_message(UserMessage(content="c"), run="r", step="1")
@@ -50,14 +50,14 @@ async def test_each_entry_follows_the_one_before(sessions):
         assert (session.path()[-1].id, session.path()[-1].run, session.path()[-1].step) == (third, "r", "1")
 
 
-async def test_an_id_has_sixteen_digits_and_a_time_is_utc(sessions):
+async def test_id_has_sixteen_digits_and_time_is_utc(sessions):
     async with await sessions.create() as session:
         (entry,) = await session.append(user("a"))
         assert len(entry) == len(session.id) == 16
         assert session.path()[0].time.endswith("Z")
 
 
-async def test_going_back_leaves_the_other_branch_where_it_is(sessions):
+async def test_rewind_keeps_the_other_branch(sessions):
     async with await sessions.create() as session:
         first, second, third = await session.append(user("a"), assistant("b"), user("c"))
         assert await session.rewind(second) == second
@@ -68,7 +68,7 @@ async def test_going_back_leaves_the_other_branch_where_it_is(sessions):
         assert texts(again) == ["a", "b", "d"]
 
 
-async def test_going_back_to_the_beginning_begins_anew(sessions):
+async def test_rewind_to_the_beginning_starts_a_new_branch(sessions):
     async with await sessions.create() as session:
         await session.append(user("a"))
         assert await session.rewind(None) is None
@@ -79,7 +79,7 @@ async def test_going_back_to_the_beginning_begins_anew(sessions):
         assert texts(again) == ["b"]
 
 
-async def test_going_back_to_where_it_was_gone_back_is_going_back_to_the_same_entry(sessions):
+async def test_rewind_to_a_rewind_entry_uses_its_target(sessions):
     async with await sessions.create() as session:
         first, _ = await session.append(user("a"), user("b"))
         await session.rewind(first)
@@ -90,7 +90,7 @@ async def test_going_back_to_where_it_was_gone_back_is_going_back_to_the_same_en
         assert session.path(back) == session.path(first)
 
 
-async def test_the_summary_of_a_branch_that_was_left_is_seen(sessions):
+async def test_summary_of_the_left_branch_is_visible(sessions):
     async with await sessions.create() as session:
         first, left = await session.append(user("a"), user("b"))
         await session.rewind(first, summary="tried b")
@@ -100,7 +100,7 @@ async def test_the_summary_of_a_branch_that_was_left_is_seen(sessions):
         assert session.path()[-1].from_ == left
 
 
-async def test_a_compaction_replaces_what_came_before_the_first_kept(sessions):
+async def test_compaction_replaces_messages_before_first_kept(sessions):
     async with await sessions.create() as session:
         _, _, kept = await session.append(user("a"), assistant("b"), user("c"))
         await session.append(CompactionEntry(summary="a and b", first_kept=kept, tokens_before=9))
@@ -112,7 +112,7 @@ async def test_a_compaction_replaces_what_came_before_the_first_kept(sessions):
         assert len(session.path()) == 5
 
 
-async def test_only_the_last_compaction_counts(sessions):
+async def test_last_compaction_is_used(sessions):
     async with await sessions.create() as session:
         _, kept = await session.append(user("a"), user("b"))
         await session.append(CompactionEntry(summary="one", first_kept=kept))
@@ -122,14 +122,14 @@ async def test_only_the_last_compaction_counts(sessions):
         assert texts(session)[1:] == ["c", "d"]
 
 
-async def test_a_compaction_that_keeps_nothing_leaves_its_summary(sessions):
+async def test_compaction_without_first_kept_leaves_its_summary(sessions):
     async with await sessions.create() as session:
         await session.append(user("a"), CompactionEntry(summary="one"), user("b"))
         assert len(texts(session)) == 2
         assert texts(session)[1] == "b"
 
 
-async def test_going_back_before_a_compaction_shows_what_was_there(sessions):
+async def test_rewind_before_a_compaction_restores_the_messages(sessions):
     async with await sessions.create() as session:
         first, second = await session.append(user("a"), user("b"))
         await session.append(CompactionEntry(summary="one", first_kept=second))
@@ -138,13 +138,13 @@ async def test_going_back_before_a_compaction_shows_what_was_there(sessions):
         assert session.context().compaction is None
 
 
-async def test_an_answer_that_failed_is_not_seen_and_one_that_was_aborted_is(sessions):
+async def test_failed_answer_is_hidden_and_aborted_answer_is_visible(sessions):
     async with await sessions.create() as session:
         await session.append(user("a"), assistant("broken", stop="error"), assistant("half", stop="aborted"))
         assert texts(session) == ["a", "half"]
 
 
-async def test_the_message_of_a_plugin_is_seen_and_its_data_is_not(sessions):
+async def test_plugin_message_is_visible_and_plugin_data_is_hidden(sessions):
     async with await sessions.create() as session:
         await session.append_custom("state", {"n": None}, plugin="p")
         await session.append(CustomMessageEntry(plugin="p", message=UserMessage(content="note", source="p")))
@@ -152,7 +152,7 @@ async def test_the_message_of_a_plugin_is_seen_and_its_data_is_not(sessions):
         assert session.path()[0].data == {"n": None}
 
 
-async def test_the_model_and_the_thinking_are_those_last_chosen_on_the_path(sessions):
+async def test_model_and_thinking_are_the_last_ones_on_the_path(sessions):
     async with await sessions.create() as session:
         (first, _) = await session.append(ModelEntry(model="a:1"), ThinkingEntry(level="low"))
         await session.append(ModelEntry(model="b:2"))
@@ -162,7 +162,7 @@ async def test_the_model_and_the_thinking_are_those_last_chosen_on_the_path(sess
 
 
 @pytest.mark.parametrize("status", ["started", "parked", "failed"])
-async def test_a_run_that_did_not_end_is_unfinished(sessions, status):
+async def test_incomplete_run_is_unfinished(sessions, status):
     async with await sessions.create() as session:
         await session.append(RunEntry(run="r", status="started"), user("a"), RunEntry(run="r", status=status))
         assert session.unfinished_run().run == "r"
@@ -171,20 +171,20 @@ async def test_a_run_that_did_not_end_is_unfinished(sessions, status):
 
 
 @pytest.mark.parametrize("status", ["completed", "aborted"])
-async def test_a_run_that_ended_is_not_unfinished(sessions, status):
+async def test_ended_run_is_not_unfinished(sessions, status):
     async with await sessions.create() as session:
         await session.append(RunEntry(run="r", status="started"), RunEntry(run="r", status=status))
         assert session.unfinished_run() is None
 
 
-async def test_a_run_on_another_branch_is_not_unfinished(sessions):
+async def test_run_on_another_branch_is_not_unfinished(sessions):
     async with await sessions.create() as session:
         (first, _) = await session.append(user("a"), RunEntry(run="r", status="started"))
         await session.rewind(first)
         assert session.unfinished_run() is None
 
 
-async def test_the_last_label_of_an_entry_holds(sessions):
+async def test_last_label_of_an_entry_is_used(sessions):
     async with await sessions.create() as session:
         one, two = await session.append(user("a"), user("b"))
         await session.label(one, "x")
@@ -194,7 +194,7 @@ async def test_the_last_label_of_an_entry_holds(sessions):
         assert session.tree.labels == {one: "y"}
 
 
-async def test_a_session_can_be_named_and_unnamed(sessions):
+async def test_session_can_be_renamed(sessions):
     async with await sessions.create(name="one") as session:
         assert session.name == "one"
         await session.rename("two")
@@ -204,14 +204,14 @@ async def test_a_session_can_be_named_and_unnamed(sessions):
 
 
 @pytest.mark.parametrize("body", [LabelEntry(target="no", label="x"), CompactionEntry(summary="s", first_kept="no")])
-async def test_an_entry_that_names_a_missing_one_is_not_stored(sessions, body):
+async def test_entry_with_a_missing_reference_is_not_stored(sessions, body):
     async with await sessions.create() as session:
         with pytest.raises(EntryNotFound):
             await session.append(user("a"), body)
         assert session.path() == ()
 
 
-async def test_going_back_to_a_missing_entry_changes_nothing(sessions):
+async def test_rewind_to_a_missing_entry_changes_nothing(sessions):
     async with await sessions.create() as session:
         (first,) = await session.append(user("a"))
         with pytest.raises(EntryNotFound):
@@ -219,7 +219,7 @@ async def test_going_back_to_a_missing_entry_changes_nothing(sessions):
         assert session.leaf == first
 
 
-async def test_two_agents_of_one_process_do_not_write_the_same_session(sessions, store, tmp_path):
+async def test_session_is_written_by_one_agent_only(sessions, store, tmp_path):
     async with await sessions.create() as session:
         with pytest.raises(SessionLocked):
             await sessions.open(session.id)
@@ -229,7 +229,7 @@ async def test_two_agents_of_one_process_do_not_write_the_same_session(sessions,
         pass
 
 
-async def test_a_closed_session_is_not_written(sessions):
+async def test_closed_session_rejects_writes(sessions):
     session = await sessions.create()
     await session.aclose()
     await session.aclose()

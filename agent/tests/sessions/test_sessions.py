@@ -1,4 +1,4 @@
-"""Finding, listing, forking and deleting sessions."""
+"""Find, list, fork and delete sessions."""
 
 import pytest
 from sideband.messages import AssistantMessage, UserMessage
@@ -23,43 +23,43 @@ def user(text):
 
 @pytest.fixture
 def make(sessions):
-    """Store a session in which something was said, and return its id."""
+    """Store a session with these messages and return its id."""
 
-    async def make(*said, **options):
+    async def make(*messages, **options):
         async with await sessions.create(**options) as session:
-            await session.append(*(user(text) for text in said))
+            await session.append(*(user(text) for text in messages))
         return session.id
 
     return make
 
 
-async def test_a_session_is_found_by_id_by_the_beginning_of_it_and_by_name(sessions, make):
+async def test_session_is_found_by_id_id_prefix_and_name(sessions, make):
     session = await make("a", name="stars")
     for wanted in (session, session[:7], "stars"):
         assert (await sessions.read(wanted)).id == session
 
 
-async def test_a_missing_session_is_an_error_that_names_the_closest(sessions, make):
+async def test_unknown_session_suggests_the_closest_name(sessions, make):
     await make("a", name="stars")
     with pytest.raises(SessionNotFound) as caught:
         await sessions.open("star")
     assert "`stars`" in caught.value.message
 
 
-async def test_no_session_has_an_empty_name(sessions, make):
+async def test_empty_name_matches_no_session(sessions, make):
     await make("a")
     with pytest.raises(SessionNotFound):
         await sessions.open("")
 
 
-async def test_a_name_that_two_sessions_have_is_refused_with_their_ids(sessions, make):
+async def test_ambiguous_name_is_rejected_with_the_ids(sessions, make):
     ids = {await make("a", name="same"), await make("b", name="same")}
     with pytest.raises(SessionAmbiguous) as caught:
         await sessions.open("same")
     assert all(one in caught.value.message for one in ids)
 
 
-async def test_the_list_has_the_newest_first(sessions, make):
+async def test_list_is_sorted_newest_first(sessions, make):
     first, second = await make("a"), await make("b")
     async with await sessions.open(first) as session:
         await session.append(user("again"))
@@ -68,7 +68,7 @@ async def test_the_list_has_the_newest_first(sessions, make):
     assert [info.id for info in await sessions.list(limit=1)] == [first]
 
 
-async def test_the_list_says_what_a_session_is(sessions, make, tmp_path):
+async def test_list_contains_summaries(sessions, make, tmp_path):
     async with await sessions.create(name="n", folder=tmp_path, channel="server") as session:
         await session.append(user("  what is\nthis"), MessageEntry(message=AssistantMessage(content="that")))
         await session.append(ChannelEntry(channel="cli"))
@@ -78,27 +78,27 @@ async def test_the_list_says_what_a_session_is(sessions, make, tmp_path):
     assert info.created <= info.updated
 
 
-async def test_a_session_in_which_nothing_was_said_is_not_listed(sessions):
+async def test_empty_session_is_not_listed(sessions):
     await (await sessions.create()).aclose()
     assert await sessions.list() == ()
     assert await sessions.latest() is None
 
 
-async def test_the_list_of_a_folder_has_only_its_sessions(sessions, make, tmp_path):
+async def test_list_of_a_folder_contains_its_sessions_only(sessions, make, tmp_path):
     here = await make("a", folder=tmp_path / "here")
     await make("b", folder=tmp_path / "there")
     assert [info.id for info in await sessions.list(folder=tmp_path / "here")] == [here]
     assert (await sessions.latest(tmp_path / "nowhere")) is None
 
 
-async def test_a_search_looks_at_names_and_messages_whatever_the_case(sessions, make):
-    named, said = await make("x", name="Größe"), await make("y", "the GRÖSSE of it")
+async def test_search_matches_names_and_messages_ignoring_case(sessions, make):
+    by_name, by_message = await make("x", name="Größe"), await make("y", "the GRÖSSE of it")
     await make("z")
-    assert {info.id for info in await sessions.list(text="grösse")} == {named, said}
+    assert {info.id for info in await sessions.list(text="grösse")} == {by_name, by_message}
     assert len(await sessions.list(text="grösse", limit=1)) == 1
 
 
-async def test_the_list_is_right_while_a_session_is_written_and_after_a_crash(sessions, store, tmp_path):
+async def test_list_is_current_while_a_session_is_open_and_after_a_crash(sessions, store, tmp_path):
     session = await sessions.create()
     for number in range(300):
         await session.append(user(str(number)))
@@ -106,25 +106,25 @@ async def test_the_list_is_right_while_a_session_is_written_and_after_a_crash(se
             (info,) = await Sessions(store, tmp_path).list()
             assert info == session.info
             assert info.messages == number + 1
-    session._lock.release()  # as the end of the process does
+    session._lock.release()  # as when the process ends
 
 
-async def test_a_list_document_that_is_damaged_is_made_anew_from_the_entries(sessions, make, store):
+async def test_damaged_summary_is_rebuilt_from_the_entries(sessions, make, store):
     session = await make("a")
-    told = (await sessions.list())[0]
-    many = {"info": {**told.as_dict(), "messages": "many"}, "records": 2, "settled": True}
+    info = (await sessions.list())[0]
+    many = {"info": {**info.as_dict(), "messages": "many"}, "records": 2, "settled": True}
     for damaged in (
         {},
         {"info": {"id": 3}},
         {"info": "x", "records": 1},
-        {"info": told.as_dict(), "records": "x"},
+        {"info": info.as_dict(), "records": "x"},
         many,
     ):
         await store.put(f"sessions/{session}", damaged)
-        assert await sessions.list() == (told,)
+        assert await sessions.list() == (info,)
 
 
-async def test_a_session_whose_list_document_is_lost_is_found_by_its_id(sessions, make, store):
+async def test_session_without_its_summary_is_found_by_id(sessions, make, store):
     session = await make("a")
     await store.delete(f"sessions/{session}")
     async with await sessions.open(session) as again:
@@ -132,7 +132,7 @@ async def test_a_session_whose_list_document_is_lost_is_found_by_its_id(sessions
     assert [info.messages for info in await sessions.list()] == [2]
 
 
-async def test_a_session_can_be_read_while_it_is_written(sessions):
+async def test_open_session_can_be_read(sessions):
     async with await sessions.create() as session:
         await session.append(user("a"))
         tree = await sessions.read(session.id)
@@ -140,7 +140,7 @@ async def test_a_session_can_be_read_while_it_is_written(sessions):
         assert [message.text for message in tree.context().messages] == ["a"]
 
 
-async def test_a_fork_has_the_way_to_an_entry_and_nothing_else(sessions):
+async def test_fork_contains_only_the_path_to_an_entry(sessions):
     async with await sessions.create(name="n") as session:
         first, second, _ = await session.append(user("a"), user("b"), user("c"))
         await session.rewind(first)
@@ -155,7 +155,7 @@ async def test_a_fork_has_the_way_to_an_entry_and_nothing_else(sessions):
     assert (await sessions.read(session.id)).name == "n"
 
 
-async def test_a_fork_before_an_entry_leaves_it_out(sessions):
+async def test_fork_before_an_entry_excludes_it(sessions):
     async with await sessions.create() as session:
         first, second = await session.append(user("a"), user("b"))
         async with await sessions.fork(session.id, second, position="before") as fork:
@@ -164,7 +164,7 @@ async def test_a_fork_before_an_entry_leaves_it_out(sessions):
             assert fork.path() == ()
 
 
-async def test_a_fork_keeps_the_labels_of_its_entries_as_they_are_now(sessions):
+async def test_fork_keeps_the_current_labels_of_its_entries(sessions):
     async with await sessions.create() as session:
         first, second, third = await session.append(user("a"), user("b"), user("c"))
         await session.label(first, "old")
@@ -178,7 +178,7 @@ async def test_a_fork_keeps_the_labels_of_its_entries_as_they_are_now(sessions):
             assert fork.tree.labels == {first: "new", third: "gone"}
 
 
-async def test_a_fork_keeps_a_compaction(sessions):
+async def test_fork_keeps_a_compaction(sessions):
     async with await sessions.create() as session:
         _, kept = await session.append(user("a"), user("b"))
         await session.append(CompactionEntry(summary="s", first_kept=kept), user("c"))
@@ -186,7 +186,7 @@ async def test_a_fork_keeps_a_compaction(sessions):
             assert fork.messages() == session.messages()
 
 
-async def test_a_run_of_the_other_session_is_not_gone_on_with_in_a_fork(sessions):
+async def test_copied_run_is_not_resumed_in_a_fork(sessions):
     async with await sessions.create() as session:
         (started, _) = await session.append(RunEntry(run="r", status="started"), user("a"))
         async with await sessions.fork(session.id) as fork:
@@ -199,14 +199,14 @@ async def test_a_run_of_the_other_session_is_not_gone_on_with_in_a_fork(sessions
         assert again.unfinished_run() is None
 
 
-async def test_a_fork_at_a_missing_entry_makes_no_session(sessions, make, store):
+async def test_fork_at_a_missing_entry_creates_no_session(sessions, make, store):
     session = await make("a")
     with pytest.raises(EntryNotFound):
         await sessions.fork(session, "no")
     assert list(await store.keys("sessions/")) == [f"sessions/{session}"]
 
 
-async def test_a_deleted_session_leaves_nothing_behind(sessions, make, store):
+async def test_deleted_session_leaves_nothing(sessions, make, store):
     session, other = await make("a"), await make("b")
     await store.put(f"session/{session}/outputs/1", {"text": "long"})
     await sessions.delete(session)
@@ -216,7 +216,7 @@ async def test_a_deleted_session_leaves_nothing_behind(sessions, make, store):
         await sessions.read(session)
 
 
-async def test_a_session_that_is_written_is_not_deleted(sessions):
+async def test_open_session_is_not_deleted(sessions):
     async with await sessions.create() as session:
         with pytest.raises(SessionLocked):
             await sessions.delete(session.id)

@@ -143,8 +143,8 @@ async def test_models_see_the_same_messages_as_in_pi(take):
     assert tree.name == "  a name "
     assert str(tree.folder) == "/tmp/x"
     assert [notice.split(":")[0] for notice in notices] == [
-        "line 17 is kept, but models do not see it",
-        "line 18 is kept, but models do not see it",
+        "line 17 is stored but hidden from models",
+        "line 18 is stored but hidden from models",
     ]
 
 
@@ -238,7 +238,7 @@ async def test_message_that_cannot_be_converted_is_stored_with_a_notice(take, se
     tree, notices = await take(lines)
     assert isinstance(tree.entries[0], ForeignEntry)
     assert tree.context().messages == ()
-    assert notices[0].startswith("line 2 is kept, but models do not see it: ")
+    assert notices[0].startswith("line 2 is stored but hidden from models: ")
     assert [json.loads(one) for one in await sessions.export(tree.id, format="pi")] == lines
 
 
