@@ -1,4 +1,4 @@
-"""A host with this plugin, and a provider that summarises as a test tells it to."""
+"""A host with this plugin, and a provider with scripted summaries."""
 
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
@@ -16,18 +16,18 @@ from sideband.providers import Finished, ModelInfo
 
 @define
 class Model:
-    """A provider: ``answers`` holds what it says to one call after the other: a text, a message, or an error."""
+    """A provider with scripted ``answers``, one for each call: a text, a message, or an error."""
 
     name: str = "fake"
     answers: list = field(factory=list)
-    asked: list = field(factory=list)
+    requests: list = field(factory=list)
     answering: object = None
 
     async def models(self, ctx):
         return [ModelInfo(id="m")]
 
     async def stream(self, request, ctx):
-        self.asked.append(request)
+        self.requests.append(request)
         if self.answering is not None:
             await self.answering(request)
         answer = self.answers.pop(0) if self.answers else "a summary"
@@ -39,7 +39,7 @@ class Model:
 
     @property
     def prompts(self):
-        return [one.messages[0].text for one in self.asked]
+        return [one.messages[0].text for one in self.requests]
 
 
 @pytest.fixture(params=["asyncio", "trio"])
@@ -82,7 +82,7 @@ async def host(open_host):
 
 @pytest.fixture
 def event():
-    """A compaction of these messages, or of two long ones."""
+    """Build a compaction of these messages, or of two long ones."""
 
     def make(*messages, turn_prefix=(), **fields):
         messages = messages or (

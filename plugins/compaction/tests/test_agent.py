@@ -1,4 +1,4 @@
-"""The plugin in a real agent: a conversation that is longer than its model's window."""
+"""The plugin in a real agent: a conversation longer than its model's window."""
 
 from types import SimpleNamespace
 
@@ -29,7 +29,7 @@ async def look(params: LookParams, ctx) -> str:
 
 
 class Worker:
-    """A provider whose model looks eighty times, and summarises when asked to; refuses what is over its window."""
+    """A provider whose model calls `look` eighty times, writes summaries, and rejects requests over its window."""
 
     name = "fake"
 
@@ -88,7 +88,7 @@ def pairs_are_whole(messages):
 
 
 @pytest.mark.parametrize("strategy", ["summary", "window"])
-async def test_a_run_that_is_longer_than_the_window_is_finished(work, strategy):
+async def test_run_longer_than_the_window_completes(work, strategy):
     worker = Worker(WINDOW)
     result = await work(worker, strategy=strategy)
     assert (result.status, result.text, worker.looks, worker.refused) == ("completed", "done", 80, 0)
@@ -97,7 +97,7 @@ async def test_a_run_that_is_longer_than_the_window_is_finished(work, strategy):
     assert bool(worker.summarising) == (strategy == "summary")
 
 
-async def test_summaries_are_updated_one_after_the_other(work):
+async def test_later_summary_updates_the_earlier_one(work):
     worker = Worker(WINDOW)
     await work(worker)
     assert len(worker.summarising) > 1
@@ -105,7 +105,7 @@ async def test_summaries_are_updated_one_after_the_other(work):
     assert f"SUMMARY {len(worker.summarising)}" in worker.working[-1].messages[0].text
 
 
-async def test_the_agents_model_summarises_if_no_other_is_named(work):
+async def test_agents_model_summarises_by_default(work):
     worker = Worker(WINDOW)
     await work(worker)
     assert {one.model for one in worker.summarising} == {"m"}

@@ -1,4 +1,4 @@
-"""Rules whose clock and chance are given, and events as an agent sends them."""
+"""Rules with a fixed clock and fixed randomness, and events as an agent emits them."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Answers as servers give them: what follows on each."""
+"""Real answers of servers, and the reaction to each."""
 
 import json
 
@@ -383,7 +383,7 @@ CASES = {
         "model_not_found",
     ),
     "a proxy, wait": (429, openai("请求过于频繁 请在 20 秒后重试"), {}, Retry(20.0, "rate_limit"), "rate_limit"),
-    # Servers on one's own machine
+    # Local servers
     "llama.cpp, too long": (
         400,
         llama(400, "the request exceeds the available context size", "exceed_context_size_error", n_ctx=8192),
@@ -473,7 +473,7 @@ CASES = {
         GiveUp,
         "format_error",
     ),
-    # What stands in between
+    # Proxies
     "nginx, too large": (
         413,
         "<html><head><title>413 Request Entity Too Large</title></head></html>",
@@ -490,7 +490,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_what_follows_on_an_answer(ask, case):
+def test_answer_has_the_expected_reaction(ask, case):
     status, body, headers, follows, kind = case
     answer = ask(status, body, headers=headers)
     assert answer.kind == kind

@@ -6,15 +6,15 @@ from sideband_retry._classes import CLASSES, ErrorKind
 PHRASES = [(kind, phrase) for kind, one in CLASSES.items() for phrase in one.phrases]
 
 
-def said(phrase):
-    """A message as a server would write it: some phrases are a whole value, or the beginning of one."""
+def as_message(phrase):
+    """Return a message as a server would write it: some phrases are a whole value, or the beginning of one."""
     if not phrase.startswith('"'):
         return f"Call failed: {phrase} (request 7f3a)"
     return phrase[1:-1] if phrase.endswith('"') else f"{phrase[1:]}claude-x"
 
 
 def bodies(phrase):
-    message = said(phrase)
+    message = as_message(phrase)
     openai = {"error": {"message": message, "type": None, "param": None, "code": None}}
     return {
         "openai": json.dumps(openai),
@@ -30,19 +30,19 @@ def bodies(phrase):
 
 
 @pytest.mark.parametrize(("kind", "phrase"), PHRASES, ids=[f"{kind.value}: {phrase}" for kind, phrase in PHRASES])
-def test_a_phrase_shows_its_class_in_the_answer_of_any_server(ask, kind, phrase):
+def test_phrase_indicates_its_class_in_every_servers_format(ask, kind, phrase):
     for server, body in bodies(phrase).items():
         assert ask(body=body).kind == kind.value, server
 
 
 @pytest.mark.parametrize("kind", [kind for kind, one in CLASSES.items() if one.phrases])
-def test_no_phrase_makes_another_one_of_its_class_useless(kind):
+def test_phrase_does_not_contain_another_one_of_its_class(kind):
     phrases = CLASSES[kind].phrases
     useless = [(one, other) for one in phrases for other in phrases if one != other and one in other]
     assert not useless
 
 
-def test_each_class_that_is_told_by_words_has_many_of_them():
+def test_class_with_phrases_has_at_least_fifteen():
     counts = {kind: len(one.phrases) for kind, one in CLASSES.items() if one.phrases}
     assert min(counts.values()) >= 15
     assert set(CLASSES) == set(ErrorKind)

@@ -10,7 +10,7 @@ from sideband_retry._readme_table import render
 
 
 @pytest.mark.anyio
-async def test_a_host_asks_it_with_its_configuration(tmp_path, make_event):
+async def test_host_calls_the_plugin_with_its_configuration(tmp_path, make_event):
     plugins = [
         Plugin(kind="store", name="sqlite", value=sideband_store_sqlite.plugin),
         Plugin(kind="hook", name="retry", value=sideband_retry.plugin),
@@ -23,12 +23,12 @@ async def test_a_host_asks_it_with_its_configuration(tmp_path, make_event):
 
 
 @pytest.mark.parametrize("config", [{"attempts": -1}, {"base": float("nan")}, {"deadline": 0}, {"jitter": True}])
-def test_a_bad_configuration_is_refused(config):
+def test_invalid_configuration_is_rejected(config):
     with pytest.raises(ValidationError):
         sideband_retry.plugin.Config(**config)
 
 
-def test_the_readme_has_the_table_of_the_classes():
+def test_readme_contains_the_table_of_classes():
     readme = (Path(__file__).parents[1] / "README.md").read_text()
     table = readme.partition("<!-- table -->\n")[2].partition("\n<!-- /table -->")[0]
     assert table == render(), "python -m sideband_retry._readme_table prints it"

@@ -13,7 +13,7 @@ def at(*parts):
 
 @pytest.fixture
 def wait_for(ask, now):
-    """The wait that follows on a limit: of a repetition without jitter, or until the run goes on."""
+    """Return the wait after a rate limit: before a retry without jitter, or until the parked run is resumed."""
 
     def wait(body="", **headers):
         answer = ask(429, body, headers={name.replace("_", "-"): value for name, value in headers.items()})
@@ -44,17 +44,17 @@ def wait_for(ask, now):
         ("9999999999999999999999999", LONGEST),
     ],
 )
-def test_retry_after(wait_for, value, seconds):
+def test_retry_after_header_is_parsed(wait_for, value, seconds):
     assert wait_for(retry_after=value) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize("value", ["", "-5", "nan", "inf", "-inf", "soon", "1e999", "\x00", "٣m", "Thu, 99 Foo 2025"])
-def test_a_retry_after_that_says_nothing_is_none(wait_for, value):
+def test_invalid_retry_after_is_ignored(wait_for, value):
     assert wait_for(retry_after=value) == 0
     assert wait_for("try again in 9s", retry_after=value) == 9
 
 
-def test_milliseconds_are_more_exact_and_come_first(wait_for):
+def test_retry_after_ms_takes_precedence(wait_for):
     assert wait_for(retry_after_ms="1500", retry_after="2") == 1.5
 
 
@@ -88,7 +88,7 @@ def test_milliseconds_are_more_exact_and_come_first(wait_for):
         ("usage limit reached|1763812860", 60),
     ],
 )
-def test_a_wait_that_is_said(wait_for, text, seconds):
+def test_wait_in_the_body_is_parsed(wait_for, text, seconds):
     assert wait_for(text) == pytest.approx(seconds)
 
 
@@ -111,7 +111,7 @@ def test_a_wait_that_is_said(wait_for, text, seconds):
         ("您的限额将在 2025-11-23 12:00:00 重置", at(2025, 11, 23, 4)),
     ],
 )
-def test_a_moment_that_is_said(wait_for, now, text, moment):
+def test_time_in_the_body_is_parsed(wait_for, now, text, moment):
     assert wait_for(text) == pytest.approx(moment - now)
 
 
@@ -129,11 +129,11 @@ def test_a_moment_that_is_said(wait_for, now, text, moment):
         "the year 2025-11-23",
     ],
 )
-def test_what_names_no_time_is_no_wait(wait_for, text):
+def test_text_without_a_valid_time_is_not_a_wait(wait_for, text):
     assert wait_for(text) == 0
 
 
-def test_the_limit_of_which_nothing_is_left_counts(wait_for):
+def test_reset_of_the_exhausted_limit_is_used(wait_for):
     headers = {
         "x-ratelimit-remaining-requests": "0",
         "x-ratelimit-reset-requests": "9s",
@@ -144,16 +144,16 @@ def test_the_limit_of_which_nothing_is_left_counts(wait_for):
     assert wait_for(**{**headers, "x-ratelimit-remaining-tokens": "0"}) == 50
 
 
-def test_a_limit_that_allows_more_is_not_waited_for(wait_for):
+def test_reset_of_an_allowed_limit_is_ignored(wait_for):
     headers = {"anthropic-ratelimit-unified-5h-status": "allowed", "anthropic-ratelimit-unified-5h-reset": "1763812899"}
     assert wait_for(**headers) == 0
     assert wait_for(**{**headers, "anthropic-ratelimit-unified-5h-status": "rejected"}) == 99
 
 
-def test_retry_after_is_more_than_what_limits_say(wait_for):
+def test_retry_after_takes_precedence_over_limit_headers(wait_for):
     assert wait_for(retry_after="3", x_ratelimit_reset="90") == 3
 
 
-def test_headers_of_limits_are_not_read_where_no_limit_is_the_cause(ask):
+def test_limit_headers_are_ignored_without_a_rate_limit(ask):
     answer = ask(500, headers={"x-ratelimit-reset": "90", "anthropic-ratelimit-tokens-reset": "90"})
     assert (type(answer), answer.delay) == (Retry, 0)

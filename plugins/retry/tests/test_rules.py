@@ -31,11 +31,11 @@ BAD = {
 
 @pytest.fixture
 def ask_about(ask):
-    """What follows on an error as a provider raises it."""
+    """Return the reaction to an error raised by a provider."""
     return lambda error, **about: ask(**{**error.as_dict(), **about})
 
 
-def test_a_conversation_that_is_too_long_is_made_shorter_once(ask):
+def test_too_long_conversation_is_compacted_once(ask):
     assert ask(413) == Compact("context_overflow")
     answer = ask(413, compacted=True)
     assert (type(answer), answer.kind) == (GiveUp, "context_overflow")
@@ -43,73 +43,71 @@ def test_a_conversation_that_is_too_long_is_made_shorter_once(ask):
 
 
 @pytest.mark.parametrize("kind", sorted(BAD))
-def test_a_server_that_says_not_to_repeat_is_obeyed(ask, kind):
+def test_x_should_retry_false_prevents_a_retry(ask, kind):
     assert isinstance(ask(BAD[kind], headers={"x-should-retry": "false"}), GiveUp)
 
 
 @pytest.mark.parametrize("kind", sorted(BAD))
-def test_a_server_that_says_to_repeat_is_obeyed_within_the_limits(ask, kind):
+def test_x_should_retry_true_retries_within_the_limits(ask, kind):
     assert ask(BAD[kind], headers={"x-should-retry": "true"}) == Retry(0, kind)
     assert isinstance(ask(BAD[kind], headers={"x-should-retry": "true"}, attempt=4), GiveUp)
 
 
-def test_a_limit_that_must_not_be_tried_again_and_resets_parks(ask, now):
+def test_rate_limit_without_retry_but_with_a_reset_parks(ask, now):
     answer = ask(429, headers={"x-should-retry": "false", "retry-after": "5"})
     assert (type(answer), answer.until) == (Park, now + 5)
 
 
-def test_a_wish_of_a_server_that_says_to_repeat_is_not_undercut(ask):
+def test_x_should_retry_does_not_shorten_the_named_wait(ask):
     assert isinstance(ask(400, headers={"x-should-retry": "true", "retry-after": "4000"}), Park)
 
 
-def test_a_broken_stream_is_repeated(ask_about):
+def test_broken_stream_is_retried(ask_about):
     assert ask_about(StreamBroken("openai", "the answer broke off")) == Retry(0, "stream_broken")
 
 
-def test_a_timeout_is_repeated(ask_about):
+def test_timeout_is_retried(ask_about):
     assert ask_about(ProviderTimeout("openai", "no answer within 60 s")) == Retry(0, "timeout")
     assert ask_about(ProviderTimeout("openai", "silent"), code="op.timeout") == Retry(0, "timeout")
 
 
-def test_a_server_that_can_not_be_reached_is_tried_again(ask_about):
+def test_unreachable_server_is_retried(ask_about):
     error = ProviderUnreachable("openai", "no answer from https://api.example: name not known", cause="ConnectError")
     assert [type(ask_about(error, attempt=number)) for number in (1, 3, 4)] == [Retry, Retry, GiveUp]
 
 
-@pytest.mark.parametrize("said", ["Connection refused", "no answer from http://127.0.0.1:11434", "http://localhost:1"])
-def test_where_nobody_listens_there_are_two_quick_tries_and_a_hint(make_rules, make_event, said):
+@pytest.mark.parametrize("text", ["Connection refused", "no answer from http://127.0.0.1:11434", "http://localhost:1"])
+def test_refused_connection_gets_two_quick_retries_and_a_hint(make_rules, make_event, text):
     rules = make_rules(chance=1.0)
-    error = ProviderUnreachable("ollama", said).as_dict()
+    error = ProviderUnreachable("ollama", text).as_dict()
     answers = [rules.answer(make_event(**error, model="ollama:m", attempt=number)) for number in (1, 2, 3)]
     assert [type(one) for one in answers] == [Retry, Retry, GiveUp]
     assert [one.delay for one in answers[:2]] == [0.5, 1.0]
     assert "start the server" in answers[2].hint
 
 
-def test_a_server_that_can_not_prove_who_it_is_is_not_tried_again(ask_about):
-    answer = ask_about(
-        ProviderUnreachable("openai", "cannot establish a secure connection to https://x: wrong version number")
-    )
+def test_untrusted_certificate_is_not_retried(ask_about):
+    answer = ask_about(ProviderUnreachable("openai", "no secure connection to https://x: certificate verify failed"))
     assert isinstance(answer, GiveUp)
     assert "certificate authority" in answer.hint
 
 
 @pytest.mark.parametrize("code", ["provider.unconfigured", "llm.model", "plugin.import", "config.invalid"])
-def test_what_is_not_set_up_is_given_up_with_its_own_hint(ask, code):
+def test_configuration_error_is_given_up_with_its_own_hint(ask, code):
     assert ask(code=code, hint="set OPENAI_API_KEY") == GiveUp("unconfigured", "set OPENAI_API_KEY")
 
 
-def test_a_provider_that_is_not_set_up_says_how(ask_about):
+def test_unconfigured_provider_keeps_its_hint(ask_about):
     error = ProviderUnconfigured("openai", "no key", hint="set OPENAI_API_KEY")
     assert ask_about(error).hint == "set OPENAI_API_KEY"
 
 
 @pytest.mark.parametrize("code", ["op.denied", "effect.unknown", "limit.in_flight", "ledger.failed", "op.params"])
-def test_what_is_no_failure_of_a_provider_is_left_to_others(ask, code):
+def test_error_that_is_not_a_providers_is_not_answered(ask, code):
     assert ask(code=code) is None
 
 
-def test_what_is_not_known_is_repeated_once(ask_about):
+def test_unknown_error_is_retried_once(ask_about):
     error = ProviderError("openai", "it failed with KeyError: 'x'", cause="KeyError")
     assert [ask_about(error, attempt=number).kind for number in (1, 2)] == ["unknown"] * 2
     assert [type(ask_about(error, attempt=number)) for number in (1, 2)] == [Retry, GiveUp]
@@ -118,19 +116,19 @@ def test_what_is_not_known_is_repeated_once(ask_about):
 @pytest.mark.parametrize(
     ("kind", "name"), [(kind, name) for kind, one in CLASSES.items() for name in one.exceptions], ids=str
 )
-def test_the_name_of_an_exception_decides_where_nothing_else_does(ask_about, kind, name):
+def test_exception_name_decides_without_other_signs(ask_about, kind, name):
     assert ask_about(ProviderError("openai", "it failed", cause=name)).kind == kind.value
 
 
-def test_what_was_said_is_more_than_the_name_of_an_exception(ask_about):
+def test_text_takes_precedence_over_the_exception_name(ask_about):
     assert ask_about(ProviderError("openai", "invalid api key", cause="ConnectError")).kind == "auth_permanent"
 
 
-def test_the_type_of_an_error_is_more_than_what_was_said(ask_about):
+def test_error_type_takes_precedence_over_the_text(ask_about):
     assert ask_about(StreamBroken("openai", "it ended in: rate limit")).kind == "stream_broken"
 
 
-def test_a_refusal_as_a_provider_raises_it(ask_about):
+def test_headers_of_a_provider_refusal_are_read(ask_about):
     error = ProviderRefused("openai", "status 429", status=429, headers={"Retry-After": "7", "Set-Cookie": "x"})
     assert ask_about(error) == Retry(7, "rate_limit")
 
@@ -146,7 +144,7 @@ GIVEN_UP = {
 }
 
 
-def test_every_class_is_given_up_in_a_test():
+def test_table_covers_every_class():
     assert set(GIVEN_UP) == {kind.value for kind in ErrorKind}
 
 
@@ -161,7 +159,7 @@ def test_every_class_is_given_up_in_a_test():
         "unreachable": "the address of openai",
         "context_overflow": "shorter message",
         "auth": "check the key of openai",
-        "auth_permanent": "make a new key",
+        "auth_permanent": "create a new key",
         "billing": "billing page of openai",
         "model_not_found": "sideband models list",
         "content_blocked": "rewrite or rewind",
@@ -170,7 +168,7 @@ def test_every_class_is_given_up_in_a_test():
         "unknown": "log",
     }.items(),
 )
-def test_whatever_is_given_up_says_what_to_do(ask, kind, words):
+def test_given_up_failure_has_a_hint(ask, kind, words):
     failure = GIVEN_UP[kind]
     status, body, code = (*failure, "provider.refused")[:3] if isinstance(failure, tuple) else (failure, "", "")
     answer = ask(status, body, code=code, attempt=9, compacted=True)
@@ -179,11 +177,11 @@ def test_whatever_is_given_up_says_what_to_do(ask, kind, words):
 
 
 @pytest.mark.parametrize(("status", "body"), [(404, "404 page not found"), (301, ""), (200, "<html>"), (405, "")])
-def test_a_wrong_address_is_told_apart_from_a_wrong_request(ask, status, body):
+def test_wrong_address_has_its_own_hint(ask, status, body):
     assert "/v1" in ask(status, body).hint
 
 
-def test_a_model_without_a_name_is_no_failure(ask):
+def test_hint_without_a_model_name_is_readable(ask):
     assert "the provider" in ask(401, model="").hint
 
 
@@ -213,7 +211,7 @@ ERRORS = st.fixed_dictionaries(
 
 
 @given(error=ERRORS, attempt=st.integers(1, 10))
-def test_whatever_a_server_says_is_answered(error, attempt):
+def test_arbitrary_error_is_answered(error, attempt):
     answer = RetryRules(Config()).answer(ModelError("r1", "a:b", error, attempt=attempt))
     assert isinstance(answer, Retry | Compact | Park | GiveUp)
     assert answer.kind in {kind.value for kind in ErrorKind}

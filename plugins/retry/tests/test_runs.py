@@ -1,4 +1,4 @@
-"""Whole runs of an agent over a provider that fails as a test says."""
+"""Runs of an agent with a provider whose failures are scripted."""
 
 import json
 from types import SimpleNamespace
@@ -26,7 +26,7 @@ def refused(status, body="", **headers):
     return ProviderRefused(NAME, f"status {status}", status=status, body=body, headers=headers)
 
 
-PASSING = {
+TEMPORARY = {
     "rate_limit": refused(429, **{"retry-after": "0"}),
     "overloaded": refused(529),
     "overloaded in a stream": refused(200, json.dumps({"error": {"type": "overloaded_error"}})),
@@ -36,7 +36,7 @@ PASSING = {
     "broken after two deltas": Broken(after=2),
     "unreachable": ProviderUnreachable(NAME, "no answer from https://far.example: unreachable"),
 }
-LASTING = {
+PERMANENT = {
     "auth": refused(403),
     "auth_permanent": refused(401, "invalid api key"),
     "billing": refused(402),
@@ -53,7 +53,7 @@ class Mail(BaseModel):
 
 @pytest.fixture
 def run_agent(tmp_path):
-    """Runs ``talk`` with an agent whose model plays these turns; the waits are 0."""
+    """Run ``talk`` with an agent whose model plays these turns, without waits."""
 
     async def run(turns, talk, *, tools=(), agent=None, **retry):
         scripted = Scripted(turns)
@@ -74,7 +74,7 @@ def run_agent(tmp_path):
             stored = [message.role for message in one.session.messages()]
         return SimpleNamespace(
             result=result,
-            asked=scripted.requests,
+            requests=scripted.requests,
             stored=stored,
             events=[event.hook for event in events if event.hook.startswith(("retry_", "model_"))],
             error=result.error or {},
@@ -88,44 +88,44 @@ def say_hello(agent):
 
 
 @pytest.mark.parametrize("failures", [1, 2, 3])
-@pytest.mark.parametrize("kind", PASSING)
-async def test_a_failure_that_passes_is_outlived_with_the_same_history_each_time(run_agent, kind, failures):
-    done = await run_agent([PASSING[kind]] * failures + ["hi"], say_hello)
+@pytest.mark.parametrize("kind", TEMPORARY)
+async def test_temporary_failure_is_retried_with_the_same_history(run_agent, kind, failures):
+    done = await run_agent([TEMPORARY[kind]] * failures + ["hi"], say_hello)
     assert (done.result.status, done.result.text) == ("completed", "hi")
-    assert len(done.asked) == failures + 1
-    assert all(request.messages == done.asked[0].messages for request in done.asked)
+    assert len(done.requests) == failures + 1
+    assert all(request.messages == done.requests[0].messages for request in done.requests)
     assert done.stored == ["user", "assistant"]
     assert done.events == ["retry_start"] * failures + ["retry_end"]
 
 
-@pytest.mark.parametrize("kind", PASSING)
-async def test_a_failure_that_does_not_pass_is_given_up_after_three_repetitions(run_agent, kind):
-    done = await run_agent([PASSING[kind]] * 4, say_hello)
-    assert (done.result.status, len(done.asked)) == ("failed", 4)
+@pytest.mark.parametrize("kind", TEMPORARY)
+async def test_temporary_failure_is_given_up_after_three_retries(run_agent, kind):
+    done = await run_agent([TEMPORARY[kind]] * 4, say_hello)
+    assert (done.result.status, len(done.requests)) == ("failed", 4)
     assert done.error["hint"]
     assert done.stored == ["user"]
 
 
-@pytest.mark.parametrize("kind", LASTING)
-async def test_a_failure_that_lasts_is_not_repeated(run_agent, kind):
-    done = await run_agent([LASTING[kind]], say_hello)
-    assert (done.result.status, len(done.asked)) == ("failed", 1)
+@pytest.mark.parametrize("kind", PERMANENT)
+async def test_permanent_failure_is_not_retried(run_agent, kind):
+    done = await run_agent([PERMANENT[kind]], say_hello)
+    assert (done.result.status, len(done.requests)) == ("failed", 1)
     assert done.error["kind"] == kind
     assert done.error["hint"] == hint_of(ErrorKind(kind), FailedCall.read({}), f"{NAME}:one")
     assert done.stored == ["user"]
 
 
-async def test_an_unknown_failure_is_repeated_once(run_agent):
+async def test_unknown_failure_is_retried_once(run_agent):
     done = await run_agent([ProviderError(NAME, "what?")] * 2, say_hello)
-    assert (done.result.status, len(done.asked)) == ("failed", 2)
+    assert (done.result.status, len(done.requests)) == ("failed", 2)
 
 
-async def test_an_empty_answer_is_repeated(run_agent):
+async def test_empty_answer_is_retried(run_agent):
     done = await run_agent([" ", "", "hi"], say_hello)
-    assert (done.result.text, len(done.asked)) == ("hi", 3)
+    assert (done.result.text, len(done.requests)) == ("hi", 3)
 
 
-async def test_a_run_that_failed_goes_on_where_it_was(run_agent):
+async def test_failed_run_is_resumed(run_agent):
     async def talk(agent):
         failed = await agent.invoke("hello")
         assert failed.status == "failed"
@@ -136,7 +136,7 @@ async def test_a_run_that_failed_goes_on_where_it_was(run_agent):
     assert done.stored == ["user", "assistant"]
 
 
-async def test_a_limit_that_resets_later_parks_the_run(run_agent):
+async def test_limit_that_resets_later_parks_the_run(run_agent):
     async def talk(agent):
         parked = await agent.invoke("hello")
         assert parked.status == "parked"
@@ -145,18 +145,18 @@ async def test_a_limit_that_resets_later_parks_the_run(run_agent):
         return await agent.resume()
 
     done = await run_agent([refused(429, **{"retry-after": "9999"}), "hi"], talk)
-    assert (done.result.status, len(done.asked)) == ("completed", 2)
+    assert (done.result.status, len(done.requests)) == ("completed", 2)
     assert done.stored == ["user", "assistant"]
 
 
-async def test_the_next_model_is_asked_when_one_is_given_up(run_agent):
+async def test_next_model_is_used_when_one_is_given_up(run_agent):
     done = await run_agent([refused(401), "hi"], say_hello, agent={"fallbacks": [f"{NAME}:two"]})
-    assert [request.model for request in done.asked] == ["one", "two"]
+    assert [request.model for request in done.requests] == ["one", "two"]
     assert done.result.status == "completed"
     assert done.events == ["model_select"]
 
 
-async def test_a_tool_runs_once_however_often_the_model_fails_after_it(run_agent):
+async def test_tool_runs_once_despite_later_model_failures(run_agent):
     sent = []
 
     @tool("mail")
@@ -169,10 +169,10 @@ async def test_a_tool_runs_once_however_often_the_model_fails_after_it(run_agent
     done = await run_agent([call, refused(500), Broken(after=1), refused(529), "done"], say_hello, tools=[mail])
     assert (done.result.status, sent) == ("completed", ["a"])
     assert done.stored == ["user", "assistant", "tool", "assistant"]
-    assert all(request.messages == done.asked[1].messages for request in done.asked[1:])
+    assert all(request.messages == done.requests[1].messages for request in done.requests[1:])
 
 
-async def test_a_conversation_that_is_too_long_is_made_shorter_and_sent_again(run_agent):
+async def test_too_long_conversation_is_compacted_and_sent_again(run_agent):
     async def talk(agent):
         for _ in range(3):
             await agent.invoke("tell me more " * 40)
@@ -181,11 +181,11 @@ async def test_a_conversation_that_is_too_long_is_made_shorter_and_sent_again(ru
     turns = ["much " * 400] * 3 + [refused(400, "context_length_exceeded"), "short"]
     done = await run_agent(turns, talk, agent={"compaction": {"keep": 200}})
     assert (done.result.status, done.result.text) == ("completed", "short")
-    assert len(done.asked[-1].messages) < len(done.asked[-2].messages)
-    assert done.asked[-1].messages[-1].text == "and now?"
+    assert len(done.requests[-1].messages) < len(done.requests[-2].messages)
+    assert done.requests[-1].messages[-1].text == "and now?"
 
 
-async def test_a_conversation_that_stays_too_long_is_given_up(run_agent):
+async def test_conversation_still_too_long_after_compaction_is_given_up(run_agent):
     async def talk(agent):
         for _ in range(3):
             await agent.invoke("tell me more " * 40)
@@ -193,5 +193,5 @@ async def test_a_conversation_that_stays_too_long_is_given_up(run_agent):
 
     turns = ["much " * 400] * 3 + [refused(413)] * 2
     done = await run_agent(turns, talk, agent={"compaction": {"keep": 200}})
-    assert (done.result.status, len(done.asked)) == ("failed", 5)
+    assert (done.result.status, len(done.requests)) == ("failed", 5)
     assert "larger context window" in done.error["hint"]

@@ -2,36 +2,36 @@ import pytest
 from sideband.hooks import Compact, GiveUp, Park, Retry
 from sideband_retry._classes import CLASSES, Follows
 
-WITHOUT_A_WORD = [(status, kind) for kind, one in CLASSES.items() for status in one.statuses]
+STATUSES = [(status, kind) for kind, one in CLASSES.items() for status in one.statuses]
 FOLLOWS = {Follows.RETRY: Retry, Follows.ONCE: Retry, Follows.COMPACT: Compact, Follows.GIVE_UP: GiveUp}
 
 
-@pytest.mark.parametrize(("status", "kind"), WITHOUT_A_WORD, ids=[f"{status}" for status, _ in WITHOUT_A_WORD])
-def test_a_status_alone_decides(ask, status, kind):
+@pytest.mark.parametrize(("status", "kind"), STATUSES, ids=[f"{status}" for status, _ in STATUSES])
+def test_status_without_a_text_decides(ask, status, kind):
     answer = ask(status)
     assert (answer.kind, type(answer)) == (kind.value, FOLLOWS[CLASSES[kind].follows])
 
 
-def test_no_status_belongs_to_two_classes():
-    statuses = [status for status, _ in WITHOUT_A_WORD]
+def test_status_belongs_to_one_class():
+    statuses = [status for status, _ in STATUSES]
     assert len(statuses) == len(set(statuses))
 
 
 @pytest.mark.parametrize(("status", "kind"), [(418, "format_error"), (300, "format_error"), (507, "server_error")])
-def test_an_unknown_status_is_decided_by_its_class(ask, status, kind):
+def test_unlisted_status_is_decided_by_its_range(ask, status, kind):
     assert ask(status).kind == kind
 
 
 @pytest.mark.parametrize("status", [409, 425, 408])
-def test_a_conflict_an_early_request_and_a_timeout_are_tried_again(ask, status):
+def test_temporary_client_errors_are_retried(ask, status):
     assert isinstance(ask(status), Retry)
 
 
-def test_403_without_a_word_about_a_key_is_the_key(ask):
+def test_403_without_a_known_text_is_an_auth_failure(ask):
     assert ask(403, "<html>no</html>").kind == "auth"
 
 
-def test_402_that_says_when_to_come_again_is_a_limit(ask):
+def test_402_with_a_named_wait_is_a_rate_limit(ask):
     answer = ask(402, "Payment Required", headers={"retry-after": "30"})
     assert (type(answer), answer.kind, answer.delay) == (Retry, "rate_limit", 30.0)
 
@@ -41,23 +41,23 @@ def test_402_that_resets_much_later_parks(ask, now):
     assert (type(answer), answer.until) == (Park, now + 86_400)
 
 
-def test_429_about_money_is_a_limit_if_a_reset_is_named(ask):
+def test_429_about_billing_with_a_reset_is_a_rate_limit(ask):
     body = "insufficient_quota: try again in 5 days"
     assert type(ask(429, body)) is Park
     assert type(ask(429, "insufficient_quota")) is GiveUp
 
 
-def test_headers_of_limits_are_no_reset_of_an_empty_account(ask):
+def test_limit_headers_do_not_reset_a_billing_failure(ask):
     headers = {"x-ratelimit-reset-requests": "1s", "anthropic-ratelimit-tokens-reset": "2025-11-22T12:00:05Z"}
     assert ask(429, "insufficient_quota", headers=headers).kind == "billing"
 
 
 @pytest.mark.parametrize("body", ["insufficient_quota", "context length", "unauthorized", "model_not_found", "timeout"])
-def test_words_do_not_turn_a_status_into_what_it_can_not_mean(ask, body):
+def test_text_does_not_override_an_unambiguous_status(ask, body):
     assert ask(529, body).kind == "overloaded"
 
 
-def test_the_status_inside_an_answer_counts_only_where_there_is_no_other(ask):
+def test_status_in_the_body_is_used_without_an_http_error_status(ask):
     body = '{"error": {"code": 401, "message": "x"}}'
     assert ask(200, body).kind == "auth"
     assert ask(None, body).kind == "auth"
@@ -65,5 +65,5 @@ def test_the_status_inside_an_answer_counts_only_where_there_is_no_other(ask):
 
 
 @pytest.mark.parametrize("code", ["4.01", "4011", '"abc"', "200", "null", "-401"])
-def test_what_is_no_status_is_none(ask, code):
+def test_invalid_status_in_the_body_is_ignored(ask, code):
     assert ask(None, f'{{"error": {{"code": {code}}}}}').kind == "unknown"

@@ -1,4 +1,4 @@
-"""The hook `compaction`: older messages of a long conversation are replaced by a summary."""
+"""The hook `compaction`: replace the older messages of a long conversation by a summary."""
 
 from ._version import __version__
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Config(BaseModel):
-    """How a long conversation is made shorter.
+    """The strategy of compaction and its limits.
 
     Example:
         >>> Config(strategy="window").clip
@@ -19,10 +19,10 @@ class Config(BaseModel):
 
     strategy: Literal["summary", "window", "none"] = Field(
         "summary",
-        description="summary: a model summarises the older messages; window: they are left out; none: nothing is done",
+        description="summary: a model summarises the older messages; window: drop them; none: do not compact",
     )
     model: str | None = Field(
-        None, min_length=1, description="the model to ask, as provider:model; the agent's if absent"
+        None, min_length=1, description="the model that writes summaries, as provider:model; the agent's if absent"
     )
     clip: int = Field(2_000, ge=100, description="characters of each tool call and each result that are summarised")
-    max_tokens: int = Field(4_096, ge=100, description="how long a summary may be, in tokens")
+    max_tokens: int = Field(4_096, ge=100, description="the maximum length of a summary in tokens")

@@ -1,4 +1,4 @@
-"""Why there is no summary. The next plugin is asked then, and in the end the older messages are left out without one.
+"""Errors of summaries. The next plugin is called then; without one, the older messages are dropped.
 
 SidebandError
 └── CompactionError(RuntimeError)     compaction.failed
@@ -17,12 +17,12 @@ class CompactionError(SidebandError, RuntimeError):
 
 
 class SummaryUnusable(CompactionError, ValueError):
-    """What the model wrote can't stand for the messages."""
+    """The summary that the model wrote can't replace the messages."""
 
     code = "compaction.unusable"
 
     def __init__(self, model: str, problem: str) -> None:
         super().__init__(
-            f"the summary that {model} wrote is not used: {problem}",
-            hint="name another model under `[plugins.compaction] model`",
+            f"rejected the summary written by {model}: {problem}",
+            hint="set another model in `[plugins.compaction] model`",
         )

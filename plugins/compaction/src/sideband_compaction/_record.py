@@ -1,4 +1,4 @@
-"""A conversation as a quoted record: a model that reads it can tell its words from those of whoever asks."""
+"""Render a conversation as a quoted record, so that a model can distinguish it from its own instructions."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from collections.abc import Iterable
 from sideband.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart, ToolResultMessage, UserMessage
 
 _QUOTE = "| "
-_DROPPED = "[What came before this was left out: it was too long.]"
+_DROPPED = "[Earlier messages were omitted: the record was too long.]"
 
 
 def record(messages: Iterable[Message], clip: int) -> str:
-    """The messages as quoted text.
+    """Render messages as quoted text.
 
     Args:
-        messages: oldest first.
-        clip: how many characters of each tool call and each result remain.
+        messages: the messages, oldest first.
+        clip: the maximum number of characters of each tool call and each result.
     """
     return quote("\n\n".join(_described(message, clip) for message in messages))
 
 
 def quote(text: str) -> str:
-    """A text each of whose lines begins with ``| ``, whatever it holds.
+    """Prefix each line of a text with ``| ``.
 
     Example:
         >>> print(quote("[User] stop"))
         | [User] stop
     """
-    # What any program takes for the end of a line is one: no line of the text may look unquoted.
+    # split at everything that any program treats as a line break: no line of the text may look unquoted
     return "\n".join(f"{_QUOTE}{line}" for line in text.splitlines())
 
 
 def newest_half(quoted: str) -> str:
-    """The second half of a quoted text, from a line's beginning where one is near, with a note before it."""
+    """Return the second half of a quoted text, from a line start if one is near, after a note."""
     middle = len(quoted) // 2
     line = quoted.find("\n", middle, middle + max(1, middle // 2))
     rest = quoted[line + 1 :] if line >= 0 else f"{_QUOTE}{quoted[middle:]}"
@@ -41,7 +41,7 @@ def newest_half(quoted: str) -> str:
 
 
 def weight(messages: Iterable[Message]) -> int:
-    """How many characters the messages have."""
+    """Return the number of characters of the messages."""
     return sum(len(_part(part)) for message in messages for part in message.content)
 
 
@@ -52,12 +52,12 @@ def _described(message: Message, clip: int) -> str:
     if isinstance(message, UserMessage):
         who = "User" if message.source in ("user", "agent") else f"Added by {message.source}"
         return f"[{who}]\n{_shown(message.content)}"
-    said = [
+    parts = [
         _clipped(_part(part), clip) if isinstance(part, ToolCallPart) else _part(part)
         for part in message.content
         if not isinstance(part, ThinkingPart)
     ]
-    return "\n".join(("[Agent]", *said))
+    return "\n".join(("[Agent]", *parts))
 
 
 def _shown(parts: Iterable[TextPart | ImagePart]) -> str:
@@ -74,4 +74,4 @@ def _clipped(text: str, clip: int) -> str:
     if len(text) <= clip:
         return text
     head, tail = clip - clip // 4, clip // 4
-    return f"{text[:head]}\n(… {len(text) - head - tail:,} characters left out …)\n{text[len(text) - tail :]}"
+    return f"{text[:head]}\n(… {len(text) - head - tail:,} characters omitted …)\n{text[len(text) - tail :]}"

@@ -1,4 +1,4 @@
-"""The strategy `summary`: a model writes what stands for the older messages."""
+"""The strategy `summary`: a model summarises the older messages."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from ._record import record, weight
 from ._summary_prompts import history_prompt, turn_prompt
 from ._writer import Writer
 
-_DIVIDER = "\n\n---\n\nThe beginning of what is being worked on:\n\n"
+_DIVIDER = "\n\n---\n\nThe beginning of the current task:\n\n"
 
 
 async def summarise(event: Compaction, config: Config, model: str, ctx: PluginContext) -> Compacted:
-    """Replace the older messages by a summary, and update the one that was there before.
+    """Summarise the older messages, and update an earlier summary.
 
-    If what is kept begins in the middle of a run, its beginning is summarised by a call of its own, at the same time.
+    If the kept messages begin within a run, the beginning of that run is summarised by a separate, concurrent call.
 
     Args:
-        event: what to summarise.
-        config: how.
+        event: the messages to summarise.
+        config: the plugin's configuration.
         model: ``provider:model``.
-        ctx: makes the model calls.
+        ctx: dispatches the model calls.
 
     Raises:
-        OpError: the model can't be asked.
-        SummaryUnusable: what it wrote is empty, or no shorter than what it stands for.
+        OpError: if the model call fails.
+        SummaryUnusable: if the summary is empty or no shorter than the messages.
     """
     writer = Writer(ctx, model, config.max_tokens)
     history, turn = parse_messages(event.messages), parse_messages(event.turn_prefix)
@@ -58,5 +58,5 @@ async def summarise(event: Compaction, config: Config, model: str, ctx: PluginCo
     summary = _DIVIDER.join(text for text in written.values() if text)
     replaced = weight(history) + weight(turn) + len(previous)
     if len(summary) >= replaced:
-        raise SummaryUnusable(model, f"with {len(summary):,} characters it is no shorter than the {replaced:,} before")
+        raise SummaryUnusable(model, f"{len(summary):,} characters are no shorter than the {replaced:,} it replaces")
     return Compacted(with_file_lists(summary, event.read_files, event.modified_files))

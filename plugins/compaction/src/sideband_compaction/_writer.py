@@ -1,4 +1,4 @@
-"""Model calls for summaries: tried again where that can help, with less where it was too much."""
+"""Model calls for summaries: retried after temporary failures, and with a shorter record if it was too long."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ._summary_prompts import SYSTEM
 _PAUSES = (0.5, 2.0, 8.0)
 _LONGEST_PAUSE = 30.0
 _HALVINGS = 6
-_PASSING = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
+_TEMPORARY = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 _TOO_LONG = re.compile(
     r"context.{0,20}(length|window|size|limit)|too (long|large|many tokens)|token limit|maximum.{0,20}tokens"
     r"|max_model_len|n_ctx|reduce the length|exceed.{0,40}tokens",
@@ -33,9 +33,9 @@ class Writer:
     """Writes summaries.
 
     Args:
-        ctx: makes the model calls.
+        ctx: dispatches the model calls.
         model: ``provider:model``.
-        max_tokens: how long a summary may be.
+        max_tokens: the maximum length of a summary.
     """
 
     ctx: PluginContext
@@ -43,17 +43,17 @@ class Writer:
     max_tokens: int
 
     async def write(self, record: str, prompt: Callable[[str], str]) -> str:
-        """The summary of a record.
+        """Return the summary of a record.
 
-        A record that the model can't take is halved, its older half left out, up to six times.
+        A record that is too long for the model is halved up to six times; the older half is dropped.
 
         Args:
             record: the messages, quoted.
-            prompt: makes what the model is asked out of a record.
+            prompt: builds the prompt from a record.
 
         Raises:
-            OpError: the model can't be asked.
-            SummaryUnusable: it wrote none.
+            OpError: if the model call fails.
+            SummaryUnusable: if the model wrote no summary.
         """
         for _ in range(_HALVINGS):
             try:
@@ -69,8 +69,8 @@ class Writer:
             try:
                 return await self._generate(prompt)
             except ProviderError as error:
-                wait = max(pause * uniform(0.5, 1), _retry_after(error))  # noqa: S311  jitter is no secret
-                if wait > _LONGEST_PAUSE or not _is_passing(error):
+                wait = max(pause * uniform(0.5, 1), _retry_after(error))  # noqa: S311  jitter needs no secure random numbers
+                if wait > _LONGEST_PAUSE or not _is_temporary(error):
                     raise
             await anyio.sleep(wait)
         return await self._generate(prompt)
@@ -84,15 +84,15 @@ class Writer:
         }
         answer = parse_message(await self.ctx.dispatch("llm.generate", params, capabilities=["llm"]))
         if not isinstance(answer, AssistantMessage):
-            raise SummaryUnusable(self.model, "it is no answer of a model")
+            raise SummaryUnusable(self.model, "not an answer of a model")
         return answer
 
     def _summary(self, answer: AssistantMessage) -> str:
         text = answer.text.strip()
         if answer.stop not in ("end", "length"):
-            raise SummaryUnusable(self.model, f"it ended with `{answer.stop}`")
+            raise SummaryUnusable(self.model, f"the answer ended with `{answer.stop}`")
         if not text:
-            raise SummaryUnusable(self.model, "it is empty")
+            raise SummaryUnusable(self.model, "the summary is empty")
         return text
 
 
@@ -101,15 +101,15 @@ def _is_too_long(error: OpError) -> bool:
     return status == 413 or (status != 429 and bool(_TOO_LONG.search(f"{error.message} {body}")))
 
 
-def _is_passing(error: ProviderError) -> bool:
+def _is_temporary(error: ProviderError) -> bool:
     if _is_too_long(error):
         return False
     lost = isinstance(error, ProviderTimeout | ProviderUnreachable | StreamBroken)
-    return lost or error.retryable or error.status in _PASSING
+    return lost or error.retryable or error.status in _TEMPORARY
 
 
 def _retry_after(error: ProviderError) -> float:
     try:
         return float(error.headers.get("retry-after", 0))
-    except ValueError:  # a date; the provider's clock is not ours
+    except ValueError:  # a date: the provider's clock may differ
         return 0.0

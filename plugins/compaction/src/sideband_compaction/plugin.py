@@ -12,11 +12,11 @@ __all__ = ["Config", "compaction"]
 
 @hookimpl
 async def compaction(event: Compaction, ctx: AgentContext) -> Cancel | Compacted:
-    """Make the conversation shorter, by the configured strategy."""
-    # What a strategy needs is imported with the first compaction: the host starts without one.
+    """Compact the conversation with the configured strategy."""
+    # strategies are imported at the first compaction, to keep the start of the host fast
     config: Config = ctx.config
     if config.strategy == "none":
-        return Cancel('`[plugins.compaction] strategy = "none"` keeps conversations as they are')
+        return Cancel('`[plugins.compaction] strategy = "none"` disables compaction')
     if config.strategy == "window":
         from sideband_agent import sliding_window  # noqa: PLC0415
 

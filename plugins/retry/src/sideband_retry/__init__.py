@@ -1,4 +1,4 @@
-"""The plugin `retry`: what a failed model call means, and when to make it again."""
+"""The plugin `retry`: classify failed model calls and decide when to retry them."""
 
 from ._version import __version__
 

@@ -1,4 +1,4 @@
-"""The classes of failures as data: what each means, what shows it, and what follows."""
+"""The failure classes as data: the meaning of each, its signs, and the reaction."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ._phrases import (
 
 
 class ErrorKind(StrEnum):
-    """What a failure is."""
+    """The class of a failure."""
 
     RATE_LIMIT = "rate_limit"
     OVERLOADED = "overloaded"
@@ -42,25 +42,25 @@ class ErrorKind(StrEnum):
 
 
 class Follows(Enum):
-    """What follows on a failure of a class."""
+    """The reaction to a failure of a class."""
 
-    RETRY = "tried again"
-    ONCE = "tried again once"
-    COMPACT = "the conversation is made shorter, once"
+    RETRY = "retried"
+    ONCE = "retried once"
+    COMPACT = "the conversation is compacted, once"
     GIVE_UP = "given up"
 
 
 @frozen
 class ErrorClass:
-    """One class.
+    """A failure class.
 
     Attributes:
         meaning: one sentence.
-        follows: what is done.
-        statuses: the HTTP statuses that mean it, unless the answer says something else.
-        phrases: texts, in lower case, that show it in an answer.
-        codes: codes of sideband's own errors that mean it; one that ends with a dot stands for all that begin so.
-        exceptions: names of exception classes that mean it.
+        follows: the reaction.
+        statuses: the HTTP statuses of this class, unless the text of the answer indicates another one.
+        phrases: lower-case texts that indicate it in an answer.
+        codes: codes of sideband's own errors of this class; one that ends with a dot is a prefix.
+        exceptions: names of exception classes of this class.
     """
 
     meaning: str
@@ -73,14 +73,14 @@ class ErrorClass:
 
 CLASSES: dict[ErrorKind, ErrorClass] = {
     ErrorKind.RATE_LIMIT: ErrorClass(
-        "More calls or tokens than the provider allows in a time.",
+        "The calls or tokens exceed the provider's rate limit.",
         Follows.RETRY,
         statuses=(429,),
         phrases=RATE_LIMIT,
         exceptions=("RateLimitError", "ThrottlingException"),
     ),
     ErrorKind.OVERLOADED: ErrorClass(
-        "The provider has too much to do, or loads the model.",
+        "The provider is overloaded, or is still loading the model.",
         Follows.RETRY,
         statuses=(503, 529),
         phrases=OVERLOADED,
@@ -93,7 +93,7 @@ CLASSES: dict[ErrorKind, ErrorClass] = {
         exceptions=("InternalServerError",),
     ),
     ErrorKind.TIMEOUT: ErrorClass(
-        "No answer came in time.",
+        "The provider did not answer in time.",
         Follows.RETRY,
         statuses=(408, 504, 522, 524, 598, 599),
         phrases=TIMEOUT,
@@ -110,7 +110,7 @@ CLASSES: dict[ErrorKind, ErrorClass] = {
         ),
     ),
     ErrorKind.STREAM_BROKEN: ErrorClass(
-        "An answer began and did not come to its end.",
+        "The connection was lost during an answer.",
         Follows.RETRY,
         codes=("provider.stream",),
         exceptions=(
@@ -131,7 +131,7 @@ CLASSES: dict[ErrorKind, ErrorClass] = {
         ),
     ),
     ErrorKind.UNREACHABLE: ErrorClass(
-        "No connection. Where nobody listens, the tries are few and quick.",
+        "The provider can't be reached. If no server listens at the address, the retries are few and quick.",
         Follows.RETRY,
         codes=("provider.unreachable",),
         exceptions=(
@@ -147,13 +147,13 @@ CLASSES: dict[ErrorKind, ErrorClass] = {
         ),
     ),
     ErrorKind.CONTEXT_OVERFLOW: ErrorClass(
-        "The conversation is longer than the model, or the limit of tokens in a minute, can ever take.",
+        "The conversation exceeds the context window of the model, or its limit of tokens per minute.",
         Follows.COMPACT,
         statuses=(413,),
         phrases=CONTEXT_OVERFLOW,
     ),
     ErrorKind.AUTH: ErrorClass(
-        "The key is missing, or lacks a right.",
+        "The key is missing or lacks a permission.",
         Follows.GIVE_UP,
         statuses=(401, 403, 407),
         phrases=AUTH,
@@ -165,37 +165,37 @@ CLASSES: dict[ErrorKind, ErrorClass] = {
         phrases=AUTH_PERMANENT,
     ),
     ErrorKind.BILLING: ErrorClass(
-        "The account has no money or quota left, and nobody says when it has.",
+        "The account has no credit or quota left, and the answer names no time at which it is renewed.",
         Follows.GIVE_UP,
         statuses=(402,),
         phrases=BILLING,
     ),
     ErrorKind.MODEL_NOT_FOUND: ErrorClass(
-        "There is no such model, or this key or server can't use it.",
+        "The model does not exist, or is not available to this key or server.",
         Follows.GIVE_UP,
         statuses=(410,),
         phrases=MODEL_NOT_FOUND,
     ),
     ErrorKind.CONTENT_BLOCKED: ErrorClass(
-        "The provider refuses the content.",
+        "The provider blocked the content.",
         Follows.GIVE_UP,
         statuses=(451,),
         phrases=CONTENT_BLOCKED,
     ),
     ErrorKind.FORMAT_ERROR: ErrorClass(
-        "The server does not understand the request, or has no such address.",
+        "The server does not understand the request, or the address is wrong.",
         Follows.GIVE_UP,
         statuses=(301, 302, 303, 307, 308, 400, 404, 405, 406, 415, 422, 501, 505),
         phrases=FORMAT_ERROR,
         exceptions=("InvalidURL", "TooManyRedirects", "UnsupportedProtocol"),
     ),
     ErrorKind.UNCONFIGURED: ErrorClass(
-        "A key or an address is not set, or the provider's plugin can't be used.",
+        "A key or an address is not set, or the provider's plugin failed to load.",
         Follows.GIVE_UP,
         codes=("provider.unconfigured", "llm.", "plugin.", "config."),
     ),
     ErrorKind.UNKNOWN: ErrorClass(
-        "No status, and nothing that is known in what was said.",
+        "The error has neither a status nor a known text.",
         Follows.ONCE,
     ),
 }
@@ -213,4 +213,4 @@ PHRASE_ORDER = (
     ErrorKind.FORMAT_ERROR,
     ErrorKind.SERVER_ERROR,
 )
-"""The order in which phrases are looked for where there is no status: what is said more specifically comes first."""
+"""The order in which phrases are matched without a status: specific ones first."""

@@ -1,9 +1,9 @@
-"""Which class a failure belongs to: its type, its status and what was said decide, in this order of questions.
+"""Classify a failure by its type, its status and its text, in this order.
 
-1. Is it one of sideband's own errors that leave no question: a timeout, a broken stream, no connection, no key?
-2. Does the answer say that the content is refused? It does so with any status.
-3. Which status is it, and what can it mean? What was said decides between the meanings.
-4. Without a status: what was said, then the name of the exception class.
+1. Is it an unambiguous error of sideband: a timeout, a broken stream, no connection, a missing key?
+2. Does the text say that the content is blocked? It may, with any status.
+3. Which status is it? If it has several meanings, the text decides.
+4. Without a status: the text, then the name of the exception class.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ._classes import CLASSES, PHRASE_ORDER, ErrorKind
 from ._failed_call import FailedCall
 from ._phrases import NEVER_FITS
 
-# What the answer to a status may mean besides what the status says, in the order in which it is looked for.
+# The other meanings that a status may have, in the order in which their phrases are matched.
 _MEANINGS: dict[int, tuple[ErrorKind, ...]] = {
     400: (
         ErrorKind.CONTEXT_OVERFLOW,
@@ -50,11 +50,11 @@ _BY_EXCEPTION = {name: kind for kind, one in CLASSES.items() for name in one.exc
 
 @frozen
 class Classification:
-    """What a failure is.
+    """The class of a failure.
 
     Attributes:
-        kind: its class.
-        why: what decided it.
+        kind: the class.
+        why: the sign that decided it.
     """
 
     kind: ErrorKind
@@ -62,7 +62,7 @@ class Classification:
 
 
 def classify(failure: FailedCall) -> Classification:
-    """The class of a failure.
+    """Classify a failure.
 
     Example:
         >>> classify(FailedCall.read({"code": "provider.refused", "status": 529})).kind.value
@@ -93,12 +93,12 @@ def _by_status(failure: FailedCall) -> Classification | None:
     if status is None or status < 300:
         return None
     if status == 429 and failure.has(NEVER_FITS):
-        return Classification(ErrorKind.CONTEXT_OVERFLOW, "more than fits into the limit of a minute, with status 429")
+        return Classification(ErrorKind.CONTEXT_OVERFLOW, "more tokens than the limit per minute, with status 429")
     return _by_phrase(failure, _MEANINGS.get(status, ())) or Classification(_of_status(status), f"status {status}")
 
 
 def _of_status(status: int) -> ErrorKind:
-    """The kind of a status; of one that is not listed, by whose fault it says that it is."""
+    """Return the class of a status; if it is not listed, a server error or a format error."""
     if status in _BY_STATUS:
         return _BY_STATUS[status]
     return ErrorKind.SERVER_ERROR if status >= 500 else ErrorKind.FORMAT_ERROR
@@ -119,6 +119,6 @@ def _by_exception(failure: FailedCall) -> Classification | None:
 
 
 def _unknown(failure: FailedCall) -> Classification:
-    if failure.status is not None:  # one of success, and no answer of a model
-        return Classification(ErrorKind.FORMAT_ERROR, f"status {failure.status}, and no answer of a model")
-    return Classification(ErrorKind.UNKNOWN, "no status, and nothing known in what was said")
+    if failure.status is not None:  # a status of success without a model's answer
+        return Classification(ErrorKind.FORMAT_ERROR, f"status {failure.status}, but not a model's answer")
+    return Classification(ErrorKind.UNKNOWN, "neither a status nor a known text")

@@ -1,4 +1,4 @@
-"""The table of this plugin."""
+"""The settings of this plugin."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ class Config(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    attempts: int = Field(3, ge=0, le=100, description="how often a model call that failed is made again")
+    attempts: int = Field(3, ge=0, le=100, description="the maximum number of retries of a failed model call")
     base: float = Field(
-        2.0, ge=0, le=3_600, description="seconds: the longest wait before the first repetition; it doubles each time"
+        2.0, ge=0, le=3_600, description="seconds: the maximum wait before the first retry; it doubles each time"
     )
-    cap: float = Field(60.0, ge=0, le=3_600, description="seconds: the longest wait that is not a provider's wish")
+    cap: float = Field(60.0, ge=0, le=3_600, description="seconds: the maximum wait, unless the provider names one")
     deadline: float = Field(
-        900.0, gt=0, le=86_400, description="seconds from the beginning of the first call to that of the last"
+        900.0, gt=0, le=86_400, description="seconds from the start of the first call to the start of the last one"
     )
     longest_wait: float = Field(
-        120.0, ge=0, le=86_400, description="seconds: if a provider names a longer wait, the run parks until then"
+        120.0, ge=0, le=86_400, description="seconds: if a provider names a longer wait, the run is parked until then"
     )

@@ -1,4 +1,4 @@
-"""A failed model call as the classification and the reset hints read it."""
+"""Parse the error of a failed model call."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from attrs import field, frozen
 
-# Servers escape what is no ASCII; some put an escaped answer of another server into their own.
+# Servers escape non-ASCII characters; some embed an escaped answer of another server in their own.
 _ESCAPED = re.compile(r"\\{1,4}u([0-9a-fA-F]{4})")
 _ESCAPED_QUOTE = re.compile(r'\\{1,8}"')
 _INSIDE = re.compile(r'"(?:status_?code|http_?status|status|code)"\s{0,4}:\s{0,4}"?([1-5][0-9]{2})(?![0-9.])')
@@ -17,16 +17,16 @@ _LONGEST = 8_000
 
 @frozen
 class FailedCall:
-    """What is known about a failed call, whatever was in the data that told of it.
+    """The parsed error of a failed call. The data may have any content.
 
     Attributes:
-        code: of the error.
-        status: the HTTP status; where there is none, or it is one of success, the one that stands in the answer.
-        text: what was said, escapes resolved.
-        lowered: the same in lower case.
-        headers: by name, in lower case.
+        code: the code of the error.
+        status: the HTTP status; if it is missing or a status of success, the status in the body.
+        text: the body and the message, with escapes resolved.
+        lowered: the text in lower case.
+        headers: the headers of the answer by lower-case name.
         cause: the name of an exception class.
-        hint: that of the error.
+        hint: the hint of the error.
     """
 
     code: str
@@ -39,7 +39,7 @@ class FailedCall:
 
     @classmethod
     def read(cls, error: Mapping[str, Any]) -> Self:
-        """Read the data of an error. Whatever is not as expected counts as absent."""
+        """Parse the data of an error. Invalid values count as missing."""
         text = f"{_text(error, 'body')}\n{_text(error, 'message')}"
         text = _ESCAPED_QUOTE.sub('"', _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text[:_LONGEST]))
         headers = error.get("headers")
@@ -56,7 +56,7 @@ class FailedCall:
         )
 
     def has(self, phrases: Iterable[str]) -> bool:
-        """Whether one of these was said."""
+        """Return whether the text contains one of these phrases."""
         return any(phrase in self.lowered for phrase in phrases)
 
 
@@ -65,8 +65,8 @@ def _text(error: Mapping[str, Any], name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _status(told: Any, text: str) -> int | None:
-    status = told if isinstance(told, int) and not isinstance(told, bool) and 100 <= told <= 599 else None
+def _status(given: Any, text: str) -> int | None:
+    status = given if isinstance(given, int) and not isinstance(given, bool) and 100 <= given <= 599 else None
     if status is not None and status >= 300:
         return status
     inside = _INSIDE.search(text)

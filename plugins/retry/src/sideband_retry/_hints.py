@@ -1,4 +1,4 @@
-"""What a user can do about a failure that repeating does not cure."""
+"""Hints for users about failures that a retry does not fix."""
 
 from __future__ import annotations
 
@@ -8,50 +8,50 @@ from ._classes import ErrorKind
 from ._failed_call import FailedCall
 from ._phrases import CERTIFICATE, REFUSED
 
-_LATER = "resume the session later, or name other models under `[agent] fallbacks`"
+_LATER = "resume the session later, or set other models in `[agent] fallbacks`"
 _ADDRESS_STATUSES = frozenset({200, 301, 302, 303, 307, 308, 404, 405})
 _ADDRESS_PHRASES = ("unexpected endpoint or method", "invalid url")
 
 _HINTS = {
-    ErrorKind.RATE_LIMIT: f"{{provider}} allows no more calls for now: {_LATER}, or ask it for higher limits",
-    ErrorKind.OVERLOADED: f"{{provider}} has too much to do: {_LATER}",
-    ErrorKind.SERVER_ERROR: f"{{provider}} fails; see its status page or its log: {_LATER}",
-    ErrorKind.TIMEOUT: f"{{provider}} was silent for too long: {_LATER}, or raise its timeout if it is only slow",
-    ErrorKind.STREAM_BROKEN: f"answers of {{provider}} break off; check the network and any proxy in between: {_LATER}",
+    ErrorKind.RATE_LIMIT: f"the rate limit of {{provider}} is reached: {_LATER}, or request higher limits",
+    ErrorKind.OVERLOADED: f"{{provider}} is overloaded: {_LATER}",
+    ErrorKind.SERVER_ERROR: f"{{provider}} fails: check its status page or its log; {_LATER}",
+    ErrorKind.TIMEOUT: f"{{provider}} did not answer in time: {_LATER}, or raise its timeout if it is only slow",
+    ErrorKind.STREAM_BROKEN: f"answers of {{provider}} are cut off: check the network and any proxy; {_LATER}",
     ErrorKind.UNREACHABLE: "check the network and the address of {provider}",
-    ErrorKind.CONTEXT_OVERFLOW: "the conversation is too long for {model} even after it was made shorter: send a "
-    "shorter message, begin a new session, choose a model with a larger context window, or, if you run the server, "
-    "start it with a larger context",
-    ErrorKind.AUTH: "check the key of {provider}: is it set, and may it use this model, from where you are?",
-    ErrorKind.AUTH_PERMANENT: "make a new key on the site of {provider}, and set it: this one is wrong or revoked",
-    ErrorKind.BILLING: "add credit, or raise the limit, on the billing page of {provider}; then resume the session",
-    ErrorKind.MODEL_NOT_FOUND: "check the name of the model: `sideband models list` shows those that {provider} has; a "
-    "server on this machine may have to download or load it first, or lack the memory for it",
-    ErrorKind.CONTENT_BLOCKED: "{provider} refuses the content: rewrite or rewind the last message, or choose another "
+    ErrorKind.CONTEXT_OVERFLOW: "the conversation is too long for {model} even after a compaction: send a shorter message, "
+    "start a new session, choose a model with a larger context window, or, if you run the server, start it with a "
+    "larger context",
+    ErrorKind.AUTH: "check the key of {provider}: whether it is set, and whether it may use this model from your region",
+    ErrorKind.AUTH_PERMANENT: "the key is wrong or revoked: create a new key on the site of {provider} and set it",
+    ErrorKind.BILLING: "add credit or raise the limit on the billing page of {provider}, then resume the session",
+    ErrorKind.MODEL_NOT_FOUND: "check the name of the model: `sideband models list` shows those of {provider}; a local "
+    "server may have to download or load it first, or lack the memory for it",
+    ErrorKind.CONTENT_BLOCKED: "{provider} blocked the content: rewrite or rewind the last message, or choose another "
     "model",
-    ErrorKind.FORMAT_ERROR: "{provider} does not understand the request: choose a model that can do what it asks for, "
-    "such as calling tools, and check `options`; `--json` shows what the server said",
+    ErrorKind.FORMAT_ERROR: "{provider} rejected the request: choose a model that supports its features, such as tool "
+    "calls, and check `options`; `--json` shows the server's answer",
     ErrorKind.UNCONFIGURED: "set the key and the address of {provider}",
-    ErrorKind.UNKNOWN: f"{{provider}} does not say what is wrong: see its status page or its log; {_LATER}",
+    ErrorKind.UNKNOWN: f"{{provider}} does not report a cause: check its status page or its log; {_LATER}",
 }
-_ADDRESS = "check the address of {provider}: the server that answers there has no such path; mostly it ends with `/v1`"
+_ADDRESS = "check the address of {provider}: the server does not have this path; most addresses end with `/v1`"
 _START = (
-    "nobody answers at the address of {provider}: start the server there (`ollama serve`, `llama-server`, "
-    "`vllm serve`, LM Studio's server), or correct the address"
+    "no server answers at the address of {provider}: start it (`ollama serve`, `llama-server`, `vllm serve`, "
+    "LM Studio's server), or correct the address"
 )
 
 _TRUST = (
-    "{provider} could not prove who it is: correct the address, or trust its certificate authority in the "
+    "the certificate of {provider} is not trusted: correct the address, or add its certificate authority to the "
     "configuration of the provider's plugin"
 )
 
 
 def hint_of(kind: ErrorKind, failure: FailedCall, model: str) -> str:
-    """What to do about a failure.
+    """Return the hint for a failure.
 
     Args:
         kind: its class.
-        failure: the failure, whose own hint is used where it knows more.
+        failure: the failure; its own hint is used if it is more specific.
         model: ``provider:model``.
     """
     provider = model.partition(":")[0] or "the provider"
@@ -61,17 +61,16 @@ def hint_of(kind: ErrorKind, failure: FailedCall, model: str) -> str:
 
 
 def parked_hint(until: float, model: str) -> str:
-    """What to do about a limit that resets later.
+    """Return the hint for a limit that resets later.
 
     Args:
-        until: seconds since 1970.
+        until: the time of the reset, in seconds since 1970.
         model: ``provider:model``.
     """
     provider = model.partition(":")[0] or "the provider"
     moment = datetime.fromtimestamp(until, UTC)
     return (
-        f"{provider} allows the next call at {moment:%Y-%m-%d %H:%M} UTC: resume the session then, or go on with "
-        f"another model"
+        f"{provider} allows the next call at {moment:%Y-%m-%d %H:%M} UTC: resume the session then, or use another model"
     )
 
 

@@ -1,6 +1,6 @@
-"""What servers say, in lower case: codes and parts of sentences, of services, of proxies and of local servers.
+"""Phrases of error messages in lower case: codes and parts of sentences of services, proxies and local servers.
 
-None is part of another one of its class, which would make it useless.
+No phrase contains another one of its class: the longer one would never be needed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CONTENT_BLOCKED = (
     "data_inspection_failed",  # DashScope
     "datainspectionfailed",
     "inappropriate content",
-    "sensitive_words_detected",  # one-api and its children
+    "sensitive_words_detected",  # one-api and its forks
     "不安全或敏感内容",
     "敏感词",
     "内容安全",
@@ -161,7 +161,7 @@ CONTEXT_OVERFLOW = (
 )
 
 NEVER_FITS = ("request too large", "tokens must be reduced", "long context requests")
-"""What tells, with a status of rate limits, that the request is longer than the limit of a whole minute."""
+"""Phrases that, with status 429, mean that the request exceeds the limit of a whole minute."""
 
 MODEL_NOT_FOUND = (
     "model_not_found",
@@ -313,7 +313,7 @@ FORMAT_ERROR = (
 )
 
 SERVER_ERROR = (
-    "answer is empty",  # what sideband says of one
+    "answer is empty",  # sideband's own message
     "server_error",
     "internal server error",
     "internalservererror",
@@ -350,7 +350,7 @@ REFUSED = (
     "localhost",
     "[::1]",
 )
-"""What tells that nobody listens, or that the server is on this machine, where waiting for it is of little use."""
+"""Phrases that mean that no server listens, or that it runs on this machine, where waiting rarely helps."""
 
-CERTIFICATE = ("certificate", "secure connection")
-"""What tells that the server could not prove who it is, which waiting does not change."""
+CERTIFICATE = ("certificate", "no secure connection")
+"""Phrases that mean that the server's certificate is not trusted, which a retry does not change."""

@@ -1,4 +1,4 @@
-"""The classification as a table of the README: ``python -m sideband_retry._readme_table`` prints it."""
+"""Print the table of failure classes for the README: ``python -m sideband_retry._readme_table``."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from ._classes import CLASSES
 
 
 def render() -> str:
-    """The table, in Markdown."""
-    lines = ["| class | what it means | statuses | phrases | what follows |", "|---|---|---|---|---|"]
+    """Return the table in Markdown."""
+    lines = ["| class | meaning | statuses | phrases | reaction |", "|---|---|---|---|---|"]
     for kind, one in CLASSES.items():
         statuses = ", ".join(map(str, one.statuses)) or "none"
         phrases = str(len(one.phrases)) if one.phrases else "none"

@@ -1,4 +1,4 @@
-"""When a provider says that a call can succeed again: in headers, in fields of its answer, or in plain words."""
+"""Extract the time at which a call can succeed again from headers, fields of the body, or sentences."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from email.utils import parsedate_to_datetime
 from math import isfinite
 
 LONGEST = 366 * 86_400.0
-"""Seconds; whatever is named beyond that is taken for this."""
+"""Seconds. Longer waits are reduced to this."""
 
 _EPOCH, _EPOCH_MS = 1e9, 1e11
 _LONGEST_VALUE = 64
@@ -57,16 +57,16 @@ _IN_CHINA = {"month": None, "day": None, "short": "+08:00", "zone": None}
 
 
 def named_wait(headers: Mapping[str, str], text: str, now: float, *, limited: bool) -> float | None:
-    """The seconds until a call can succeed again, as far as the provider says so.
+    """Return the seconds until a call can succeed again, if the provider names a time.
 
     Args:
-        headers: of its answer, by name in lower case.
-        text: what it said.
-        now: seconds since 1970.
-        limited: whether it is about a limit. Headers that tell of limits come with any answer.
+        headers: the headers of the answer by lower-case name.
+        text: the text of the answer.
+        now: the current time in seconds since 1970.
+        limited: whether a limit caused the failure. Headers about limits are part of any answer.
 
     Returns:
-        0 or more; at most ``LONGEST``; ``None`` if nothing is named.
+        Between 0 and ``LONGEST``, or ``None`` if no time is named.
     """
     for wait in _named(headers, text, now, limited=limited):
         if wait is not None:
@@ -85,7 +85,7 @@ def _named(headers: Mapping[str, str], text: str, now: float, *, limited: bool) 
 
 
 def wait_of(value: str, now: float) -> float | None:
-    """The seconds that a header or a field names: a number, a duration, a date, or a time since 1970.
+    """Parse the wait in a header or a field: a number, a duration, a date, or seconds since 1970.
 
     Example:
         >>> wait_of("6m0s", now=0), wait_of("Thu, 01 Jan 1970 00:01:00 GMT", now=50), wait_of("1700000060", 1.7e9)
@@ -122,7 +122,7 @@ def _words(text: str, now: float) -> Iterator[float | None]:
 
 
 def _of_limits(headers: Mapping[str, str], now: float) -> float | None:
-    """The longest wait for a limit of which nothing is left; one that says that something is left did not refuse."""
+    """Return the longest wait of the exhausted limits. A limit with a remainder did not cause the failure."""
     waits = []
     for name, value in headers.items():
         if not name.startswith(("x-ratelimit-", "anthropic-ratelimit-")) or "reset" not in name:
@@ -163,12 +163,12 @@ def _http_date(value: str) -> datetime | None:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _moment(said: Mapping[str, str | None], now: float) -> datetime | None:
-    """The time that a sentence names; without a day the next one of that time, without a zone one of UTC."""
-    clock, date, month = said["clock"], said["date"], said["month"]
+def _moment(found: Mapping[str, str | None], now: float) -> datetime | None:
+    """Return the time in a sentence. Without a day, it is the next such time; without a zone, it is UTC."""
+    clock, date, month = found["clock"], found["date"], found["month"]
     if clock is None and date is None and month is None:
         return None
-    zone = _zone(said["short"], said["zone"])
+    zone = _zone(found["short"], found["zone"])
     if zone is None:
         return None
     here = datetime.fromtimestamp(now, zone)
@@ -179,7 +179,7 @@ def _moment(said: Mapping[str, str | None], now: float) -> datetime | None:
             year, number, day = map(int, date.split("-"))
             return moment.replace(year=year, month=number, day=day)
         if month:
-            moment = moment.replace(month=_MONTHS.index(month.lower()) + 1, day=int(said["day"] or 1))
+            moment = moment.replace(month=_MONTHS.index(month.lower()) + 1, day=int(found["day"] or 1))
             return moment if moment > here - timedelta(days=1) else moment.replace(year=moment.year + 1)
         return moment if moment >= here else moment + timedelta(days=1)
     except (ValueError, OverflowError):
@@ -194,14 +194,14 @@ def _clock(text: str) -> tuple[int, int]:
 
 
 def _zone(short: str | None, name: str | None) -> tzinfo | None:
-    """The zone that is named, UTC if none is, and ``None`` if it is not known."""
+    """Return the named zone, UTC if no zone is named, or ``None`` if it is unknown."""
     try:
         if short and short[0] in "+-":
             offset = timedelta(hours=int(short[1:3]), minutes=int(short[-2:]))
             return timezone(offset if short[0] == "+" else -offset)
         if name is None or name.upper() in {"UTC", "GMT", "Z"}:
             return UTC
-        from zoneinfo import ZoneInfo  # noqa: PLC0415  few providers name one
+        from zoneinfo import ZoneInfo  # noqa: PLC0415  few providers name a zone
 
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):

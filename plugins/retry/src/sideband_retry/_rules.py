@@ -1,4 +1,4 @@
-"""What follows on a model call that failed."""
+"""Decide how to react to a failed model call."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _QUICK_ATTEMPTS, _QUICK_FACTOR = 2, 0.25
 
 
 class RetryRules:
-    """Answers ``model_error``. It remembers nothing: all that it decides by is in the event.
+    """Answers ``model_error``. Stateless: the event contains everything that the decision depends on.
 
     Args:
-        config: the numbers.
-        schedule: how long to wait; made of ``config`` by default.
-        now: the seconds since 1970.
+        config: the settings.
+        schedule: the waits; derived from ``config`` by default.
+        now: returns the current time in seconds since 1970.
 
     Example:
         >>> rules = RetryRules(Config(base=0))
@@ -46,7 +46,7 @@ class RetryRules:
         self._now = now
 
     def answer(self, event: ModelError) -> Answer | None:
-        """What follows; ``None`` for what is no failure of a provider, such as a refusal by a guard."""
+        """Return the reaction, or ``None`` if the provider did not fail: a denial by a guard, for instance."""
         failure = FailedCall.read(event.error)
         if failure.code and not failure.code.startswith(_OURS):
             return None
@@ -62,7 +62,7 @@ class RetryRules:
         return self._again(kind, follows, failure, wait, event)
 
     def _class_and_wait(self, failure: FailedCall) -> tuple[ErrorKind, float | None]:
-        """The class, and the wait that the provider names. An empty account that is said to fill up is a limit."""
+        """Return the class and the named wait. A billing failure that names a time is a rate limit."""
         kind = classify(failure).kind
         limited = kind is ErrorKind.RATE_LIMIT
         wait = named_wait(failure.headers, failure.text, self._now(), limited=limited)
@@ -73,7 +73,7 @@ class RetryRules:
     def _again(
         self, kind: ErrorKind, follows: Follows, failure: FailedCall, wait: float | None, event: ModelError
     ) -> Answer:
-        quick = _nobody_listens(kind, failure)
+        quick = _no_server_listens(kind, failure)
         most = _QUICK_ATTEMPTS if quick else 1 if follows is Follows.ONCE else self._config.attempts
         if event.attempt > min(most, self._config.attempts):
             return _give_up(kind, failure, event)
@@ -88,16 +88,16 @@ class RetryRules:
 
 
 def _may_repeat(kind: ErrorKind, follows: Follows, failure: FailedCall) -> bool:
-    """Whether the same request may be sent again. The server that refused it knows best, if it says so."""
-    said = failure.headers.get("x-should-retry", "").strip().lower()
-    if said in {"true", "false"}:
-        return said == "true"
+    """Return whether the request may be repeated. The server's own ``x-should-retry`` takes precedence."""
+    should_retry = failure.headers.get("x-should-retry", "").strip().lower()
+    if should_retry in {"true", "false"}:
+        return should_retry == "true"
     if kind is ErrorKind.UNREACHABLE and failure.has(CERTIFICATE):
         return False
     return follows is not Follows.GIVE_UP
 
 
-def _nobody_listens(kind: ErrorKind, failure: FailedCall) -> bool:
+def _no_server_listens(kind: ErrorKind, failure: FailedCall) -> bool:
     return kind is ErrorKind.UNREACHABLE and failure.has(REFUSED)
 
 

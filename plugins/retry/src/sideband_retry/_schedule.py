@@ -1,4 +1,4 @@
-"""How long to wait before a call is made again."""
+"""Compute the wait before a retry."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _RANDOM = SystemRandom()
 
 
 class Schedule:
-    """Exponential backoff with full jitter: many clients that failed at once don't come back at once.
+    """Exponential backoff with full jitter, so that clients that failed together do not retry together.
 
     Args:
-        base: seconds: the longest wait before the first repetition.
-        cap: seconds: the longest wait of all that no provider asked for.
+        base: the maximum wait before the first retry, in seconds.
+        cap: the maximum wait unless a provider names one, in seconds.
         random: returns a number from 0 up to 1.
 
     Example:
@@ -31,11 +31,11 @@ class Schedule:
         self._random = random
 
     def delay(self, number: int, *, floor: float = 0.0, factor: float = 1.0) -> float:
-        """The seconds before a repetition.
+        """Return the seconds before a retry.
 
         Args:
-            number: which repetition, from 1.
-            floor: what a provider asks for, in seconds. It is never undercut: the jitter comes on top of it.
+            number: the number of the retry, from 1.
+            floor: the wait that a provider names, in seconds. The jitter is added to it.
             factor: scales the base.
         """
         longest = min(self._cap, self._base * factor * 2.0 ** min(number - 1, _MOST_DOUBLINGS))

@@ -16,12 +16,12 @@ __all__ = ["Config", "lifespan", "model_error"]
 
 @asynccontextmanager
 async def lifespan(ctx: PluginContext) -> AsyncIterator[RetryRules]:
-    """The rules that the configuration describes."""
+    """Yield the rules for the configuration."""
     yield RetryRules(ctx.config)
 
 
 @hookimpl
 def model_error(event: ModelError, ctx: PluginContext) -> Retry | Compact | Park | GiveUp | None:
-    """Say what follows on a failed model call."""
+    """Decide how to react to a failed model call."""
     rules: RetryRules = ctx.state
     return rules.answer(event)
