@@ -1,4 +1,4 @@
-"""An agent with a written model: real host, store, ledger and broker; only what the model says is made up."""
+"""An agent with a scripted model and a real host, store, ledger and broker."""
 
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
@@ -26,21 +26,21 @@ class Text(BaseModel):
 
 @tool("echo", read_only=True)
 async def echo(params: Text, ctx) -> str:
-    """Say it again."""
+    """Return the text."""
     return params.text
 
 
 def hooks(**functions):
-    """A hook plugin from functions named like hooks."""
+    """Build a hook plugin from functions named after hooks."""
     return SimpleNamespace(**{name: hookimpl(function) for name, function in functions.items()})
 
 
-def listening(heard):
-    """A hook plugin that notes every event of every observe hook."""
+def listening(events):
+    """Build a hook plugin that collects the events of all observe hooks."""
 
     def make(name):
         def listen(event):
-            heard.append(event)
+            events.append(event)
 
         listen.__name__ = name
         return hookimpl(listen)
@@ -50,7 +50,7 @@ def listening(heard):
 
 @pytest.fixture
 def stage(tmp_path):
-    """Opens a host whose model says what ``turns`` say, and an agent on it."""
+    """Open a host whose model plays ``turns``, and an agent on it."""
 
     @asynccontextmanager
     async def open_stage(turns, *plugins, settings=None, home=None, scripted=None, skill_dirs=(), **options):
@@ -73,7 +73,7 @@ def stage(tmp_path):
 
 
 def assert_valid(messages):
-    """What every provider insists on: each call is answered, once, right behind, in order; nothing else is."""
+    """Check that each tool call is followed by exactly one result, in order, as providers require."""
     waiting = []
     for message in messages:
         if isinstance(message, ToolResultMessage):
@@ -90,7 +90,7 @@ def assert_valid(messages):
 
 @pytest.fixture
 def kit():
-    """What tests of agents share."""
+    """Helpers shared by the tests of agents."""
     return SimpleNamespace(
         Text=Text, assert_valid=assert_valid, echo=Plugin("tool", "echo", echo), hooks=hooks, listening=listening
     )

@@ -1,7 +1,7 @@
-"""Forks hosts that can be killed: ``HOME LAST WINDOW`` on standard input starts one; its process id is answered.
+"""Fork hosts that can be killed. A line ``HOME LAST WINDOW`` on standard input starts one; its process id is printed.
 
-Each goes on with the one session there is: first with the run that was cut off, then with new ones. Everything is
-imported once, so that a host is at work a few milliseconds after it was asked for.
+Each continues the same session: first the interrupted run, then new ones. Everything is imported once, so that a host
+starts within a few milliseconds.
 """
 
 import os
@@ -27,7 +27,7 @@ class Mark(BaseModel):
 
 
 def note(home, name, text):
-    """One line, whole or not at all."""
+    """Append one line atomically."""
     descriptor = os.open(home / name, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     os.write(descriptor, f"{text}\n".encode())
     os.close(descriptor)
@@ -48,19 +48,19 @@ async def bell(params: Mark, ctx) -> str:
 
 @tool("direct")
 async def direct(params: Mark, ctx) -> str:
-    """Do something that is no op."""
+    """Cause an effect without an op."""
     note(ctx.home, "effects", params.mark)
     return "done"
 
 
 def play(request):
-    """Three turns with two effects each, then an answer: by what the conversation holds, not by counting."""
+    """Play three turns with two effects each, then an answer, derived from the conversation without a counter."""
     at = max(n for n, one in enumerate(request.messages) if isinstance(one, UserMessage) and one.source == "user")
     task = request.messages[at].text
-    said = sum(isinstance(one, AssistantMessage) for one in request.messages[at:])
-    if said == 3:
+    answered = sum(isinstance(one, AssistantMessage) for one in request.messages[at:])
+    if answered == 3:
         return f"done: {task}"
-    return Turn(tool_calls=[("bell", {"mark": f"{task}-{said}-b"}), ("direct", {"mark": f"{task}-{said}-d"})])
+    return Turn(tool_calls=[("bell", {"mark": f"{task}-{answered}-b"}), ("direct", {"mark": f"{task}-{answered}-d"})])
 
 
 PLUGINS = (
@@ -107,7 +107,7 @@ def serve():
             os.close(0)
             try:
                 anyio.run(main, Path(home), int(last), int(window))
-            except BaseException:  # noqa: BLE001  whatever it was, the test must hear of it
+            except BaseException:  # noqa: BLE001  any error must be reported to the test
                 note(Path(home), "failures", traceback.format_exc())
             os._exit(0)
         print(pid, flush=True)

@@ -1,4 +1,4 @@
-"""A run that is ended: what was said and done is kept, and the conversation is whole."""
+"""Aborted runs: completed steps are kept, and the conversation stays valid."""
 
 import anyio
 import pytest
@@ -9,7 +9,7 @@ from sideband_scripted import Hang, Turn
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_run_can_be_ended_while_the_model_speaks(stage, kit):
+async def test_run_can_be_aborted_during_a_model_call(stage, kit):
     async with stage([Hang(), "again"]) as agent:
         async with anyio.create_task_group() as tasks:
             results = []
@@ -27,12 +27,12 @@ async def test_a_run_can_be_ended_while_the_model_speaks(stage, kit):
         kit.assert_valid(agent.scripted.requests[-1].messages)
 
 
-async def test_calls_that_are_cut_off_say_so(stage, kit):
+async def test_interrupted_calls_are_reported(stage, kit):
     begun = anyio.Event()
 
     @tool("wait")
     async def wait(params: kit.Text, ctx) -> str:
-        """Wait for ever."""
+        """Wait forever."""
         begun.set()
         await anyio.sleep_forever()
         return ""
@@ -44,12 +44,12 @@ async def test_calls_that_are_cut_off_say_so(stage, kit):
         agent.abort()
         await agent.wait_for_idle()
         answers = [message for message in agent.session.messages() if message.role == "tool"]
-        assert "stopped while it was under way" in answers[0].text
-        assert "no tool nope" in answers[2].text
+        assert "was cancelled while it was running" in answers[0].text
+        assert "Unknown tool nope" in answers[2].text
         kit.assert_valid(agent.session.messages())
 
 
-async def test_a_hook_can_end_the_run(stage, kit):
+async def test_hook_can_abort_the_run(stage, kit):
     def turn_start(event, ctx):
         ctx.abort("not today")
 
@@ -59,14 +59,14 @@ async def test_a_hook_can_end_the_run(stage, kit):
     assert (result.status, result.error["message"]) == ("aborted", "not today")
 
 
-async def test_the_end_of_an_aborted_run_is_told_once(stage, kit):
-    heard = []
+async def test_end_of_an_aborted_run_is_emitted_once(stage, kit):
+    events = []
     turns = [Hang()]
-    async with stage(turns, Plugin("hook", "ears", kit.listening(heard))) as agent, anyio.create_task_group() as tasks:
+    async with stage(turns, Plugin("hook", "ears", kit.listening(events))) as agent, anyio.create_task_group() as tasks:
         tasks.start_soon(agent.invoke, "hi")
         while not agent.scripted.requests:
             await anyio.lowlevel.checkpoint()
         agent.abort()
         await agent.wait_for_idle()
-    ends = [event for event in heard if event.hook == "agent_end"]
+    ends = [event for event in events if event.hook == "agent_end"]
     assert [event.reason for event in ends] == ["aborted"]

@@ -1,4 +1,4 @@
-"""Budgets: what is spent parks the run, and the run goes on when there is more."""
+"""Budgets: a run that exceeds its budget is parked and can be resumed with a larger one."""
 
 import anyio
 import pytest
@@ -17,7 +17,7 @@ DEAR = Prices(input=1_000_000, output=1_000_000)
     ("budget", "what"),
     [(Budget(money=1.0), "US dollars"), (Budget(tokens=1), "tokens")],
 )
-async def test_a_run_parks_before_the_next_step_when_something_is_spent(stage, kit, budget, what):
+async def test_spent_budget_parks_the_run_before_the_next_step(stage, kit, budget, what):
     scripted = Scripted([Turn(tool_calls=[("echo", {"text": "x"})]), "never"], prices=DEAR)
     async with stage([], kit.echo, scripted=scripted, budget=budget) as agent:
         result = await agent.invoke("hi")
@@ -27,14 +27,14 @@ async def test_a_run_parks_before_the_next_step_when_something_is_spent(stage, k
     assert what in result.error["message"]
 
 
-async def test_time_at_work_is_counted_while_a_run_goes_on(stage, kit):
+async def test_working_time_is_charged_during_a_run(stage, kit):
     turns = [Turn(tool_calls=[("echo", {"text": "x"})]), "never"]
     async with stage(turns, kit.echo, budget=Budget(seconds=1e-9)) as agent:
         result = await agent.invoke("hi")
     assert (result.status, "seconds" in result.error["message"]) == ("parked", True)
 
 
-async def test_money_is_not_spent_on_a_model_whose_price_nobody_knows(stage, kit):
+async def test_money_budget_parks_a_run_with_an_unpriced_model(stage, kit):
     scripted = Scripted([Turn(tool_calls=[("echo", {"text": "x"})]), "never"], prices=None)
     async with stage([], kit.echo, scripted=scripted, budget=Budget(money=1.0)) as agent:
         result = await agent.invoke("hi")
@@ -42,7 +42,7 @@ async def test_money_is_not_spent_on_a_model_whose_price_nobody_knows(stage, kit
     assert (result.status, result.error["code"]) == ("parked", "budget.unpriced")
 
 
-async def test_no_tool_runs_beyond_the_number_of_calls_and_the_rest_goes_on_later(stage, kit):
+async def test_call_budget_stops_further_tools_until_resumed(stage, kit):
     ran = []
 
     @tool("count")
@@ -64,7 +64,7 @@ async def test_no_tool_runs_beyond_the_number_of_calls_and_the_rest_goes_on_late
     assert (second.status, second.text, ran) == ("completed", "done", ["1", "2"])
 
 
-async def test_what_a_session_has_used_is_known_when_it_is_opened_again(stage, kit):
+async def test_usage_is_restored_when_a_session_is_reopened(stage, kit):
     scripted = Scripted(["one", "two"], prices=DEAR)
     async with stage([], scripted=scripted, budget=Budget(money=1.0)) as agent:
         await agent.invoke("hi")
@@ -76,12 +76,12 @@ async def test_what_a_session_has_used_is_known_when_it_is_opened_again(stage, k
         assert (await agent.invoke("again")).status == "parked"
 
 
-async def test_a_child_gets_a_share_and_what_it_uses_is_its_parents(stage, kit):
+async def test_child_gets_a_share_and_its_usage_is_charged_to_its_parent(stage, kit):
     left = []
 
     @tool("helper")
     async def helper(params: kit.Text, ctx) -> str:
-        """Let a child do it."""
+        """Delegate to a child."""
         left.append(ctx.agent.allowance.left("tokens"))
         result = await ctx.spawn_child("do it", share=0.5)
         left.append(ctx.agent.allowance.left("tokens"))
@@ -102,7 +102,7 @@ async def test_a_child_gets_a_share_and_what_it_uses_is_its_parents(stage, kit):
     assert usage.context > 20_000
 
 
-def test_shares_of_several_children_are_no_more_than_what_is_left():
+def test_shares_of_several_children_do_not_exceed_the_rest():
     from sideband_agent import Allowance
 
     allowance = Allowance(Budget(calls=100))
@@ -114,26 +114,26 @@ def test_shares_of_several_children_are_no_more_than_what_is_left():
 
 
 @pytest.mark.parametrize("fraction", [0, -1, 1.1, float("nan")])
-def test_a_share_is_a_part(fraction):
+def test_invalid_share_is_rejected(fraction):
     from sideband_agent import Allowance
 
     with pytest.raises(ValueError, match="share"), Allowance().share(fraction):
         pass
 
 
-async def test_what_a_child_used_that_was_cut_off_is_stored_with_its_parent(stage, kit):
+async def test_usage_of_an_interrupted_child_is_stored_with_its_parent(stage, kit):
     begun = anyio.Event()
 
     @tool("wait")
     async def wait(params: kit.Text, ctx) -> str:
-        """Wait for ever."""
+        """Wait forever."""
         begun.set()
         await anyio.sleep_forever()
         return ""
 
     @tool("delegate")
     async def delegate(params: kit.Text, ctx) -> str:
-        """Let a child do it."""
+        """Delegate to a child."""
         return (await ctx.spawn_child("wait")).text
 
     turns = [Turn(tool_calls=[("delegate", {})]), Turn(tool_calls=[("wait", {})])]
@@ -148,7 +148,7 @@ async def test_what_a_child_used_that_was_cut_off_is_stored_with_its_parent(stag
         assert agent.usage == before
 
 
-async def test_time_is_counted_once_and_only_while_a_run_goes_on(stage, kit):
+async def test_working_time_excludes_time_between_runs(stage, kit):
     async with stage([Turn(tool_calls=[("echo", {})]), "one", "two"], kit.echo) as agent:
         began = anyio.current_time()
         await agent.invoke("hi")

@@ -1,4 +1,4 @@
-"""One run at a time: whatever comes meanwhile is told at once."""
+"""One run at a time: further operations are rejected immediately."""
 
 import anyio
 import pytest
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.parametrize("checkpoints", range(0, 60, 3))
-async def test_of_two_inputs_at_once_one_runs_and_the_other_is_told(stage, kit, checkpoints):
+async def test_concurrent_input_is_rejected_or_runs_afterwards(stage, kit, checkpoints):
     outcomes = []
 
     async def invoke(text):
@@ -26,7 +26,7 @@ async def test_of_two_inputs_at_once_one_runs_and_the_other_is_told(stage, kit, 
         was_idle = agent.is_idle
         before = len(outcomes)
         await invoke("second")
-        # Told at once: nothing else has ended in between.
+        # rejected immediately: no other outcome in between
         assert was_idle or outcomes[before] == "busy"
 
     turns = [Turn(tool_calls=[("echo", {"text": "x"})]), "one", "two", "three"]
@@ -40,15 +40,15 @@ async def test_of_two_inputs_at_once_one_runs_and_the_other_is_told(stage, kit, 
     assert sorted(outcomes) in (["busy", "completed"], ["completed", "completed"])
 
 
-async def test_whatever_moment_it_is_a_second_input_is_refused(stage, kit):
-    refused = []
+async def test_input_during_any_hook_is_rejected(stage, kit):
+    rejected = []
 
     async def again():
         with pytest.raises(AgentBusy):
             await agent.invoke("second")
-        refused.append(True)
+        rejected.append(True)
 
-    def told(name):
+    def make(name):
         async def hook(event):
             await again()
 
@@ -76,20 +76,20 @@ async def test_whatever_moment_it_is_a_second_input_is_refused(stage, kit):
         "save_point",
         "sections",
     ]
-    plugin = Plugin("hook", "eager", kit.hooks(**{name: told(name) for name in names}))
+    plugin = Plugin("hook", "eager", kit.hooks(**{name: make(name) for name in names}))
     turns = [Turn(tool_calls=[("echo", {"text": "x"})]), "one"]
     async with stage(turns, kit.echo, plugin) as agent:
         result = await agent.invoke("first")
         asked = [message.text for message in agent.session.messages() if message.role == "user"]
     assert (result.status, asked) == ("completed", ["first"])
-    assert len(refused) > len(names)
+    assert len(rejected) > len(names)
 
 
-async def test_what_changes_the_structure_is_refused_while_a_run_is_under_way(stage, kit):
-    told = []
+async def test_structural_changes_during_a_run_are_rejected(stage, kit):
+    errors = []
 
     async def turn_start(event, ctx):
-        for wish in (
+        for operation in (
             ctx.new_session(),
             ctx.fork(),
             ctx.switch_session("other"),
@@ -99,19 +99,19 @@ async def test_what_changes_the_structure_is_refused_while_a_run_is_under_way(st
             agent.resume(),
         ):
             with pytest.raises(AgentBusy) as error:
-                await wish
-            told.append(error.value)
+                await operation
+            errors.append(error.value)
 
     async with stage(["ok"], Plugin("hook", "eager", kit.hooks(turn_start=turn_start))) as agent:
         before = agent.session.id
         await agent.invoke("hi")
         assert agent.session.id == before
-    assert {error.code for error in told} == {"agent.busy"}
-    assert len(told) == 7
-    assert "turn" in told[0].message
+    assert {error.code for error in errors} == {"agent.busy"}
+    assert len(errors) == 7
+    assert "turn" in errors[0].message
 
 
-async def test_an_agent_is_idle_again_after_a_run_that_failed(stage, kit):
+async def test_agent_is_idle_after_a_failed_run(stage, kit):
     async def failing(request):
         raise RuntimeError("a defect in a script")
 
@@ -121,7 +121,7 @@ async def test_an_agent_is_idle_again_after_a_run_that_failed(stage, kit):
     assert (first.status, second.status) == ("failed", "completed")
 
 
-async def test_waiting_for_idle_ends_with_the_run(stage):
+async def test_wait_for_idle_returns_when_the_run_ends(stage):
     order = []
 
     async def wait():
@@ -135,7 +135,7 @@ async def test_waiting_for_idle_ends_with_the_run(stage):
     assert order == ["idle"]
 
 
-async def test_a_cancelled_run_leaves_the_agent_idle_and_can_be_resumed(stage):
+async def test_cancelled_run_leaves_the_agent_idle_and_can_be_resumed(stage):
     async with stage([Hang(), "done"]) as agent:
         with anyio.move_on_after(0.2):
             await agent.invoke("hi")

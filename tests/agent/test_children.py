@@ -1,4 +1,4 @@
-"""Child agents: the same prompt and schemas to the byte, fewer tools, and no longer than their parent."""
+"""Child agents: the parent's exact prompt and schemas, a subset of its tools, and cancellation with the parent."""
 
 import anyio
 import pytest
@@ -14,14 +14,14 @@ pytestmark = pytest.mark.anyio
 def helper_of(kit, **options):
     @tool("helper")
     async def helper(params: kit.Text, ctx) -> str:
-        """Let a child do it."""
+        """Delegate to a child."""
         result = await ctx.spawn_child(params.text or "do it", **options)
         return f"{result.status}: {result.text}"
 
     return Plugin("tool", "helper", helper)
 
 
-async def test_a_child_does_a_task_and_its_parent_gets_the_answer(stage, kit):
+async def test_parent_gets_the_answer_of_its_child(stage, kit):
     turns = [Turn(tool_calls=[("helper", {"text": "add 1 and 1"})]), "2", "it is 2"]
     async with stage(turns, helper_of(kit)) as agent:
         result = await agent.invoke("hi")
@@ -31,7 +31,7 @@ async def test_a_child_does_a_task_and_its_parent_gets_the_answer(stage, kit):
     assert result.text == "it is 2"
 
 
-async def test_a_childs_prompt_and_tools_are_its_parents_to_the_byte(stage, kit):
+async def test_child_has_the_exact_prompt_and_tools_of_its_parent(stage, kit):
     def sections(event):
         return [Section("base", f"Session {event.session}.")]
 
@@ -43,7 +43,7 @@ async def test_a_childs_prompt_and_tools_are_its_parents_to_the_byte(stage, kit)
     assert (child.system, child.tools, child.model) == (parent.system, parent.tools, parent.model)
 
 
-async def test_a_child_can_call_only_the_tools_that_it_was_given(stage, kit):
+async def test_child_can_call_only_its_given_tools(stage, kit):
     turns = [
         Turn(tool_calls=[("helper", {})]),
         Turn(tool_calls=[("helper", {}), ("echo", {"text": "x"})]),
@@ -58,19 +58,19 @@ async def test_a_child_can_call_only_the_tools_that_it_was_given(stage, kit):
     assert allowed.text == "x"
 
 
-async def test_a_childs_tools_are_never_more_than_its_parents(stage, kit):
+async def test_child_has_no_tools_beyond_its_parents(stage, kit):
     turns = [Turn(tool_calls=[("helper", {})]), Turn(tool_calls=[("echo", {"text": "x"})]), "done", "ok"]
     async with stage(turns, kit.echo, helper_of(kit, tools=["echo", "helper"]), tools=["helper"]) as agent:
         await agent.invoke("hi")
         assert agent.scripted.requests[2].messages[-1].is_error
 
 
-async def test_agents_spawn_agents_only_so_deep(stage, kit):
+async def test_depth_of_child_agents_is_limited(stage, kit):
     depths = []
 
     @tool("helper")
     async def helper(params: kit.Text, ctx) -> str:
-        """Let a child do it."""
+        """Delegate to a child."""
         depths.append(ctx.agent.depth)
         try:
             await ctx.spawn_child("deeper")
@@ -84,10 +84,10 @@ async def test_agents_spawn_agents_only_so_deep(stage, kit):
         await agent.invoke("hi")
         deepest = agent.scripted.requests[3].messages[-1]
     assert depths == [0, 1, 2]
-    assert "2 deep" in deepest.text
+    assert "depth of 2" in deepest.text
 
 
-async def test_a_child_ends_with_its_parent(stage, kit):
+async def test_child_is_cancelled_with_its_parent(stage, kit):
     turns = [Turn(tool_calls=[("helper", {})]), Hang()]
     async with stage(turns, helper_of(kit)) as agent, anyio.create_task_group() as tasks:
         tasks.start_soon(agent.invoke, "hi")
@@ -99,14 +99,14 @@ async def test_a_child_ends_with_its_parent(stage, kit):
         kit.assert_valid(agent.session.messages())
 
 
-async def test_a_childs_conversation_is_not_kept(stage, kit):
+async def test_conversation_of_a_child_is_not_stored(stage, kit):
     turns = [Turn(tool_calls=[("helper", {})]), "done", "ok"]
     async with stage(turns, helper_of(kit)) as agent:
         await agent.invoke("hi")
         assert [one.id for one in await agent.sessions.list()] == [agent.session.id]
 
 
-async def test_children_work_side_by_side(stage, kit):
+async def test_children_run_concurrently(stage, kit):
     meeting = [anyio.Event(), anyio.Event()]
 
     @tool("meet")
@@ -130,8 +130,8 @@ async def test_children_work_side_by_side(stage, kit):
     assert result.text == "both"
 
 
-async def test_a_tool_that_the_parent_lacks_can_not_be_handed_on(stage, kit):
+async def test_child_can_not_get_a_tool_that_the_parent_lacks(stage, kit):
     turns = [Turn(tool_calls=[("helper", {})]), "ok"]
     async with stage(turns, kit.echo, helper_of(kit, tools=["echo", "shell"])) as agent:
         await agent.invoke("hi")
-        assert "no tool `shell`" in agent.session.messages()[2].text
+        assert "unknown tool for the child agent: `shell`" in agent.session.messages()[2].text

@@ -1,4 +1,4 @@
-"""kill -9 at random moments of runs, and on: nothing said is lost, nothing recorded happens twice, doubts are shown."""
+"""Runs killed with SIGKILL at random: no input is lost, no recorded effect is repeated, unknown outcomes are shown."""
 
 import os
 import random
@@ -51,21 +51,21 @@ async def look(home):
 
 
 @pytest.mark.parametrize("window", [1_000_000, 4_000])
-def test_a_conversation_survives_kills_at_any_moment(tmp_path, server, kit, window):
-    """With the small window, it is also compacted every few runs."""
+def test_conversation_survives_kills_at_random_moments(tmp_path, server, kit, window):
+    """With the small window, the conversation is also compacted every few runs."""
     home = tmp_path / "home"
     home.mkdir()
     dice = random.Random(SEED)
     killed = 0
     while killed < ROUNDS:
         pid = start(server, home, 1_000_000, window)
-        # From before its first line of code to several runs later. Not waiting for anything: this is when it dies.
+        # a random moment between the first line of code and several runs later; the kill must not wait for anything
         time.sleep(dice.uniform(0, 0.5))
         os.kill(pid, signal.SIGKILL)
         killed += int(server.stdout.readline()) == signal.SIGKILL
-    said = len(lines(home / "acknowledged"))
-    # Enough of them for a compaction, also on a machine on which hardly a run was finished before its kill.
-    start(server, home, said + 12, window)
+    acknowledged = len(lines(home / "acknowledged"))
+    # enough runs for a compaction, even on a machine on which hardly any run completed before its kill
+    start(server, home, acknowledged + 12, window)
     assert int(server.stdout.readline()) == 0
     assert not lines(home / "failures")
     assert lines(home / "finished")
@@ -94,6 +94,6 @@ def test_a_conversation_survives_kills_at_any_moment(tmp_path, server, kit, wind
                 assert effects[mark] == 1, mark
             else:
                 doubts += 1
-                assert "not known" in entry.message.text
+                assert "unknown" in entry.message.text
                 assert entry.message.metadata["unknown"] is True
     print(f"{killed} kills, {len(tasks)} runs, {sum(effects.values())} effects, {doubts} shown as unknown")

@@ -1,4 +1,4 @@
-"""Guards and other plugins that decide about tool calls, and change what comes of them."""
+"""Guards and other plugins that decide about tool calls and change their results."""
 
 import pytest
 from sideband import Plugin
@@ -25,7 +25,7 @@ def results(agent):
     return [message for message in agent.session.messages() if message.role == "tool"]
 
 
-async def test_patches_of_two_plugins_to_one_result_both_survive(stage, kit):
+async def test_patches_of_two_plugins_are_both_applied(stage, kit):
     def more(self, event):
         return Patch(content=f"{event.content}!")
 
@@ -40,7 +40,7 @@ async def test_patches_of_two_plugins_to_one_result_both_survive(stage, kit):
     assert result.is_error
 
 
-async def test_what_replaces_arguments_is_validated_again(stage, kit):
+async def test_replaced_arguments_are_validated(stage, kit):
     def bad(self, event):
         return Replace({"text": ["not", "a", "text"]})
 
@@ -51,7 +51,7 @@ async def test_what_replaces_arguments_is_validated_again(stage, kit):
     assert "`sentry`" in result.text
 
 
-async def test_a_tool_runs_with_the_arguments_that_replaced_the_others(stage, kit):
+async def test_tool_runs_with_the_replaced_arguments(stage, kit):
     def other(self, event):
         return Replace({"text": "quiet"})
 
@@ -60,7 +60,7 @@ async def test_a_tool_runs_with_the_arguments_that_replaced_the_others(stage, ki
         assert [one.text for one in results(agent)] == ["quiet"]
 
 
-async def test_a_guard_that_fails_blocks_that_call_only(stage, kit):
+async def test_failing_guard_blocks_only_that_call(stage, kit):
     def fragile(self, event):
         if event.arguments.get("text") == "bad":
             raise RuntimeError("out of order")
@@ -77,7 +77,7 @@ async def test_a_guard_that_fails_blocks_that_call_only(stage, kit):
     assert result.status == "completed"
 
 
-async def test_a_denied_tool_does_not_run_and_the_model_is_told_why(stage, kit):
+async def test_denied_tool_does_not_run_and_the_reason_is_reported(stage, kit):
     ran = []
 
     @tool("danger")
@@ -97,7 +97,7 @@ async def test_a_denied_tool_does_not_run_and_the_model_is_told_why(stage, kit):
     assert "too dangerous" in result.text
 
 
-async def test_a_guard_can_end_the_whole_run(stage, kit):
+async def test_guard_can_halt_the_run(stage, kit):
     def halt(self, event):
         return Deny("enough of this", halt=True)
 
@@ -111,7 +111,7 @@ async def test_a_guard_can_end_the_whole_run(stage, kit):
 
 
 @pytest.mark.parametrize(("answer", "text"), [(True, "ha"), (False, "was not approved")])
-async def test_a_person_answers_where_a_guard_asks(stage, kit, answer, text):
+async def test_approver_answers_the_question_of_a_guard(stage, kit, answer, text):
     asked = []
 
     def ask(self, event):
@@ -128,19 +128,19 @@ async def test_a_person_answers_where_a_guard_asks(stage, kit, answer, text):
     assert asked == [("Really?", "echo", {"text": "ha"})]
 
 
-async def test_where_nobody_can_be_asked_it_is_refused(stage, kit):
+async def test_question_without_an_approver_denies_the_call(stage, kit):
     def ask(self, event):
         return Ask("Really?")
 
     async with stage([call(("echo", {"text": "ha"})), "ok"], kit.echo, guard(tool_call=ask)) as agent:
         await agent.invoke("hi")
-        assert (
-            "was not approved (no approver is available: use a terminal, or pass --yes): Really?"
-            in results(agent)[0].text
-        )
+        (result,) = results(agent)
+    assert "was not approved" in result.text
+    assert "--yes" in result.text
+    assert result.text.endswith("Really?")
 
 
-async def test_each_agent_has_guards_of_its_own(stage, kit):
+async def test_each_agent_has_its_own_guards(stage, kit):
     from sideband_agent import Agent
 
     made = []
@@ -162,7 +162,7 @@ async def test_each_agent_has_guards_of_its_own(stage, kit):
     assert [one.seen for one in made if one.seen] == [1, 1]
 
 
-async def test_an_agents_own_guards_are_asked_and_inherited(stage, kit):
+async def test_additional_guards_are_called_and_inherited(stage, kit):
     class Strict:
         @hookimpl
         def tool_call(self, event):
@@ -170,10 +170,10 @@ async def test_an_agents_own_guards_are_asked_and_inherited(stage, kit):
 
     @tool("helper")
     async def helper(params: kit.Text, ctx) -> str:
-        """Let a child do it."""
+        """Delegate to a child."""
         return (await ctx.spawn_child("do it")).text
 
-    turns = [call(("helper", {})), call(("echo", {"text": "x"})), "the child is refused", "ok"]
+    turns = [call(("helper", {})), call(("echo", {"text": "x"})), "the child was denied", "ok"]
     plugins = [kit.echo, Plugin("tool", "helper", helper)]
     async with stage(turns, *plugins, guards={"strict": Strict}) as agent:
         await agent.invoke("hi")
@@ -181,7 +181,7 @@ async def test_an_agents_own_guards_are_asked_and_inherited(stage, kit):
     assert "not with me" in child[-1].text
 
 
-async def test_a_result_that_a_guard_could_not_check_is_withheld(stage, kit):
+async def test_result_that_a_guard_fails_to_check_is_withheld(stage, kit):
     def broken(self, event):
         raise RuntimeError("no")
 
@@ -193,7 +193,7 @@ async def test_a_result_that_a_guard_could_not_check_is_withheld(stage, kit):
     assert result.is_error
 
 
-async def test_guards_decide_about_the_effects_of_an_agents_tools(stage, kit):
+async def test_guards_decide_about_effects_of_tools(stage, kit):
     from pydantic import BaseModel
     from sideband.ops import Level, OpFamily, op
 

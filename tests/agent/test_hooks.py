@@ -1,4 +1,4 @@
-"""Every hook is told, once, at its place, with what the reference promises."""
+"""Every hook is called, in the documented order and with the documented fields."""
 
 import anyio
 import pytest
@@ -37,16 +37,16 @@ session_shutdown
 """
 
 
-def everything(heard):
-    """A plugin that notes every event of every hook, and answers where the story needs an answer."""
+def everything(events):
+    """Build a plugin that collects the events of all hooks and answers some of them."""
 
     def make(name):
         def listen(event, ctx):
-            heard.append(event)
+            events.append(event)
             if name == "model_error" and event.model == "scripted:test":
                 return Retry(0, "overloaded")
             if name == "compaction":
-                return Compacted("what was said")
+                return Compacted("a summary")
             return None
 
         listen.__name__ = name
@@ -55,10 +55,10 @@ def everything(heard):
     return type("Everything", (), {name: staticmethod(make(name)) for name in HOOK_SPECS})()
 
 
-async def story(stage, kit):
+async def scenario(stage, kit):
     from sideband.hooks import ChatCommands
 
-    heard = []
+    events = []
 
     @tool("work")
     async def work(params: kit.Text, ctx) -> str:
@@ -73,7 +73,7 @@ async def story(stage, kit):
         ProviderRefused("scripted", "no such model", status=404),
     ]
     settings = {"agent": {"model": "scripted:test", "compaction": {"keep": 10}, "context_window": 100_000}}
-    plugins = [Plugin("tool", "work", work), Plugin("hook", "everything", everything(heard))]
+    plugins = [Plugin("tool", "work", work), Plugin("hook", "everything", everything(events))]
     async with stage(turns, *plugins, settings=settings) as agent:
         await agent.invoke("please work")
         assert await agent.compact("keep the names")
@@ -82,27 +82,26 @@ async def story(stage, kit):
         await agent.select_model("scripted:other")
         await agent.invoke("again")
         await agent.hooks.collect(ChatCommands())
-    return heard
+    return events
 
 
-async def test_every_hook_is_told_in_the_documented_order_and_count(stage, kit):
-    heard = [event.hook for event in await story(stage, kit)]
-    # How many pieces a text arrives in is the provider's matter; redactors are asked for when the host opens.
-    once = [name for i, name in enumerate(heard) if (name, heard[i - 1]) != ("message_update", "message_update")]
-    told = [name for name in once if name != "redactors"]
-    assert told == IN_ORDER.split()
-    assert set(heard) | {"routes"} == set(HOOK_SPECS)
+async def test_hooks_are_called_in_the_documented_order_and_count(stage, kit):
+    names = [event.hook for event in await scenario(stage, kit)]
+    # a text arrives in any number of pieces; `redactors` is called when the host opens
+    once = [name for i, name in enumerate(names) if (name, names[i - 1]) != ("message_update", "message_update")]
+    assert [name for name in once if name != "redactors"] == IN_ORDER.split()
+    assert set(names) | {"routes"} == set(HOOK_SPECS)
 
 
 @pytest.mark.xfail(strict=True, reason="the agent does not dispatch `routes` yet")
-async def test_routes_are_asked_for_before_the_model(stage, kit):
-    assert "routes" in [event.hook for event in await story(stage, kit)]
+async def test_routes_are_called_before_the_model(stage, kit):
+    assert "routes" in [event.hook for event in await scenario(stage, kit)]
 
 
-async def test_the_events_say_what_the_reference_promises(stage, kit):
-    heard = await story(stage, kit)
+async def test_events_have_the_documented_fields(stage, kit):
+    events = await scenario(stage, kit)
     first = {}
-    for event in heard:
+    for event in events:
         first.setdefault(event.hook, event)
     run = first["agent_start"].run
     assert first["input"].text == "please work"
@@ -133,9 +132,9 @@ async def test_the_events_say_what_the_reference_promises(stage, kit):
     assert first["session_before_switch"].reason == "new"
     assert (first["model_select"].model, first["model_select"].previous) == ("scripted:other", "scripted:test")
     assert first["agent_error"].error["code"] == "provider.refused"
-    assert [event.reason for event in heard if event.hook == "session_start"] == ["startup", "fork", "new"]
-    assert [event.reason for event in heard if event.hook == "session_shutdown"] == ["fork", "new", "quit"]
-    effects = [event for event in heard if event.hook == "effect" and event.origin.run == run]
+    assert [event.reason for event in events if event.hook == "session_start"] == ["startup", "fork", "new"]
+    assert [event.reason for event in events if event.hook == "session_shutdown"] == ["fork", "new", "quit"]
+    effects = [event for event in events if event.hook == "effect" and event.origin.run == run]
     assert [(event.op, event.status, event.origin.step) for event in effects] == [
         ("llm.generate", "failed", "0"),
         ("llm.generate", "done", "0"),
@@ -144,7 +143,7 @@ async def test_the_events_say_what_the_reference_promises(stage, kit):
     ]
 
 
-async def test_input_can_be_changed_and_is_stored_changed(stage, kit):
+async def test_changed_input_is_stored(stage, kit):
     def shout(event):
         return Transform(event.text.upper())
 
@@ -155,7 +154,7 @@ async def test_input_can_be_changed_and_is_stored_changed(stage, kit):
         assert agent.session.messages()[0].text == "QUIET"
 
 
-async def test_input_that_is_handled_calls_no_model_and_stores_nothing(stage, kit):
+async def test_handled_input_calls_no_model_and_stores_nothing(stage, kit):
     def ping(event):
         return Handled("pong") if event.text == "ping" else None
 
@@ -166,7 +165,7 @@ async def test_input_that_is_handled_calls_no_model_and_stores_nothing(stage, ki
     assert (result.status, result.text) == ("completed", "pong")
 
 
-async def test_what_context_leaves_is_what_the_model_sees_and_not_what_is_stored(stage, kit):
+async def test_context_hook_changes_the_visible_and_not_the_stored_messages(stage, kit):
     def forget(event):
         return [*event.messages[-1:]]
 
@@ -177,7 +176,7 @@ async def test_what_context_leaves_is_what_the_model_sees_and_not_what_is_stored
         assert len(agent.session.messages()) == 4
 
 
-async def test_messages_that_are_none_are_not_used(stage, kit):
+async def test_invalid_messages_of_plugins_are_ignored(stage, kit):
     def nonsense(event):
         return [{"role": "wizard"}]
 
@@ -189,7 +188,7 @@ async def test_messages_that_are_none_are_not_used(stage, kit):
     assert result.status == "completed"
 
 
-async def test_ephemeral_messages_reach_one_call_and_are_never_stored(stage, kit):
+async def test_ephemeral_messages_are_sent_once_and_not_stored(stage, kit):
     def weather(event):
         return [to_data(UserMessage(content="it rains", source="weather"))]
 
@@ -200,7 +199,7 @@ async def test_ephemeral_messages_reach_one_call_and_are_never_stored(stage, kit
         assert not [one for one in agent.session.messages() if one.text == "it rains"]
 
 
-async def test_a_request_that_a_plugin_leaves_with_an_orphan_is_mended(stage, kit):
+async def test_request_with_an_orphaned_call_is_repaired(stage, kit):
     import attrs
 
     def drop_results(event):
@@ -212,7 +211,7 @@ async def test_a_request_that_a_plugin_leaves_with_an_orphan_is_mended(stage, ki
         kit.assert_valid(agent.scripted.requests[1].messages)
 
 
-async def test_a_system_prompt_of_one_run_is_for_that_run_only(stage, kit):
+async def test_changed_system_prompt_applies_to_one_run(stage, kit):
     def invoice(event):
         return f"{event.system_prompt} In euros." if "invoice" in event.prompt else None
 
@@ -228,7 +227,7 @@ async def test_a_system_prompt_of_one_run_is_for_that_run_only(stage, kit):
         assert [request.system for request in agent.scripted.requests] == ["You help. In euros.", "You help."]
 
 
-async def test_the_prompt_is_built_once_for_a_channel(stage, kit):
+async def test_prompt_is_built_once_per_channel(stage, kit):
     from sideband.hooks import Section
 
     built = []
@@ -246,7 +245,7 @@ async def test_the_prompt_is_built_once_for_a_channel(stage, kit):
     assert built == ["server"]
 
 
-async def test_a_plugin_can_keep_the_user_in_a_session(stage, kit):
+async def test_plugin_can_deny_leaving_the_session(stage, kit):
     from sideband.hooks import Cancel
     from sideband_agent import StructureRefused
 
@@ -261,7 +260,7 @@ async def test_a_plugin_can_keep_the_user_in_a_session(stage, kit):
         assert agent.is_idle
 
 
-async def test_a_hook_plugin_that_denies_a_tool_is_obeyed_too(stage, kit):
+async def test_hook_plugin_can_deny_a_tool_call(stage, kit):
     def deny(event):
         return Deny("not here")
 
@@ -271,7 +270,7 @@ async def test_a_hook_plugin_that_denies_a_tool_is_obeyed_too(stage, kit):
         assert "not here" in agent.session.messages()[2].text
 
 
-async def test_an_observer_that_hangs_does_not_hold_up_the_run_for_ever(stage, kit):
+async def test_hanging_observer_does_not_block_the_run(stage, kit):
     async def turn_start(event):
         await anyio.sleep_forever()
 
@@ -282,18 +281,18 @@ async def test_an_observer_that_hangs_does_not_hold_up_the_run_for_ever(stage, k
             assert (await agent.invoke("hi")).status == "completed"
 
 
-async def test_whoever_runs_an_agent_hears_what_plugins_hear_effects_included(stage, kit):
-    heard, told = [], []
+async def test_listener_receives_the_same_events_as_plugins(stage, kit):
+    by_plugin, by_listener = [], []
     turns = [Turn(tool_calls=[("echo", {"text": "x"})]), "ok"]
-    plugin = Plugin("hook", "ears", kit.listening(heard))
+    plugin = Plugin("hook", "ears", kit.listening(by_plugin))
     settings = {"agent": {"model": "scripted:test", "context_window": 100_000}}
-    async with stage(turns, kit.echo, plugin, settings=settings, on_event=told.append) as agent:
+    async with stage(turns, kit.echo, plugin, settings=settings, on_event=by_listener.append) as agent:
         await agent.invoke("hi")
-    assert told == heard
-    assert {event.op for event in told if event.hook == "effect"} == {"llm.generate", "tool.call"}
+    assert by_listener == by_plugin
+    assert {event.op for event in by_listener if event.hook == "effect"} == {"llm.generate", "tool.call"}
 
 
-async def test_a_listener_that_fails_changes_nothing(stage):
+async def test_failing_listener_does_not_affect_the_run(stage):
     def listener(event):
         raise RuntimeError("out of order")
 
@@ -302,7 +301,7 @@ async def test_a_listener_that_fails_changes_nothing(stage):
 
 
 @pytest.mark.parametrize("text", ["", "  \n"])
-async def test_an_empty_input_is_refused(stage, text):
+async def test_empty_input_is_rejected(stage, text):
     from sideband_agent import InputEmpty
 
     async with stage([]) as agent:

@@ -1,4 +1,4 @@
-"""A run that is longer than the model's window: it ends, and no request is ever torn."""
+"""Runs longer than the model's window complete, and every request is valid."""
 
 import pytest
 from sideband import Plugin
@@ -11,7 +11,7 @@ REQUEST = "Count all the words in every file of the archive, and remember the nu
 
 
 @pytest.mark.parametrize("at_once", [1, 4])
-async def test_two_hundred_tool_calls_over_a_small_window_end_with_compactions_between(stage, kit, at_once):
+async def test_run_of_two_hundred_calls_with_a_small_window_is_compacted_and_completes(stage, kit, at_once):
     ran = []
 
     @tool("read")
@@ -47,7 +47,7 @@ async def test_two_hundred_tool_calls_over_a_small_window_end_with_compactions_b
         assert sum(len(message.text) for message in request.messages) // 4 < window
 
 
-async def test_a_run_that_never_ends_parks_and_says_so(stage, kit):
+async def test_endless_run_is_parked_at_the_turn_limit(stage, kit):
     settings = {"agent": {"model": "scripted:test", "turns": 5}}
     scripted = Scripted([Turn(tool_calls=[("echo", {"text": "x"})])], repeat=True)
     async with stage([], kit.echo, scripted=scripted, settings=settings) as agent:
@@ -57,8 +57,8 @@ async def test_a_run_that_never_ends_parks_and_says_so(stage, kit):
     assert len(scripted.requests) == 5
 
 
-async def test_a_turn_looks_at_nothing_that_was_compacted(stage):
-    looked_at = []
+async def test_compacted_entries_are_not_read_again(stage):
+    read = []
     async with stage(["ok"] * 40, settings={"agent": {"model": "scripted:test", "context_window": 2_500}}) as agent:
         for _ in range(40):
             await agent.invoke("word " * 100)
@@ -67,10 +67,10 @@ async def test_a_turn_looks_at_nothing_that_was_compacted(stage):
 
         def counting():
             for entry in back():
-                looked_at.append(entry.id)
+                read.append(entry.id)
                 yield entry
 
         tree.newest_first = counting
         assert agent.context_tokens > 0
         assert any(entry.type == "compaction" for entry in agent.session.path())
-    assert 0 < len(looked_at) < len(tree.path()) / 2
+    assert 0 < len(read) < len(tree.path()) / 2

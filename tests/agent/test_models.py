@@ -1,4 +1,4 @@
-"""Model steps that fail: again, another model, later, shorter; and what is left of the conversation."""
+"""Failed model steps: retry, fallback, parking, compaction, and the conversation afterwards."""
 
 import pytest
 from sideband import Plugin
@@ -14,20 +14,20 @@ def refused(status=529):
     return ProviderRefused("scripted", "overloaded", status=status, hint="wait a little")
 
 
-def answering(answer, kit, heard=None):
+def answering(answer, kit, events=None):
     def model_error(event):
-        if heard is not None:
-            heard.append(event)
+        if events is not None:
+            events.append(event)
         return answer(event) if callable(answer) else answer
 
     return Plugin("hook", "rules", kit.hooks(model_error=model_error))
 
 
 @pytest.mark.parametrize("failures", [1, 2, 3])
-async def test_a_call_is_made_again_as_often_as_it_takes_with_the_same_history(stage, kit, failures):
-    heard = []
+async def test_failed_call_is_retried_with_the_same_history(stage, kit, failures):
+    events = []
     turns = [*[refused() for _ in range(failures)], "at last"]
-    plugins = [answering(Retry(0, "overloaded"), kit, heard)]
+    plugins = [answering(Retry(0, "overloaded"), kit, events)]
     async with stage(turns, *plugins) as agent:
         result = await agent.invoke("hi")
         requests = agent.scripted.requests
@@ -36,22 +36,22 @@ async def test_a_call_is_made_again_as_often_as_it_takes_with_the_same_history(s
     assert len(requests) == failures + 1
     assert all(request.messages == requests[0].messages for request in requests)
     assert stored == ["hi", "at last"]
-    assert [event.attempt for event in heard] == list(range(1, failures + 1))
+    assert [event.attempt for event in events] == list(range(1, failures + 1))
 
 
-async def test_a_stream_that_breaks_off_is_never_an_answer(stage, kit):
+async def test_broken_stream_is_not_stored_as_an_answer(stage, kit):
     async with stage([Broken(after=2), "whole"], answering(Retry(0), kit)) as agent:
         result = await agent.invoke("hi")
         assert [message.text for message in agent.session.messages()] == ["hi", "whole"]
     assert result.text == "whole"
 
 
-async def test_an_empty_answer_is_asked_for_again(stage, kit):
+async def test_empty_answer_is_retried(stage, kit):
     async with stage([Turn(), "something"], answering(Retry(0), kit)) as agent:
         assert (await agent.invoke("hi")).text == "something"
 
 
-async def test_without_an_answer_to_a_failure_there_is_one_try_and_a_hint(stage):
+async def test_failure_without_a_retry_plugin_fails_the_run_with_a_hint(stage):
     async with stage([refused(401)]) as agent:
         result = await agent.invoke("hi")
         assert len(agent.scripted.requests) == 1
@@ -61,13 +61,13 @@ async def test_without_an_answer_to_a_failure_there_is_one_try_and_a_hint(stage)
     assert result.error["hint"] == "wait a little"
 
 
-async def test_whoever_gives_up_says_what_to_do(stage, kit):
+async def test_hint_of_the_plugin_that_gives_up_is_reported(stage, kit):
     async with stage([refused(402)], answering(GiveUp("billing", "pay your bill"), kit)) as agent:
         result = await agent.invoke("hi")
     assert (result.error["kind"], result.error["hint"]) == ("billing", "pay your bill")
 
 
-async def test_a_run_that_failed_can_be_resumed_without_saying_anything_again(stage, kit):
+async def test_failed_run_is_resumed_without_new_input(stage, kit):
     async with stage([Turn(tool_calls=[("echo", {"text": "x"})]), refused(), "done"], kit.echo) as agent:
         first = await agent.invoke("hi")
         second = await agent.resume()
@@ -78,7 +78,7 @@ async def test_a_run_that_failed_can_be_resumed_without_saying_anything_again(st
     assert texts == ["hi", "", "x", "done"]
 
 
-async def test_a_limit_that_ends_later_parks_the_run(stage, kit):
+async def test_park_answer_parks_the_run(stage, kit):
     async with stage([refused(429), "later"], answering(Park(2_000_000_000.0, "quota", "wait"), kit)) as agent:
         result = await agent.invoke("hi")
         assert (await agent.resume()).text == "later"
@@ -86,28 +86,28 @@ async def test_a_limit_that_ends_later_parks_the_run(stage, kit):
     assert result.error["hint"] == "wait"
 
 
-async def test_the_next_model_of_the_chain_is_tried_and_told(stage, kit):
+async def test_fallback_model_is_used_and_emitted(stage, kit):
     other = Plugin("provider", "other", Scripted(["from the other"], name="other"))
     settings = {"agent": {"model": "scripted:test", "fallbacks": ["other:test"]}}
-    heard = []
-    plugins = [answering(GiveUp("auth"), kit), other, Plugin("hook", "ears", kit.listening(heard))]
+    events = []
+    plugins = [answering(GiveUp("auth"), kit), other, Plugin("hook", "ears", kit.listening(events))]
     async with stage([refused(401), "first again"], *plugins, settings=settings) as agent:
         result = await agent.invoke("hi")
         assert agent.model == "scripted:test"
         assert (await agent.invoke("again")).text == "first again"
-    selected = [event for event in heard if event.hook == "model_select"]
+    selected = [event for event in events if event.hook == "model_select"]
     assert [(event.model, event.source) for event in selected] == [("other:test", "fallback")]
     assert (result.text, result.messages[-1].model) == ("from the other", "other:test")
 
 
-async def test_a_conversation_that_is_too_long_is_made_shorter_once(stage, kit):
-    heard = []
+async def test_too_long_conversation_is_compacted_once(stage, kit):
+    events = []
 
     def answer(event):
         return GiveUp("context_overflow") if event.compacted else Compact()
 
     long = "word " * 400
-    plugins = [answering(answer, kit, heard)]
+    plugins = [answering(answer, kit, events)]
     settings = {"agent": {"model": "scripted:test", "compaction": {"keep": 10}}}
     async with stage(["ok", refused(413), "short enough"], *plugins, settings=settings) as agent:
         await agent.invoke(long)
@@ -116,17 +116,17 @@ async def test_a_conversation_that_is_too_long_is_made_shorter_once(stage, kit):
         assert sum(len(one.text) for one in last.messages) < sum(len(one.text) for one in first.messages)
         assert last.messages[-1].text == "go on"
     assert result.text == "short enough"
-    assert [event.compacted for event in heard] == [False]
+    assert [event.compacted for event in events] == [False]
 
 
-async def test_a_plugin_that_retries_for_ever_comes_to_an_end(stage, kit):
+async def test_number_of_retries_is_bounded(stage, kit):
     async with stage([refused()], answering(Retry(0), kit), scripted=Scripted([refused()], repeat=True)) as agent:
         result = await agent.invoke("hi")
         assert len(agent.scripted.requests) == 100
     assert result.status == "failed"
 
 
-async def test_a_guard_that_refuses_the_model_call_ends_the_run_at_once(stage, kit):
+async def test_model_call_denied_by_a_guard_fails_the_run_without_retries(stage, kit):
     from sideband.hooks import Deny, hookimpl
 
     class NoModels:
@@ -134,16 +134,16 @@ async def test_a_guard_that_refuses_the_model_call_ends_the_run_at_once(stage, k
         def op_call(self, event):
             return Deny("no models on Sundays") if event.op == "llm.generate" else None
 
-    heard = []
-    plugins = [answering(Retry(0), kit, heard), Plugin("guard", "sunday", NoModels)]
+    events = []
+    plugins = [answering(Retry(0), kit, events), Plugin("guard", "sunday", NoModels)]
     async with stage(["never"], *plugins) as agent:
         result = await agent.invoke("hi")
         assert not agent.scripted.requests
     assert "no models on Sundays" in result.error["message"]
-    assert (result.exit_code, heard) == (3, [])
+    assert (result.exit_code, events) == (3, [])
 
 
-async def test_without_a_model_the_run_does_not_begin(stage, kit):
+async def test_run_without_a_model_is_rejected(stage, kit):
     async with stage([], settings={"agent": {}}) as agent:
         agent._model = None
         with pytest.raises(ModelMissing) as error:
@@ -153,7 +153,7 @@ async def test_without_a_model_the_run_does_not_begin(stage, kit):
     assert "provider:model" in error.value.hint
 
 
-async def test_another_model_is_used_and_remembered_with_the_session(stage):
+async def test_selected_model_is_stored_with_the_session(stage):
     async with stage(["one", "two"]) as agent:
         await agent.select_model("scripted:large")
         result = await agent.invoke("hi")
@@ -166,7 +166,7 @@ async def test_another_model_is_used_and_remembered_with_the_session(stage):
     assert result.messages[-1].model == "scripted:large"
 
 
-async def test_the_cost_of_a_run_is_added_up(stage, kit):
+async def test_cost_of_a_run_is_added_up(stage, kit):
     from sideband.providers import Prices
 
     scripted = Scripted(
@@ -178,26 +178,26 @@ async def test_the_cost_of_a_run_is_added_up(stage, kit):
     assert result.usage.cost == pytest.approx(result.usage.input + result.usage.output)
 
 
-async def test_what_a_server_says_of_a_key_reaches_nobody(stage, kit):
+async def test_key_in_a_provider_error_is_redacted(stage, kit):
     import json
 
-    heard = []
+    events = []
 
     def echoing(request):
         agent.host.redactor.protect("sk-very-secret-key", "scripted")
         body = "x" * 3_990 + "sk-very-secret-key"
         return ProviderRefused("scripted", "bad key sk-very-secret-key", status=401, body=body)
 
-    async with stage([echoing], answering(GiveUp("auth"), kit, heard)) as agent:
+    async with stage([echoing], answering(GiveUp("auth"), kit, events)) as agent:
         result = await agent.invoke("hi")
         stored = [entry.model_dump_json() for entry in agent.session.path()]
         recorded = "".join(path.read_text() for path in agent.host.ledger.folder.rglob("*.jsonl"))
-    for text in (json.dumps(result.error), *stored, json.dumps(heard[0].error), recorded):
+    for text in (json.dumps(result.error), *stored, json.dumps(events[0].error), recorded):
         assert "sk-very" not in text
     assert "provider.refused" in recorded
 
 
-async def test_the_window_is_that_of_the_model_that_answers(stage, kit):
+async def test_context_window_is_that_of_the_answering_model(stage, kit):
     windows = []
 
     def turn_end(event, ctx):

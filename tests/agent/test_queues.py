@@ -1,4 +1,4 @@
-"""Messages that wait: none is lost, whatever ends the run."""
+"""Queued messages: none is lost, however the run ends."""
 
 import pytest
 from sideband import Plugin
@@ -8,7 +8,7 @@ from sideband_scripted import Turn
 pytestmark = pytest.mark.anyio
 
 
-async def test_steering_that_is_not_stored_yet_stays_queued_when_the_run_is_ended(stage, kit):
+async def test_steering_not_yet_stored_stays_queued_after_an_abort(stage, kit):
     def message_end(event, ctx):
         if event.message["role"] == "user" and "one" in str(event.message["content"]):
             ctx.abort()
@@ -25,21 +25,21 @@ async def test_steering_that_is_not_stored_yet_stays_queued_when_the_run_is_ende
         assert not agent.has_pending_messages
 
 
-async def test_what_was_queued_runs_after_a_run_that_was_resumed(stage, kit):
-    heard = []
+async def test_queued_input_runs_after_a_resumed_run(stage, kit):
+    events = []
     turns = [Turn(tool_calls=[("echo", {"text": "x"})]), "fine", "and more"]
-    plugins = [kit.echo, Plugin("hook", "ears", kit.listening(heard))]
+    plugins = [kit.echo, Plugin("hook", "ears", kit.listening(events))]
     async with stage(turns, *plugins, budget=Budget(calls=0)) as agent:
         assert (await agent.invoke("hi")).status == "parked"
         agent.allowance.limit = Budget()
-        heard.clear()
+        events.clear()
         agent.follow_up("more")
         assert (await agent.resume()).text == "and more"
         assert not agent.has_pending_messages
-    assert [event.hook for event in heard].count("settled") == 1
+    assert [event.hook for event in events].count("settled") == 1
 
 
-async def test_who_said_it_is_stored_with_each_message(stage, kit):
+async def test_source_is_stored_with_each_message(stage, kit):
     def turn_start(event, ctx):
         if event.index == 0 and not ctx.has_pending_messages and ctx.agent.scripted.requests == []:
             ctx.steer("look here")
@@ -48,5 +48,5 @@ async def test_who_said_it_is_stored_with_each_message(stage, kit):
     async with stage(["one", "two", "three"], Plugin("hook", "helper", kit.hooks(turn_start=turn_start))) as agent:
         await agent.invoke("hi")
         await agent.invoke("do it", source="agent")
-        said = {message.text: message.source for message in agent.session.messages() if message.role == "user"}
-    assert said == {"hi": "user", "look here": "helper", "one more thing": "plugin", "do it": "agent"}
+        sources = {message.text: message.source for message in agent.session.messages() if message.role == "user"}
+    assert sources == {"hi": "user", "look here": "helper", "one more thing": "plugin", "do it": "agent"}

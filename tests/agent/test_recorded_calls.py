@@ -1,4 +1,4 @@
-"""Calls that were made before: their records answer, through the same guards, wherever the conversation has gone."""
+"""Repeated calls are answered from their records, after a resume or a rewind, and pass the same guards."""
 
 import pytest
 from sideband import Plugin
@@ -30,7 +30,7 @@ def call(number):
     return Turn(tool_calls=[("count", {"text": number})])
 
 
-async def test_what_has_happened_is_not_decided_about_again(stage, kit):
+async def test_guards_are_not_asked_again_about_recorded_calls(stage, kit):
     asked = []
 
     class Late:
@@ -44,14 +44,14 @@ async def test_what_has_happened_is_not_decided_about_again(stage, kit):
         assert (await agent.invoke("hi")).status == "parked"
         agent.allowance.limit = Budget()
         assert (await agent.resume()).status == "completed"
-        told = answers(agent)
-    assert told[0] == "counted 1"
-    assert "not any more" in told[1]
+        texts = answers(agent)
+    assert texts[0] == "counted 1"
+    assert "not any more" in texts[1]
     assert (asked, ran) == (["1", "2", "2"], ["1"])
 
 
 @pytest.mark.parametrize("how", ["resume", "invoke"])
-async def test_what_a_guard_hides_of_results_is_hidden_of_records_too(stage, kit, how):
+async def test_result_patch_applies_to_recorded_results(stage, kit, how):
     class Hiding:
         @hookimpl
         def tool_result(self, event):
@@ -65,7 +65,7 @@ async def test_what_a_guard_hides_of_results_is_hidden_of_records_too(stage, kit
         assert set(answers(agent)) == {"hidden"}
 
 
-async def test_a_run_that_goes_on_in_another_way_is_another_run(stage, kit):
+async def test_resume_after_a_rewind_is_a_new_run(stage, kit):
     ran = []
     turns = [call("1"), "fine", call("2"), "other"]
     async with stage(turns, counting(kit, ran)) as agent:
@@ -79,7 +79,7 @@ async def test_a_run_that_goes_on_in_another_way_is_another_run(stage, kit):
     assert first.run != second.run
 
 
-async def test_a_call_that_the_conversation_has_come_back_to_is_not_made_again(stage, kit):
+async def test_recorded_call_is_replayed_after_a_rewind_to_it(stage, kit):
     ran = []
     async with stage([call("1"), "fine", "other"], counting(kit, ran)) as agent:
         await agent.invoke("hi")

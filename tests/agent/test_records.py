@@ -1,4 +1,4 @@
-"""What the ledger says of tool calls: those that ran, those that were refused, and what guards said of them."""
+"""Tool calls in the ledger: calls that ran, denied calls, and the decisions of guards."""
 
 import pytest
 from pydantic import BaseModel
@@ -45,7 +45,7 @@ async def calls_of(agent):
     return await query(agent.host.ledger.folder, op="tool.call", session=agent.session.id)
 
 
-async def test_what_guards_said_of_a_call_is_recorded_with_it_in_order(stage, kit):
+async def test_decisions_of_guards_are_recorded_in_order(stage, kit):
     async def approve(question, event):
         return True
 
@@ -67,19 +67,19 @@ async def test_what_guards_said_of_a_call_is_recorded_with_it_in_order(stage, ki
     )
 
 
-async def test_a_denied_call_is_recorded_as_refused_with_its_arguments(stage, kit):
+async def test_denied_call_is_recorded_with_its_arguments(stage, kit):
     plugins = [kit.echo, guard("sentry", Deny("too loud"))]
     async with stage([call(text="the value is canary-7f3a9c51"), "ok"], *plugins) as agent:
         agent.host.redactor.protect("canary-7f3a9c51", "canary")
         result = await agent.invoke("hi")
         (record,) = await calls_of(agent)
-        (told,) = [message for message in agent.session.messages() if message.role == "tool"]
+        (answer,) = [message for message in agent.session.messages() if message.role == "tool"]
     assert (record.status, record.error["code"]) == ("denied", "tool.denied")
     assert record.params["arguments"] == {"text": "the value is [redacted:canary]"}
     assert record.decisions == ({"plugin": "sentry", "said": "deny", "note": "too loud"},)
     assert (record.origin.run, record.origin.step, record.origin.tool) == (result.run, "0.0", "echo")
     assert [entry.kind for entry in record.entries] == ["outcome"]
-    assert told.metadata == {"code": "tool.denied", "effect": record.effect, "plugin": "sentry"}
+    assert answer.metadata == {"code": "tool.denied", "effect": record.effect, "plugin": "sentry"}
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ async def test_a_denied_call_is_recorded_as_refused_with_its_arguments(stage, ki
         (None, {"by": "nobody", "said": "refuse", "note": "no approver is available"}),
     ],
 )
-async def test_what_a_person_said_no_to_is_told_from_what_nobody_could_be_asked(stage, kit, answer, last):
+async def test_record_distinguishes_a_refusal_from_a_missing_approver(stage, kit, answer, last):
     async def approve(question, event):
         return answer
 
@@ -104,7 +104,7 @@ async def test_what_a_person_said_no_to_is_told_from_what_nobody_could_be_asked(
 @pytest.mark.parametrize(
     ("name", "arguments", "tool_name"), [("nothing", {"a": 1}, None), ("echo", {"text": ["no", "text"]}, "echo")]
 )
-async def test_a_call_that_can_not_be_run_as_written_is_recorded_as_failed(stage, kit, name, arguments, tool_name):
+async def test_invalid_call_is_recorded_as_failed(stage, kit, name, arguments, tool_name):
     async with stage([call(name, **arguments), "ok"], kit.echo) as agent:
         await agent.invoke("hi")
         (record,) = await calls_of(agent)
@@ -113,7 +113,7 @@ async def test_a_call_that_can_not_be_run_as_written_is_recorded_as_failed(stage
     assert (record.origin.tool, record.key) == (tool_name, None)
 
 
-async def test_what_a_tool_does_is_recorded_under_its_name(stage, kit):
+async def test_effects_of_a_tool_are_recorded_under_its_name(stage, kit):
     @tool("bell")
     async def bell(params: kit.Text, ctx) -> str:
         """Ring the bell."""
@@ -128,7 +128,7 @@ async def test_what_a_tool_does_is_recorded_under_its_name(stage, kit):
 
 
 @pytest.mark.parametrize("go_on", [True, False], ids=["resumed", "given up"])
-async def test_an_answer_that_comes_from_the_record_says_so(stage, kit, monkeypatch, go_on):
+async def test_replayed_answer_is_marked(stage, kit, monkeypatch, go_on):
     async with stage([call(), "ok"], kit.echo) as agent:
         store = type(agent.host.store)
         append = store.append
@@ -143,26 +143,26 @@ async def test_an_answer_that_comes_from_the_record_says_so(stage, kit, monkeypa
             assert (await agent.invoke("hi")).status == "failed"
         result = await (agent.resume() if go_on else agent.invoke("something else"))
         assert result.status == "completed"
-        (told,) = [message for message in agent.session.messages() if message.role == "tool"]
+        (answer,) = [message for message in agent.session.messages() if message.role == "tool"]
         (record,) = await calls_of(agent)
-    assert told.metadata["replayed"] is True
-    assert told.metadata["effect"] == record.effect
-    assert (told.text, record.status) == ("ha", "done")
+    assert answer.metadata["replayed"] is True
+    assert answer.metadata["effect"] == record.effect
+    assert (answer.text, record.status) == ("ha", "done")
 
 
-async def test_an_answer_that_was_given_now_does_not_say_that_it_comes_from_the_record(stage, kit):
+async def test_new_answer_is_not_marked_as_replayed(stage, kit):
     async with stage([call(), "ok"], kit.echo) as agent:
         await agent.invoke("hi")
-        (told,) = [message for message in agent.session.messages() if message.role == "tool"]
+        (answer,) = [message for message in agent.session.messages() if message.role == "tool"]
         (record,) = await calls_of(agent)
-    assert told.metadata["effect"] == record.effect
-    assert "replayed" not in told.metadata
+    assert answer.metadata["effect"] == record.effect
+    assert "replayed" not in answer.metadata
 
 
-async def test_what_a_child_does_names_the_call_that_it_works_for(stage, kit):
+async def test_effects_of_a_child_name_the_call_of_its_parent(stage, kit):
     @tool("helper")
     async def helper(params: kit.Text, ctx) -> str:
-        """Let a child do it."""
+        """Delegate to a child."""
         return (await ctx.spawn_child("do it")).text
 
     turns = [call("helper"), call("echo"), "done by a child", "ok"]
@@ -179,7 +179,7 @@ async def test_what_a_child_does_names_the_call_that_it_works_for(stage, kit):
     assert {one.origin.parent for one in own} == {None}
 
 
-async def test_the_op_of_tool_calls_is_made_once_for_each_level(stage, kit, monkeypatch):
+async def test_op_of_tool_calls_is_built_once_per_level(stage, kit, monkeypatch):
     from sideband_agent._tools import _tool_effects
 
     made = []

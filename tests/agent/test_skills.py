@@ -1,4 +1,4 @@
-"""Skills in the hands of an agent."""
+"""Skills as tools of an agent."""
 
 import pytest
 import sideband_skills.plugin
@@ -21,7 +21,7 @@ from sideband.skill import tool
 
 @tool
 async def wait() -> int:
-    """Wait for ever."""
+    """Wait forever."""
     await asyncio.sleep(3600)
     return 1
 '''
@@ -40,7 +40,7 @@ def make_skills(tmp_path):
     return make
 
 
-async def test_a_skill_is_a_tool(stage, make_skills):
+async def test_skill_function_is_a_tool(stage, make_skills):
     turns = [Turn(tool_calls=[("doubling__double", {"number": 21})]), "it is 42"]
     skills = Plugin("loader", "skills", sideband_skills.plugin)
     settings = {"agent": {"model": "scripted:test"}, "policy": {"isolation": "none"}}
@@ -53,7 +53,7 @@ async def test_a_skill_is_a_tool(stage, make_skills):
 @pytest.mark.parametrize(
     "lines", ["disable-model-invocation: true\n", "metadata:\n  disable-model-invocation: 'true'\n"]
 )
-async def test_a_skill_that_is_for_people_only_is_told_to_no_model(stage, make_skills, lines):
+async def test_skill_with_model_invocation_disabled_is_hidden_from_models(stage, make_skills, lines):
     skills = Plugin("loader", "skills", sideband_skills.plugin)
     folders = [make_skills(doubling="", secretly=lines)]
     async with stage([], skills, skill_dirs=folders) as agent:
@@ -62,7 +62,7 @@ async def test_a_skill_that_is_for_people_only_is_told_to_no_model(stage, make_s
 
 
 async def waited(stage, make_skills, policy, agent, lines=""):
-    """The result of a call of a tool that never ends."""
+    """Return the result of a call of a tool that never returns."""
     skills = Plugin("loader", "skills", sideband_skills.plugin)
     settings = {"agent": {"model": "scripted:test", **agent}, "policy": {"isolation": "none", **policy}}
     turns = [Turn(tool_calls=[("endless__wait", {})]), "it does not end"]
@@ -73,22 +73,22 @@ async def waited(stage, make_skills, policy, agent, lines=""):
     return answer
 
 
-async def test_a_skill_has_the_time_that_the_policy_gives_it(stage, make_skills, monkeypatch):
+async def test_policy_timeout_applies_to_a_skill(stage, make_skills, monkeypatch):
     monkeypatch.setattr("sideband_agent._tools._tool_effects.PLUGIN_TOOL_SECONDS", 0.01)
     answer = await waited(stage, make_skills, {"timeout": 1.5}, {})
     assert answer.metadata["code"] == "call.timeout"
-    assert "endless.wait did not end within 1.5 s" in answer.text
+    assert "endless.wait timed out after 1.5 s" in answer.text
     assert "tool_seconds" not in answer.text
 
 
-async def test_a_setting_that_is_below_the_policy_says_that_it_ended_the_call(stage, make_skills):
+async def test_tool_seconds_below_the_policy_timeout_is_named(stage, make_skills):
     answer = await waited(stage, make_skills, {"timeout": 3000.0}, {"tool_seconds": 0.5})
     assert answer.metadata["code"] == "op.timeout"
-    assert "endless.wait did not end within 0.5 s, the limit that `[agent] tool_seconds` sets" in answer.text
+    assert "endless.wait timed out after 0.5 s (set by `[agent] tool_seconds`)" in answer.text
 
 
-async def test_the_setting_does_not_cut_a_skill_that_names_its_own_limit(stage, make_skills):
+async def test_skills_own_timeout_takes_precedence_over_tool_seconds(stage, make_skills):
     lines = "metadata:\n  sideband.timeout: '1.5'\n"
     answer = await waited(stage, make_skills, {}, {"tool_seconds": 0.1}, lines)
-    assert "endless.wait did not end within 1.5 s" in answer.text
+    assert "endless.wait timed out after 1.5 s" in answer.text
     assert "tool_seconds" not in answer.text

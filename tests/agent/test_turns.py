@@ -1,4 +1,4 @@
-"""Turns: a model step, the tools that it asks for, and again."""
+"""Turns: a model step, followed by the tool calls that it requests."""
 
 import anyio
 import pytest
@@ -18,21 +18,21 @@ def results(agent):
     return [message for message in agent.session.messages() if message.role == "tool"]
 
 
-async def test_an_answer_without_tools_ends_the_run(stage):
+async def test_answer_without_tool_calls_completes_the_run(stage):
     async with stage(["Hello."]) as agent:
         result = await agent.invoke("hi")
     assert (result.status, result.text) == ("completed", "Hello.")
     assert [message.role for message in result.messages] == ["user", "assistant"]
 
 
-async def test_the_model_sees_what_its_tools_answered(stage, kit):
+async def test_model_sees_the_results_of_its_calls(stage, kit):
     async with stage([calls(("echo", {"text": "ha"})), "It said ha."], kit.echo) as agent:
         await agent.invoke("say ha")
         kit.assert_valid(agent.scripted.requests[1].messages)
         assert agent.scripted.requests[1].messages[-1].text == "ha"
 
 
-async def test_the_tools_are_sent_in_the_order_of_their_names(stage, kit):
+async def test_tools_are_sent_sorted_by_name(stage, kit):
     @tool("aaa")
     async def first(params: kit.Text, ctx) -> str:
         """Be first."""
@@ -43,7 +43,7 @@ async def test_the_tools_are_sent_in_the_order_of_their_names(stage, kit):
         assert [one.name for one in agent.scripted.requests[0].tools] == ["aaa", "echo"]
 
 
-async def test_a_tool_that_is_not_there_is_told_with_the_closest_name(stage, kit):
+async def test_unknown_tool_suggests_the_closest_name(stage, kit):
     async with stage([calls(("ecko", {})), "sorry"], kit.echo) as agent:
         await agent.invoke("hi")
         (result,) = results(agent)
@@ -51,7 +51,7 @@ async def test_a_tool_that_is_not_there_is_told_with_the_closest_name(stage, kit
     assert "did you mean `echo`?" in result.text
 
 
-async def test_arguments_that_do_not_fit_are_told_and_nothing_runs(stage, kit):
+async def test_invalid_arguments_are_reported_and_the_tool_does_not_run(stage, kit):
     ran = []
 
     class Number(kit.Text):
@@ -70,7 +70,7 @@ async def test_arguments_that_do_not_fit_are_told_and_nothing_runs(stage, kit):
     assert not ran
 
 
-async def test_a_tool_that_raises_is_told_and_the_run_goes_on(stage, kit):
+async def test_tool_error_is_reported_and_the_run_continues(stage, kit):
     @tool("bad")
     async def bad(params: kit.Text, ctx) -> str:
         """Fail."""
@@ -84,12 +84,12 @@ async def test_a_tool_that_raises_is_told_and_the_run_goes_on(stage, kit):
     assert "no disk" in answer.text
 
 
-async def test_calls_of_one_turn_run_side_by_side(stage, kit):
+async def test_calls_of_one_turn_run_concurrently(stage, kit):
     meeting = [anyio.Event(), anyio.Event()]
 
     @tool("meet")
     async def meet(params: kit.Text, ctx) -> str:
-        """Wait for the other one."""
+        """Wait for the other call."""
         mine = int(params.text)
         meeting[mine].set()
         await meeting[1 - mine].wait()
@@ -102,12 +102,12 @@ async def test_calls_of_one_turn_run_side_by_side(stage, kit):
             assert [one.text for one in results(agent)] == ["0", "1"]
 
 
-async def test_results_come_in_the_order_of_the_calls(stage, kit):
+async def test_results_are_in_the_order_of_the_calls(stage, kit):
     last_is_done = anyio.Event()
 
     @tool("step")
     async def step(params: kit.Text, ctx) -> str:
-        """Let the last one be the first."""
+        """Wait for the last call."""
         if params.text == "3":
             last_is_done.set()
         await last_is_done.wait()
@@ -119,12 +119,12 @@ async def test_results_come_in_the_order_of_the_calls(stage, kit):
         assert [one.text for one in results(agent)[:4]] == ["0", "1", "2", "3"]
 
 
-async def test_a_tool_that_asks_for_it_runs_alone(stage, kit):
+async def test_exclusive_tool_runs_alone(stage, kit):
     running, together = set(), []
 
     def counted(name):
         async def count(params: kit.Text, ctx) -> str:
-            """Note who else runs."""
+            """Record the running calls."""
             running.add((name, params.text))
             await anyio.lowlevel.checkpoint()
             together.append(frozenset(one for one, _ in running))
@@ -146,7 +146,7 @@ async def test_a_tool_that_asks_for_it_runs_alone(stage, kit):
     assert not [names for names in together if len(names) > 1]
 
 
-async def test_no_more_calls_run_at_once_than_configured(stage, kit):
+async def test_number_of_concurrent_calls_is_limited(stage, kit):
     running, most = set(), [0]
 
     def watch(event):
@@ -163,27 +163,27 @@ async def test_no_more_calls_run_at_once_than_configured(stage, kit):
     assert most == [3]
 
 
-@pytest.mark.parametrize(("said", "ends"), [([True, True], True), ([True, False], False), ([False, False], False)])
-async def test_a_run_ends_with_its_tools_only_if_all_of_them_say_so(stage, kit, said, ends):
+@pytest.mark.parametrize(("flags", "ends"), [([True, True], True), ([True, False], False), ([False, False], False)])
+async def test_run_ends_with_its_tools_only_if_all_of_them_terminate(stage, kit, flags, ends):
     @tool("end")
     async def end(params: kit.Text, ctx) -> ToolOutput:
         """End, or not."""
         return ToolOutput("done", terminate=params.text == "True")
 
-    turn = calls(*[("end", {"text": str(one)}) for one in said])
+    turn = calls(*[("end", {"text": str(one)}) for one in flags])
     async with stage([turn, "more"], Plugin("tool", "end", end)) as agent:
         result = await agent.invoke("hi")
         assert len(agent.scripted.requests) == (1 if ends else 2)
     assert result.status == "completed"
 
 
-async def test_a_long_result_is_shown_cut_and_can_be_read_whole(stage, kit):
+async def test_long_result_is_shortened_and_can_be_read_completely(stage, kit):
     whole = "\n".join(f"line {n}" for n in range(50_000))
     read = []
 
     @tool("long")
     async def long(params: kit.Text, ctx) -> str:
-        """Say much, or read it."""
+        """Return a long text, or read one."""
         if params.text:
             read.append(await ctx.output(params.text))
             return "read"
@@ -219,10 +219,10 @@ async def test_images_and_texts_reach_the_model(stage, kit):
         assert second.messages[-1].content == (TextPart(text="here"), picture)
 
 
-async def test_steering_is_seen_before_the_next_step_and_not_in_the_middle_of_tools(stage, kit):
+async def test_steering_is_inserted_before_the_next_step_after_the_results(stage, kit):
     @tool("note")
     async def note(params: kit.Text, ctx) -> str:
-        """Let the user say something."""
+        """Queue a message of the user."""
         ctx.agent.steer("rather in French")
         return "noted"
 
@@ -232,7 +232,7 @@ async def test_steering_is_seen_before_the_next_step_and_not_in_the_middle_of_to
         assert agent.scripted.requests[1].messages[-1].text == "rather in French"
 
 
-async def test_a_follow_up_is_a_run_of_its_own(stage):
+async def test_follow_up_is_a_separate_run(stage):
     async with stage(["one", "two"]) as agent:
         agent.follow_up("and then?")
         result = await agent.invoke("first")
@@ -241,7 +241,7 @@ async def test_a_follow_up_is_a_run_of_its_own(stage):
     assert texts == ["first", "one", "and then?", "two"]
 
 
-async def test_calls_with_an_id_that_was_used_before_get_another_one(stage, kit):
+async def test_reused_call_id_is_replaced(stage, kit):
     again = calls(("echo", {"text": "x"}, "call_0"))
     async with stage([again, again, "ok"], kit.echo) as agent:
         await agent.invoke("hi")
@@ -250,14 +250,14 @@ async def test_calls_with_an_id_that_was_used_before_get_another_one(stage, kit)
     assert len(set(ids)) == 2
 
 
-async def test_only_the_tools_that_were_asked_for_can_be_called(stage, kit):
+async def test_only_the_selected_tools_can_be_called(stage, kit):
     async with stage([calls(("echo", {})), "ok"], kit.echo, tools=[]) as agent:
         await agent.invoke("hi")
         assert agent.scripted.requests[0].tools == ()
-        assert "no tool echo" in results(agent)[0].text
+        assert "Unknown tool echo" in results(agent)[0].text
 
 
-async def test_an_argument_that_is_called_like_a_secret_reaches_its_tool(stage, kit):
+async def test_argument_named_like_a_secret_reaches_its_tool(stage, kit):
     given = []
 
     class Login(kit.Text):
@@ -276,7 +276,7 @@ async def test_an_argument_that_is_called_like_a_secret_reaches_its_tool(stage, 
     assert given == ["made up by the model"]
 
 
-async def test_a_known_secret_is_removed_from_what_models_and_tools_say(stage, kit):
+async def test_known_secret_is_redacted_in_answers_and_results(stage, kit):
     @tool("leak")
     async def leak(params: kit.Text, ctx) -> str:
         """Leak."""
@@ -289,10 +289,10 @@ async def test_a_known_secret_is_removed_from_what_models_and_tools_say(stage, k
     assert "s3cr3t-value" not in result.text
 
 
-async def test_a_long_result_can_be_read_in_a_fork_and_goes_with_its_session(stage, kit):
+async def test_long_result_is_readable_in_a_fork_and_deleted_with_its_session(stage, kit):
     @tool("long")
     async def long(params: kit.Text, ctx) -> str:
-        """Say much, or read it."""
+        """Return a long text, or read one."""
         return str(len(await ctx.output(params.text))) if params.text else "x" * 200_000
 
     def again(request):

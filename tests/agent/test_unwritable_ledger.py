@@ -1,4 +1,4 @@
-"""What can't be recorded does not happen: a full disk ends the run, and room lets it go on."""
+"""Calls that can't be recorded are not run: a full disk fails the run, which can be resumed later."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 def small_ledger(tmp_path):
-    """A ledger on a real file system of 256 KiB of its own."""
+    """A ledger on its own file system of 256 KiB."""
     folder = tmp_path / "home" / "ledger"
     folder.mkdir(parents=True)
     command = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(folder)]
@@ -39,7 +39,7 @@ def fill(ballast):
 
 
 @pytest.mark.parametrize("exclusive", [True, False])
-async def test_what_can_not_be_recorded_does_not_run_until_there_is_room(stage, kit, small_ledger, exclusive):
+async def test_calls_that_can_not_be_recorded_run_only_after_space_is_freed(stage, kit, small_ledger, exclusive):
     ran = []
     ballast = small_ledger / "ballast"
     numbers = [str(n) for n in range(12)]
@@ -59,12 +59,12 @@ async def test_what_can_not_be_recorded_does_not_run_until_there_is_room(stage, 
     async with stage(turns, *plugins) as agent:
         first = await agent.invoke("hi")
         assert (first.status, first.error["code"]) == ("failed", "ledger.unwritable")
-        # The last page of the ledger has room for a few.
+        # the last page of the ledger has room for a few
         assert len(ran) < len(numbers)
         ballast.write_bytes(b"")
         result = await agent.resume()
         kit.assert_valid(agent.session.messages())
-        doubted = [one for one in agent.session.messages() if one.role == "tool" and one.metadata.get("unknown")]
+        unknown = [one for one in agent.session.messages() if one.role == "tool" and one.metadata.get("unknown")]
     assert (result.status, result.text) == ("completed", "done")
     assert len(ran) == len(set(ran))
-    assert len(ran) >= len(numbers) - len(doubted)
+    assert len(ran) >= len(numbers) - len(unknown)

@@ -269,7 +269,7 @@ async def test_programs_and_pth_files_are_removed(environments, make_wheel, whee
 
 
 async def test_modules_are_compiled_to_bytecode(environments, make_wheel, wheels):
-    make_wheel(files={"odd.py": "not Python"})
+    make_wheel(files={"odd.py": "def"})
     found = await install(environments, skill("tiny"), PackageSource(wheels=wheels))
     assert [path.name.partition(".")[0] for path in (found.path / "__pycache__").iterdir()] == ["tiny"]
 

@@ -124,12 +124,12 @@ async def test_unusable_summary_is_rejected(host, model, event, answer):
     assert await host.hooks.first(event()) is None
 
 
-async def test_a_summary_that_ran_into_its_limit_is_used(host, model, event):
+async def test_summary_cut_off_at_its_limit_is_used(host, model, event):
     model.answers = [AssistantMessage(content="so far", stop="length")]
     assert (await host.hooks.first(event())).summary == "so far"
 
 
-async def test_a_record_that_is_too_long_is_halved_until_it_fits(host, model, event):
+async def test_too_long_record_is_halved_until_it_fits(host, model, event):
     def answer(request):
         if len(request.messages[0].text) > 8_000:
             return ProviderRefused("fake", "refused", status=400, body="maximum context length is 2,000 tokens")
@@ -140,16 +140,16 @@ async def test_a_record_that_is_too_long_is_halved_until_it_fits(host, model, ev
     assert (await host.hooks.first(event(*messages))).summary == "short enough"
     assert "message 59" in model.prompts[-1]
     assert "message 0:" not in model.prompts[-1]
-    assert "left out: it was too long" in model.prompts[-1]
+    assert "the record was too long" in model.prompts[-1]
 
 
-async def test_halving_ends(host, model, event):
+async def test_record_is_halved_six_times_at_most(host, model, event):
     model.answers = [ProviderRefused("fake", "the prompt is too long", status=413)] * 20
     assert await host.hooks.first(event()) is None
     assert len(model.requests) == 7
 
 
-async def test_a_failure_that_passes_is_tried_again(host, model, event):
+async def test_temporary_failure_is_retried(host, model, event):
     model.answers = [ProviderTimeout("fake", "silent"), "a summary"]
     assert (await host.hooks.first(event())).summary == "a summary"
     assert len(model.requests) == 2
@@ -162,13 +162,13 @@ async def test_a_failure_that_passes_is_tried_again(host, model, event):
         ProviderRefused("fake", "come later", status=429, headers={"retry-after": "3600"}),
     ],
 )
-async def test_a_failure_that_lasts_is_not_tried_again(host, model, event, error):
+async def test_permanent_failure_is_not_retried(host, model, event, error):
     model.answers = [error]
     assert await host.hooks.first(event(turn_prefix=[UserMessage(content=LONG)])) is None
     assert len(model.requests) <= 2
 
 
-async def test_a_summary_can_be_cancelled(host, model, event):
+async def test_summary_can_be_cancelled(host, model, event):
     async def hang(request):
         await anyio.sleep_forever()
 
@@ -178,13 +178,13 @@ async def test_a_summary_can_be_cancelled(host, model, event):
     assert scope.cancelled_caught
 
 
-async def test_the_model_call_is_recorded_as_the_plugins(host, event):
+async def test_model_call_is_recorded_as_the_plugins(host, event):
     await host.hooks.first(event())
     entries = [path.read_text() for path in (host.home / "ledger").rglob("*.jsonl")]
     assert any('"llm.generate"' in one and '"compaction"' in one for one in entries)
 
 
-async def test_a_window_leaves_messages_out_without_asking_a_model(open_host, model, event):
+async def test_window_strategy_drops_messages_without_a_model_call(open_host, model, event):
     async with open_host(strategy="window") as host:
         answer = await host.hooks.first(event(previous_summary="We count hosts.", read_files=("a.txt",)))
     assert model.requests == []
@@ -192,7 +192,7 @@ async def test_a_window_leaves_messages_out_without_asking_a_model(open_host, mo
     assert "a.txt" in answer.summary
 
 
-async def test_none_keeps_conversations_as_they_are(open_host, model, event):
+async def test_none_strategy_denies_compaction(open_host, model, event):
     async with open_host(strategy="none") as host:
         answer = await host.hooks.first(event())
     assert "strategy" in answer.reason

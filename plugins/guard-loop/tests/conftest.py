@@ -1,4 +1,4 @@
-"""A guard in a registry, and calls of tools as an agent makes them."""
+"""A registered guard, and tool calls as an agent makes them."""
 
 from itertools import count
 from types import SimpleNamespace
@@ -18,7 +18,7 @@ def anyio_backend(request):
 
 @define
 class Agent:
-    """Sends events as the loop does: a tool that was allowed has a result."""
+    """Emits events as the turn loop does: an allowed call has a result."""
 
     hooks: HookRegistry
     ids: count = field(factory=count)
@@ -27,13 +27,13 @@ class Agent:
     async def start(self):
         await self.hooks.observe(AgentStart("r1"))
 
-    async def call(self, tool, arguments=None, *, fails=False, content="text", read_only=False, told=True):
-        """One call. Returns the code that it was refused or warned with, if it was."""
+    async def call(self, tool, arguments=None, *, fails=False, content="text", read_only=False, report=True):
+        """Make one call. Return the code of its denial or warning, or ``None``."""
         call = f"c{next(self.ids)}"
         arguments = arguments or {}
         decision = await self.hooks.decide(ToolCall(call, tool, arguments, read_only=read_only))
         if decision.verdict is Verdict.DENY:
-            if told:
+            if report:
                 await self.hooks.update(ToolResult(call, tool, arguments, decision.reason, is_error=True))
             return f"{_code(decision.reason)}{'!' if decision.halt else ''}"
         self.ran += 1

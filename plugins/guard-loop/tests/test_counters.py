@@ -11,7 +11,7 @@ CALLS = st.lists(st.tuples(TOOLS, ARGUMENTS, st.sampled_from(["fails", "refused"
 
 
 def model(history, tool, arguments):
-    """What is seen of a call, read off the whole history."""
+    """Compute the counts for a call from the whole history."""
     same = [one for one in history if one[:2] == (tool, arguments)]
     exact = 0
     for _, _, how, _ in same:
@@ -31,7 +31,7 @@ def model(history, tool, arguments):
 
 
 @given(CALLS)
-def test_the_counters_are_those_of_a_simple_model(history):
+def test_counters_match_a_simple_model(history):
     counters = Counters()
     for index, (tool, arguments, how, result) in enumerate(history):
         if how == "fails":
@@ -52,7 +52,7 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(st.text(), JSON))
-def test_the_order_of_keys_is_not_in_a_fingerprint(value):
+def test_fingerprint_ignores_the_order_of_keys(value):
     assert fingerprint(dict(reversed(value.items()))) == fingerprint(value)
 
 
@@ -79,7 +79,7 @@ def test_memory_is_bounded():
         tracemalloc.stop()
 
 
-def test_what_was_not_seen_for_longest_is_forgotten_first():
+def test_least_recently_counted_call_is_evicted_first():
     counters = Counters()
     for number in range(2_048):
         counters.failed("a.b", {"x": number})

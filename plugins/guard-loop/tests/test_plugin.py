@@ -20,7 +20,7 @@ async def host(tmp_path):
         yield one
 
 
-async def test_a_host_loads_it_with_its_configuration(host):
+async def test_host_loads_the_guard_with_its_configuration(host):
     ids = count()
     hooks = host.hooks.derive(lambda context: context)
     verdicts = []

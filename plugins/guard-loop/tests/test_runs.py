@@ -1,4 +1,4 @@
-"""Whole runs of an agent whose model goes round in circles."""
+"""Runs of an agent whose model repeats its calls."""
 
 from types import SimpleNamespace
 
@@ -21,7 +21,7 @@ class Path(BaseModel):
 
 @pytest.fixture
 def run_agent(tmp_path):
-    """Runs an agent whose model makes these calls, one a turn, each a path."""
+    """Run an agent whose model makes one call per turn, each with a path."""
 
     async def run(paths, *, fails, read_only=False):
         ran = []
@@ -53,7 +53,7 @@ def call(path):
     return Turn(tool_calls=[("look", {"path": path})])
 
 
-async def test_a_model_is_warned_then_refused_then_stopped(run_agent):
+async def test_failing_call_is_warned_about_then_denied_then_halts_the_run(run_agent):
     done = await run_agent(["a"] * 20, fails=True)
     assert len(done.ran) == 5
     assert "repeated_exact_failure_warning" not in done.results[0]
@@ -64,20 +64,20 @@ async def test_a_model_is_warned_then_refused_then_stopped(run_agent):
     assert len(done.results) == 9
 
 
-async def test_a_model_that_tries_something_else_goes_on(run_agent):
+async def test_run_with_varied_calls_completes(run_agent):
     done = await run_agent(["a", "a", "b", "c"], fails=True)
     assert (done.result.status, done.result.text) == ("completed", "done")
     assert len(done.ran) == 4
 
 
-async def test_a_model_that_reads_the_same_again_is_refused(run_agent):
+async def test_repeated_read_is_denied(run_agent):
     done = await run_agent(["a"] * 7, fails=False, read_only=True)
     assert (done.result.status, len(done.ran)) == ("completed", 5)
     assert "idempotent_no_progress_warning" in done.results[1]
     assert "idempotent_no_progress_block" in done.results[6]
 
 
-async def test_a_model_that_does_the_same_again_with_success_is_left_alone(run_agent):
+async def test_repeated_success_of_a_writing_tool_is_allowed(run_agent):
     done = await run_agent(["a"] * 12, fails=False)
     assert (done.result.status, len(done.ran)) == ("completed", 12)
     assert done.results == ["the same as ever"] * 12

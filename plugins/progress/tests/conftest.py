@@ -18,7 +18,7 @@ class Nothing(BaseModel):
 
 @op("vault.open", level=Level.SAFE)
 async def unlock(params: Nothing, ctx) -> None:
-    """Make the canary known as a secret."""
+    """Register the canary as a secret."""
     ctx.protect(CANARY, "canary")
 
 

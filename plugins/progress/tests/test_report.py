@@ -5,67 +5,67 @@ pytestmark = pytest.mark.anyio
 
 
 async def report(host, grants=None, **params):
-    told = []
-    answer = await host.op("progress.report", params, grants=grants, on_progress=told.append)
-    return answer, told
+    reports = []
+    answer = await host.op("progress.report", params, grants=grants, on_progress=reports.append)
+    return answer, reports
 
 
-async def test_a_report_reaches_whoever_watches(host):
-    answer, told = await report(host, current=1, total=4, message="first page")
+async def test_report_reaches_observers(host):
+    answer, reports = await report(host, current=1, total=4, message="first page")
     assert answer is None
-    assert [(one.source, one.current, one.total, one.message) for one in told] == [
+    assert [(one.source, one.current, one.total, one.message) for one in reports] == [
         ("progress.report", 1, 4, "first page")
     ]
 
 
-async def test_nobody_waits_for_an_answer(host):
+async def test_report_is_fire_and_forget(host):
     spec = (await host.broker.ops.get("progress.report")).spec
     assert spec.fire_and_forget
     assert spec.level.name == "SAFE"
 
 
-async def test_it_needs_no_right(host):
-    _, told = await report(host, grants=[], message="hello")
-    assert told[0].message == "hello"
+async def test_report_needs_no_capability(host):
+    _, reports = await report(host, grants=[], message="hello")
+    assert reports[0].message == "hello"
 
 
-async def test_nobody_has_to_watch(host):
+async def test_report_without_an_observer_is_accepted(host):
     assert await host.op("progress.report", {"current": 1}) is None
 
 
-async def test_a_secret_in_a_message_is_redacted(host, canary):
+async def test_secret_in_a_message_is_redacted(host, canary):
     await host.op("vault.open", {})
-    _, told = await report(host, message=f"token is {canary}")
-    assert told[0].message == "token is [redacted:canary]"
+    _, reports = await report(host, message=f"token is {canary}")
+    assert reports[0].message == "token is [redacted:canary]"
 
 
-async def test_a_secret_as_the_name_of_a_job_is_redacted(host, canary):
+async def test_secret_in_a_job_id_is_redacted(host, canary):
     await host.op("vault.open", {})
-    _, told = await report(host, job_id=canary, current=1)
-    assert canary not in told[0].message
+    _, reports = await report(host, job_id=canary, current=1)
+    assert canary not in reports[0].message
 
 
-async def test_the_message_does_not_enter_the_ledger(host):
+async def test_message_is_not_recorded_in_the_ledger(host):
     await report(host, message="private words")
     entries = [path.read_text() for path in (host.home / "ledger").rglob("*.jsonl")]
     assert any("progress.report" in one for one in entries)
     assert not any("private words" in one for one in entries)
 
 
-async def test_a_job_is_named_before_the_message(host):
-    _, told = await report(host, job_id="upload-2", message="half")
-    assert told[0].message == "[upload-2] half"
+async def test_job_id_precedes_the_message(host):
+    _, reports = await report(host, job_id="upload-2", message="half")
+    assert reports[0].message == "[upload-2] half"
 
 
-async def test_a_long_message_is_cut(host):
-    _, told = await report(host, message="x" * 10_000)
-    assert len(told[0].message) == 500
-    assert told[0].message.endswith("…")
+async def test_long_message_is_truncated(host):
+    _, reports = await report(host, message="x" * 10_000)
+    assert len(reports[0].message) == 500
+    assert reports[0].message.endswith("…")
 
 
-async def test_a_message_is_one_line_that_a_terminal_only_shows(host):
-    _, told = await report(host, job_id="a\rb", message="two\nlines\x1b[2J")
-    assert told[0].message == "[a b] two lines [2J"
+async def test_message_is_one_line_without_control_characters(host):
+    _, reports = await report(host, job_id="a\rb", message="two\nlines\x1b[2J")
+    assert reports[0].message == "[a b] two lines [2J"
 
 
 @pytest.mark.parametrize(
@@ -80,6 +80,6 @@ async def test_a_message_is_one_line_that_a_terminal_only_shows(host):
         {"message": "x", "job_id": "j" * 101},
     ],
 )
-async def test_what_says_nothing_is_refused(host, params):
+async def test_invalid_report_is_rejected(host, params):
     with pytest.raises(OpParamsInvalid):
         await host.op("progress.report", params)

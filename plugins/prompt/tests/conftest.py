@@ -1,4 +1,4 @@
-"""A host with this plugin, and what an agent would ask of it."""
+"""A host with this plugin, and helpers that call it as an agent would."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -55,7 +55,7 @@ def make_host(home):
 
 @pytest.fixture
 def prompt_of(make_host):
-    """The sections of a prompt, by name, from a host of its own."""
+    """Return the sections of a prompt by name, built by a new host."""
 
     async def prompt_of(config=None, **event):
         async with make_host(**(config or {})) as host:
@@ -67,7 +67,7 @@ def prompt_of(make_host):
 
 @pytest.fixture
 def section(prompt_of):
-    """One section, the way most tests want it; without an event loop of the test's own."""
+    """Return one section by name; for tests without an event loop."""
 
     def section(name, config=None, **event):
         async def collect():
@@ -80,7 +80,7 @@ def section(prompt_of):
 
 @pytest.fixture
 def use():
-    """Call a tool of a host as an agent would: with arguments that were checked, in a session."""
+    """Call a tool of a host as an agent would, with validated arguments and in a session."""
 
     async def use(host, name, session="s1", **arguments):
         plugin = await host.plugins.load("tool", "prompt")

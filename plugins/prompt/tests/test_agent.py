@@ -1,4 +1,4 @@
-"""The tools and the prompt in the hands of an agent."""
+"""The tools and the prompt in a real agent."""
 
 import pytest
 import sideband_llm.plugin
@@ -22,7 +22,7 @@ def host(home, scripted):
     return Host(home=home, plugins=plugins, autoload=False, settings={"plugins": {"prompt": {"profile": "work"}}})
 
 
-async def test_what_it_notes_is_in_the_prompt_of_the_next_session_and_not_of_this_one(home):
+async def test_note_appears_in_the_prompt_of_the_next_session(home):
     note = Turn(tool_calls=[("prompt__memory", {"action": "add", "text": "the ship is called Beagle"})])
     scripted = Scripted([note, "Noted.", "Again.", "Beagle."])
     async with host(home, scripted) as one, Agent(one, model="scripted:test") as agent:
@@ -37,7 +37,7 @@ async def test_what_it_notes_is_in_the_prompt_of_the_next_session_and_not_of_thi
     assert (home / "profiles/work/MEMORY.md").read_text() == "- the ship is called Beagle\n"
 
 
-async def test_it_reads_a_document_that_the_prompt_names(home, write):
+async def test_agent_reads_a_document_listed_in_the_prompt(home, write):
     write(home / "prompt/knowledge/ropes.md", "# Ropes\n\nA bowline holds.")
     scripted = Scripted(
         [Turn(tool_calls=[("prompt__knowledge", {"action": "read", "path": "ropes.md"})]), "A bowline."]
@@ -48,17 +48,17 @@ async def test_it_reads_a_document_that_the_prompt_names(home, write):
     assert "A bowline holds." in scripted.requests[1].messages[-1].text
 
 
-async def test_it_is_told_why_a_note_was_refused(home, write):
+async def test_rejected_note_is_reported_to_the_model(home, write):
     write(home / "profiles/work/MEMORY.md", "- Beagle\n")
     scripted = Scripted([Turn(tool_calls=[("prompt__memory", {"action": "add", "text": "beagle"})]), "So be it."])
     async with host(home, scripted) as one, Agent(one, model="scripted:test") as agent:
         await agent.invoke("Remember it.")
     answer = scripted.requests[1].messages[-1]
     assert answer.is_error
-    assert "has this entry already" in answer.text
+    assert "already contains" in answer.text
 
 
-async def test_a_value_that_the_host_knows_as_secret_never_gets_into_the_memory(home):
+async def test_known_secret_is_redacted_in_the_memory(home):
     scripted = Scripted(
         [Turn(tool_calls=[("prompt__memory", {"action": "add", "text": "key: s3cr3t-canary"})]), "Done."]
     )

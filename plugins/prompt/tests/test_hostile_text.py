@@ -1,4 +1,4 @@
-"""Whatever others write, it stays in its block, and does nothing that nobody sees."""
+"""Untrusted text stays in its block and contains no invisible characters."""
 
 import os
 import tempfile
@@ -29,7 +29,7 @@ def sections(home, **event):
 
 @given(HOSTILE, HOSTILE)
 @settings(max_examples=300)
-def test_a_skill_has_exactly_the_lines_that_it_should_have(name, description):
+def test_skill_entry_has_exactly_its_own_lines(name, description):
     found = {"name": name, "description": description, "location": "/s/SKILL.md"}
     text = sections("/nowhere", tools=("skill",), skills=[found])["skills"]
     lines = text.split("\n")
@@ -41,7 +41,7 @@ def test_a_skill_has_exactly_the_lines_that_it_should_have(name, description):
 
 @given(st.lists(HOSTILE, max_size=5))
 @settings(max_examples=200)
-def test_the_memory_has_one_line_for_each_entry(entries):
+def test_memory_has_one_line_per_entry(entries):
     with tempfile.TemporaryDirectory() as home:
         folder = Path(home, "prompt")
         folder.mkdir()
@@ -54,7 +54,7 @@ def test_the_memory_has_one_line_for_each_entry(entries):
 
 @given(HOSTILE)
 @settings(max_examples=200)
-def test_a_document_stays_in_its_block(content):
+def test_document_stays_in_its_block(content):
     with tempfile.TemporaryDirectory() as home:
         folder = Path(home, "prompt/knowledge")
         folder.mkdir(parents=True)
@@ -67,20 +67,20 @@ def test_a_document_stays_in_its_block(content):
 @given(HOSTILE.filter(as_entry))
 @example("- - * x")
 @example("- *")
-def test_an_entry_that_was_written_is_read_back_as_it_was(text):
+def test_entry_round_trips(text):
     entry = as_entry(text)
     assert as_entry(f"- {entry}") == entry
     assert "\n" not in entry
 
 
 @given(HOSTILE)
-def test_what_is_visible_stays_as_it_is(text):
+def test_sanitising_is_idempotent(text):
     assert visible(visible(text)) == visible(text)
     assert one_line(one_line(text)) == one_line(text)
 
 
 @given(HOSTILE)
-def test_nothing_quoted_opens_or_ends_anything(text):
+def test_quoted_text_contains_no_markup(text):
     assert not set("<>") & set(quoted(text))
     assert not set("<>\"'\n") & set(attribute(text))
 
@@ -91,7 +91,7 @@ PATHS = st.lists(PARTS, max_size=6).map("/".join)
 
 @given(PATHS)
 @settings(max_examples=300)
-def test_a_path_never_leads_out_of_its_folder(name):
+def test_path_never_leads_out_of_its_folder(name):
     with tempfile.TemporaryDirectory() as top:
         root = Path(top, "root")
         (root / "a/b").mkdir(parents=True)
@@ -112,7 +112,7 @@ def test_a_path_never_leads_out_of_its_folder(name):
         assert (found.st_dev, found.st_ino) in [(one.lstat().st_dev, one.lstat().st_ino) for one in inside]
 
 
-def test_a_link_that_appears_after_the_check_is_not_followed(tmp_path, monkeypatch):
+def test_link_created_after_the_check_is_not_followed(tmp_path, monkeypatch):
     root = tmp_path / "root"
     (root / "a").mkdir(parents=True)
     (root / "a/file").write_text("mine")

@@ -27,7 +27,7 @@ async def paths(consult, **options):
     return [one["path"] for one in (await consult(action="list", **options))["documents"]]
 
 
-async def test_without_an_index_the_files_and_folders_are_found(shelf, write, consult):
+async def test_files_and_folders_are_found_without_an_index(shelf, write, consult):
     write(shelf / "b.md", "# Bees")
     write(shelf / "a/index.md", "no heading")
     write(shelf / "a/other.md", "not listed")
@@ -39,7 +39,7 @@ async def test_without_an_index_the_files_and_folders_are_found(shelf, write, co
     assert answer["notices"] == []
 
 
-async def test_an_index_says_exactly_what_there_is_and_in_which_order(shelf, write, consult):
+async def test_index_defines_the_documents_and_their_order(shelf, write, consult):
     for name in "abcd":
         write(shelf / f"{name}.md", f"# {name}")
     write(
@@ -58,7 +58,7 @@ async def test_an_index_says_exactly_what_there_is_and_in_which_order(shelf, wri
     }
 
 
-def test_what_is_always_loaded_is_whole_and_the_rest_by_title(shelf, write, section):
+def test_always_loaded_documents_are_complete_and_others_by_title(shelf, write, section):
     write(shelf / "rules.md", "# Rules\n\nTwo watches.")
     write(shelf / "ropes.md", "# Ropes\n\nKnots.")
     write(shelf / "index.yaml", "- {path: rules.md, always_load: true}\n- {path: ropes.md, tags: [knots]}\n")
@@ -68,13 +68,13 @@ def test_what_is_always_loaded_is_whole_and_the_rest_by_title(shelf, write, sect
     assert "Knots." not in text
 
 
-def test_titles_are_only_listed_if_the_tool_is_there(shelf, write, section):
+def test_titles_are_listed_only_if_the_tool_is_available(shelf, write, section):
     write(shelf / "ropes.md", "# Ropes")
     assert section("knowledge", tools=("other",)) is None
     assert "Ropes" in section("knowledge", tools=TOOL)
 
 
-def test_a_document_that_is_too_long_to_be_always_there_is_listed_with_a_notice(shelf, write, section):
+def test_too_long_always_loaded_document_is_listed_with_a_notice(shelf, write, section):
     write(shelf / "long.md", "# Long\n" + "x" * 100)
     write(shelf / "short.md", "# Short")
     write(shelf / "index.yaml", "- {path: long.md, always_load: yes}\n- {path: short.md, always_load: yes}\n")
@@ -82,10 +82,10 @@ def test_a_document_that_is_too_long_to_be_always_there_is_listed_with_a_notice(
     assert "# Short" in text
     assert "xxx" not in text
     assert "- long.md: Long" in text
-    assert "[long.md would always be here, and is too long for it]" in text
+    assert "[long.md is marked `always_load` but is too long]" in text
 
 
-def test_titles_beyond_the_most_are_counted(shelf, write, section):
+def test_titles_over_the_limit_are_counted(shelf, write, section):
     for number in range(205):
         write(shelf / f"{number:03}.md", "# T")
     text = section("knowledge", tools=TOOL)
@@ -94,7 +94,7 @@ def test_titles_beyond_the_most_are_counted(shelf, write, section):
     assert "[5 more documents are not listed here; `prompt__knowledge` lists them]" in text
 
 
-async def test_the_first_place_wins_document_by_document(home, project, shelf, write, consult):
+async def test_most_specific_place_provides_each_document(home, project, shelf, write, consult):
     write(shelf / "a.md", "# global a")
     write(shelf / "b.md", "# global b")
     write(home / "profiles/work/knowledge/a.md", "# profile a")
@@ -106,7 +106,7 @@ async def test_the_first_place_wins_document_by_document(home, project, shelf, w
     ]
 
 
-async def test_the_tool_reads_of_a_project_only_what_the_session_was_given(make_host, use, project, write):
+async def test_tool_reads_the_project_of_its_own_session_only(make_host, use, project, write):
     write(project / ".sideband/knowledge/plan.md", "# The plan")
     async with make_host() as host:
         await host.hooks.collect(Sections(session="trusted", project=project))
@@ -121,7 +121,7 @@ async def test_the_tool_reads_of_a_project_only_what_the_session_was_given(make_
         assert await titles("unknown") == []
 
 
-async def test_a_child_without_a_prompt_of_its_own_reads_what_its_parent_does(make_host, use, project, write):
+async def test_child_session_reads_its_parents_project(make_host, use, project, write):
     write(project / ".sideband/knowledge/plan.md", "# The plan")
     async with make_host() as host:
         await host.hooks.collect(Sections(session="parent", project=project))
@@ -129,7 +129,7 @@ async def test_a_child_without_a_prompt_of_its_own_reads_what_its_parent_does(ma
     assert answer["text"] == "# The plan"
 
 
-async def test_a_document_is_read(shelf, write, consult):
+async def test_document_is_read(shelf, write, consult):
     write(shelf / "a.md", "# A\n\n<b> & text")
     assert await consult(action="read", path="a.md") == {
         "path": "a.md",
@@ -139,7 +139,7 @@ async def test_a_document_is_read(shelf, write, consult):
     }
 
 
-async def test_a_long_document_is_read_a_page_at_a_time(shelf, write, make_host, use):
+async def test_long_document_is_read_page_by_page(shelf, write, make_host, use):
     whole = "".join(f"{number:09}\n" for number in range(5_000)).strip()
     write(shelf / "a.md", whole)
     text, offset = "", 0
@@ -151,14 +151,14 @@ async def test_a_long_document_is_read_a_page_at_a_time(shelf, write, make_host,
     assert text == whole
 
 
-async def test_a_document_beyond_the_limit_is_cut_with_a_notice(shelf, write, consult):
+async def test_document_over_the_limit_is_truncated_with_a_notice(shelf, write, consult):
     write(shelf / "a.md", "x" * ((4 << 20) + 1))
     page = await consult(action="read", path="a.md", offset=4 << 20)
     assert (page["text"], page["characters"]) == ("", 4 << 20)
-    assert "is cut here" in page["notice"]
+    assert "is truncated here" in page["notice"]
 
 
-async def test_a_document_that_is_not_there_names_the_closest(shelf, write, consult):
+async def test_unknown_document_suggests_the_closest(shelf, write, consult):
     write(shelf / "ropes.md", "# Ropes")
     with pytest.raises(LookupError, match=r"did you mean `ropes\.md`") as caught:
         await consult(action="read", path="rope.md")
@@ -169,7 +169,7 @@ async def test_a_document_that_is_not_there_names_the_closest(shelf, write, cons
     "path",
     ["../SYSTEM.md", "/etc/passwd", "a/../../SYSTEM.md", "./../SYSTEM.md", "index.yaml", "sub/deep.md", ".", "\0", "~"],
 )
-async def test_nothing_but_documents_can_be_read(path, home, shelf, write, consult):
+async def test_path_that_is_not_a_document_is_rejected(path, home, shelf, write, consult):
     write(home / "prompt/SYSTEM.md", "not for you")
     write(shelf / "a.md", "# A")
     write(shelf / "sub/deep.md", "# deep")
@@ -178,17 +178,17 @@ async def test_nothing_but_documents_can_be_read(path, home, shelf, write, consu
 
 
 @pytest.mark.parametrize("path", ["../SYSTEM.md", "/etc/passwd", "a/../../SYSTEM.md", "", ".", "a\0b", "x\ny.md"])
-async def test_an_index_cannot_lead_out_of_the_folder(path, home, shelf, write, consult):
+async def test_index_entry_does_not_lead_out_of_the_folder(path, home, shelf, write, consult):
     import json
 
     write(home / "prompt/SYSTEM.md", "not for you")
     write(shelf / "index.yaml", json.dumps([{"path": path, "always_load": True}]))
     answer = await consult(action="list")
     assert answer["documents"] == []
-    assert "leads out of the folder" in str(answer["notices"]) or "not YAML" in str(answer["notices"])
+    assert "leads out of the folder" in str(answer["notices"]) or "invalid YAML" in str(answer["notices"])
 
 
-async def test_links_that_lead_out_are_left_out_with_a_notice(tmp_path, shelf, write, consult):
+async def test_links_out_of_the_folder_are_skipped_with_a_notice(tmp_path, shelf, write, consult):
     secret = write(tmp_path / "secrets/index.md", "# launch codes")
     write(shelf / "fine.md", "# Fine")
     (shelf / "file.md").symlink_to(secret)
@@ -200,43 +200,43 @@ async def test_links_that_lead_out_are_left_out_with_a_notice(tmp_path, shelf, w
 
 
 @pytest.mark.parametrize(
-    ("index", "says"),
+    ("index", "problem"),
     [
-        ("- path: [", "it is not YAML"),
-        ("path: a.md", "it is no list"),
-        ("- a.md", "entry 1 of index.yaml of the global folder is left out"),
+        ("- path: [", "invalid YAML"),
+        ("path: a.md", "expected a list"),
+        ("- a.md", "entry 1 of index.yaml of the global folder was skipped"),
         ("- {path: a.md, priority: urgent}", "priority"),
         ("- {path: a.md, wings: 2}", "wings"),
-        ("- !!python/object/apply:os.system [echo]", "is left out"),
-        ("[" * 60_000, "it is nested deeper than 8"),
-        ("{" * 60_000, "it is nested deeper than 8"),
-        ("- &a [*a]", "it is not YAML"),
-        ("- {path: a.md, path: [*x]}", "it is not YAML"),
-        ("- {path: missing.md}", "missing.md is named in index.yaml, and is not there"),
+        ("- !!python/object/apply:os.system [echo]", "was skipped"),
+        ("[" * 60_000, "nested deeper than 8"),
+        ("{" * 60_000, "nested deeper than 8"),
+        ("- &a [*a]", "invalid YAML"),
+        ("- {path: a.md, path: [*x]}", "invalid YAML"),
+        ("- {path: missing.md}", "missing.md is listed in index.yaml but does not exist"),
     ],
 )
-async def test_a_bad_index_is_told_and_not_fatal(index, says, shelf, write, consult):
+async def test_invalid_index_is_reported_without_an_error(index, problem, shelf, write, consult):
     write(shelf / "a.md", "# A")
     write(shelf / "index.yaml", index)
     answer = await consult(action="list")
     assert answer["documents"] == []
-    assert says in str(answer["notices"])
+    assert problem in str(answer["notices"])
 
 
-def test_problems_are_shown_in_the_prompt_but_not_all_of_them(shelf, write, section):
+def test_first_problems_are_shown_in_the_prompt(shelf, write, section):
     write(shelf / "index.yaml", "".join(f"- {{path: missing{number}.md}}\n" for number in range(30)))
     text = section("knowledge", tools=TOOL)
-    assert "[missing0.md is named" in text
-    assert "[and 20 more problems like these]" in text
+    assert "[missing0.md is listed" in text
+    assert "[and 20 more problems]" in text
 
 
-async def test_more_documents_than_the_most_are_told(shelf, write, consult):
+async def test_documents_over_the_limit_are_reported(shelf, write, consult):
     write(shelf / "a.md", "# A")
     write(shelf / "index.yaml", "".join(f"- {{path: a.md, tags: [t{number}]}}\n" for number in range(501)))
-    assert (await consult(action="list"))["notices"] == ["1 documents of the global folder are left out: more than 500"]
+    assert (await consult(action="list"))["notices"] == ["1 documents of the global folder skipped: the limit is 500"]
 
 
-async def test_a_title_counts_more_than_a_text_and_all_words_more_than_one(shelf, write, consult):
+async def test_more_words_and_titles_rank_higher(shelf, write, consult):
     write(shelf / "a.md", "# Other\n\nrope rope rope rope rope")
     write(shelf / "b.md", "# Rope\n\nnothing")
     write(shelf / "c.md", "# Other\n\na rope, and a knot")
@@ -246,41 +246,41 @@ async def test_a_title_counts_more_than_a_text_and_all_words_more_than_one(shelf
     assert answer["results"][0]["excerpt"] == "a rope, and a knot"
 
 
-async def test_tags_are_searched(shelf, write, consult):
+async def test_search_includes_tags(shelf, write, consult):
     write(shelf / "a.md", "# A")
     write(shelf / "index.yaml", "- {path: a.md, tags: [Windlass]}")
     assert [one["path"] for one in (await consult(action="query", query="windlass"))["results"]] == ["a.md"]
 
 
-async def test_what_is_found_beyond_the_most_is_counted(shelf, write, consult):
+async def test_matches_over_the_limit_are_counted(shelf, write, consult):
     for number in range(13):
         write(shelf / f"{number}.md", "rope")
     answer = await consult(action="query", query="rope")
     assert len(answer["results"]) == 10
-    assert answer["notices"] == ["3 more documents have some of the words; add words to narrow it down"]
+    assert answer["notices"] == ["3 more documents match; add words to narrow the search"]
 
 
-async def test_documents_that_are_not_looked_into_for_their_length_are_told(shelf, write, consult):
+async def test_documents_searched_by_title_only_are_counted(shelf, write, consult):
     for number in range(5):
         write(shelf / f"{number}.md", "x" * (4 << 20))
     answer = await consult(action="query", query="rope")
-    assert answer["notices"] == ["1 documents were looked at by title only, since all together are too long"]
+    assert answer["notices"] == ["1 documents were searched by title only because the total size is limited"]
 
 
-def test_the_projects_of_the_oldest_sessions_are_forgotten(project):
+def test_projects_of_the_oldest_sessions_are_evicted(project):
     projects = Projects()
     for number in range(10_001):
         projects.remember(str(number), project if number else None)
-    assert projects.of("0") == project  # as for any session that is not known, since all others work there
+    assert projects.of("0") == project  # as for any unknown session, since all others have this project
 
 
 @pytest.mark.parametrize("query", ["((((", "[a-z]+", "*", "\\"])
-async def test_signs_are_no_words(query, shelf, write, consult):
+async def test_query_without_words_finds_nothing_special(query, shelf, write, consult):
     write(shelf / "a.md", "# ((((")
     assert isinstance((await consult(action="query", query=query))["results"], list)
 
 
-async def test_it_is_a_tool_that_changes_nothing(make_host):
+async def test_knowledge_tool_is_safe_and_read_only(make_host):
     async with make_host() as host:
         tool = (await host.tools.view()).get("prompt__knowledge")
     assert (tool.level, tool.read_only) == (Level.SAFE, True)

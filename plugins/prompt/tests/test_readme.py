@@ -1,4 +1,4 @@
-"""The README's example, followed word for word."""
+"""The example of the README, executed as written."""
 
 import os
 import re
@@ -13,7 +13,7 @@ def blocks(language):
     return re.findall(rf"```{language}\n(.*?)```", README.read_text(), re.DOTALL)
 
 
-def test_the_example_shows_a_prompt(home):
+def test_example_shows_a_prompt(home):
     environment = {**os.environ, "SIDEBAND_HOME": str(home)}
     (commands,), (program,) = blocks("sh"), blocks("python")
     subprocess.run(["sh", "-ec", commands], env=environment, check=True)
@@ -24,7 +24,7 @@ def test_the_example_shows_a_prompt(home):
     assert "- deploy.md: How we deploy" in done.stdout
 
 
-def test_the_configuration_is_valid():
+def test_configuration_is_valid():
     import tomllib
 
     from sideband_prompt.plugin import Config
@@ -33,7 +33,7 @@ def test_the_configuration_is_valid():
     assert Config.model_validate(tomllib.loads(table)["plugins"]["prompt"]).profile == "work"
 
 
-def test_the_index_is_valid(home, write, section):
+def test_index_is_valid(home, write, section):
     (index,) = blocks("yaml")
     write(home / "prompt/knowledge/index.yaml", index)
     write(home / "prompt/knowledge/deploy.md", "# How we deploy\n\nOn Mondays.")
@@ -41,4 +41,4 @@ def test_the_index_is_valid(home, write, section):
     text = section("knowledge", tools=["prompt__knowledge"])
     assert "On Mondays." in text
     assert "- api/index.md: The interface" in text
-    assert "left out" not in text
+    assert "skipped" not in text

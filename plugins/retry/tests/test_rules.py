@@ -83,7 +83,7 @@ def test_refused_connection_gets_two_quick_retries_and_a_hint(make_rules, make_e
     answers = [rules.answer(make_event(**error, model="ollama:m", attempt=number)) for number in (1, 2, 3)]
     assert [type(one) for one in answers] == [Retry, Retry, GiveUp]
     assert [one.delay for one in answers[:2]] == [0.5, 1.0]
-    assert "start the server" in answers[2].hint
+    assert "start it" in answers[2].hint
 
 
 def test_untrusted_certificate_is_not_retried(ask_about):

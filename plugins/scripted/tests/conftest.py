@@ -1,4 +1,4 @@
-"""A host with a script."""
+"""A host with a scripted provider."""
 
 from contextlib import aclosing
 
@@ -17,7 +17,7 @@ def anyio_backend(request):
 
 @pytest.fixture
 def open_host(tmp_path):
-    """A host whose provider `scripted` is the given object, or plays the given file."""
+    """Build a host whose provider `scripted` is the given object or plays the given file."""
 
     def make(value=sideband_scripted.plugin, **config):
         return Host(
@@ -35,7 +35,7 @@ def open_host(tmp_path):
 
 @pytest.fixture
 def listen():
-    """Ask the provider of a host; returns the deltas and the message, or raises what the provider raises."""
+    """Call the provider of a host. Return the deltas and the message, or raise the provider's error."""
 
     async def ask(host, *messages, model="test", into=None, **fields):
         provider, ctx = await host.broker.ops.provider("scripted")
@@ -46,6 +46,6 @@ def listen():
                 if isinstance(event, Finished):
                     return deltas, event.message
                 deltas.append(event)
-        raise AssertionError("the stream ended without its end")
+        raise AssertionError("the stream ended without a `Finished` event")
 
     return ask

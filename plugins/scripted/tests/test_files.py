@@ -10,12 +10,12 @@ from sideband_scripted import ScriptEnded, ScriptInvalid, ScriptMissing, ScriptU
 pytestmark = pytest.mark.anyio
 
 HELLO = UserMessage(content="hello")
-SAID = AssistantMessage(content="hi")
+ANSWER = AssistantMessage(content="hi")
 
 
 @pytest.fixture
 def script(tmp_path):
-    """Write a file of scripts; returns its path."""
+    """Write a script file and return its path."""
 
     def write(content, name="demo.json"):
         path = tmp_path / name
@@ -25,23 +25,23 @@ def script(tmp_path):
     return write
 
 
-async def test_the_number_of_answers_chooses_the_turn(open_host, listen, script):
+async def test_number_of_answers_chooses_the_turn(open_host, listen, script):
     path = script({"models": {"demo": {"turns": ["one", {"tool_calls": [{"name": "a", "arguments": {"x": 1}}]}]}}})
     async with open_host(script=path) as host:
-        _, second = await listen(host, HELLO, SAID, HELLO, model="demo")
+        _, second = await listen(host, HELLO, ANSWER, HELLO, model="demo")
         _, first = await listen(host, HELLO, model="demo")
     assert first.text == "one"
     assert second.tool_calls[0].arguments == {"x": 1}
 
 
-async def test_toml_is_read_too(open_host, listen, script):
+async def test_toml_file_is_read(open_host, listen, script):
     path = script('[models.demo]\nturns = ["one", { text = "two", thinking = "hm" }]\n', "demo.toml")
     async with open_host(script=path) as host:
-        _, message = await listen(host, HELLO, SAID, HELLO, model="demo")
+        _, message = await listen(host, HELLO, ANSWER, HELLO, model="demo")
     assert [part.text for part in message.content] == ["hm", "two"]
 
 
-async def test_a_file_of_one_script_is_a_model_called_like_the_file(open_host, listen, script):
+async def test_file_with_one_script_defines_a_model_named_after_it(open_host, listen, script):
     async with open_host(script=script({"turns": ["one"], "context_window": 50})) as host:
         assert (await listen(host, model="demo"))[1].text == "one"
         provider, ctx = await host.broker.ops.provider("scripted")
@@ -49,7 +49,7 @@ async def test_a_file_of_one_script_is_a_model_called_like_the_file(open_host, l
     assert (info.id, info.context_window) == ("demo", 50)
 
 
-async def test_failures_come_before_the_turn_and_in_order(open_host, listen, script):
+async def test_failures_are_raised_in_order_before_the_turn(open_host, listen, script):
     failures = [
         {"kind": "refused", "status": 529, "headers": {"Retry-After": "2"}},
         {"kind": "unreachable"},
@@ -67,7 +67,7 @@ async def test_failures_come_before_the_turn_and_in_order(open_host, listen, scr
     assert all(error.retryable for error in raised)
 
 
-async def test_a_failure_that_stays_is_not_worth_another_try(open_host, listen, script):
+async def test_permanent_failure_is_not_retryable(open_host, listen, script):
     failures = [{"kind": "refused", "status": 401}]
     async with open_host(script=script({"turns": [{"failures": failures}]})) as host:
         with pytest.raises(ProviderRefused) as caught:
@@ -75,33 +75,33 @@ async def test_a_failure_that_stays_is_not_worth_another_try(open_host, listen, 
     assert not caught.value.retryable
 
 
-async def test_a_turn_can_always_break_off(open_host, listen, script):
-    heard = []
+async def test_turn_breaks_off(open_host, listen, script):
+    received = []
     async with open_host(script=script({"turns": [{"text": "a long answer", "broken_after": 1}]})) as host:
         with pytest.raises(StreamBroken):
-            await listen(host, model="demo", into=heard)
-    assert len(heard) == 1
+            await listen(host, model="demo", into=received)
+    assert len(received) == 1
 
 
-async def test_a_script_at_its_end_says_so(open_host, listen, script):
+async def test_request_after_the_last_turn_is_rejected(open_host, listen, script):
     async with open_host(script=script({"turns": []})) as host:
         with pytest.raises(ScriptEnded):
             await listen(host, model="demo")
 
 
-async def test_a_script_that_repeats_begins_again(open_host, listen, script):
+async def test_repeated_script_starts_again(open_host, listen, script):
     async with open_host(script=script({"turns": ["one"], "repeat": True})) as host:
-        assert (await listen(host, HELLO, SAID, HELLO, model="demo"))[1].text == "one"
+        assert (await listen(host, HELLO, ANSWER, HELLO, model="demo"))[1].text == "one"
 
 
-async def test_an_unknown_model_is_refused_with_those_that_are_there(open_host, listen, script):
+async def test_unknown_model_is_rejected_with_the_known_ones(open_host, listen, script):
     async with open_host(script=script({"turns": ["one"]})) as host:
         with pytest.raises(ScriptUnknown) as caught:
             await listen(host, model="other")
     assert "demo" in caught.value.hint
 
 
-async def test_without_a_file_there_is_no_model_and_the_error_says_what_to_set(open_host, listen):
+async def test_missing_file_setting_is_reported_with_a_hint(open_host, listen):
     async with open_host() as host:
         provider, ctx = await host.broker.ops.provider("scripted")
         assert list(await provider.models(ctx)) == []
@@ -121,19 +121,19 @@ async def test_without_a_file_there_is_no_model_and_the_error_says_what_to_set(o
         ({"models": {"a": {"turns": "text"}}}, "turns"),
     ],
 )
-async def test_what_is_no_script_is_named(open_host, listen, script, content, problem):
+async def test_invalid_script_is_reported_with_its_path(open_host, listen, script, content, problem):
     async with open_host(script=script(content)) as host:
-        with pytest.raises(ScriptInvalid, match=rf"demo\.json is no script: .*(?i:{problem})"):
+        with pytest.raises(ScriptInvalid, match=rf"demo\.json: .*(?i:{problem})"):
             await listen(host, model="demo")
 
 
-async def test_a_file_that_is_not_there_is_named(open_host, listen, tmp_path):
+async def test_missing_file_is_reported_with_its_path(open_host, listen, tmp_path):
     async with open_host(script=str(tmp_path / "absent.json")) as host:
         with pytest.raises(ScriptInvalid, match=r"absent\.json.*No such file"):
             await listen(host)
 
 
-def test_naming_the_plugin_imports_nothing_slow():
+def test_plugin_module_imports_no_slow_packages():
     probe = "import sys, sideband_scripted.plugin; print([n for n in ('httpx', 'yaml') if n in sys.modules])"
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

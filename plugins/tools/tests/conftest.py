@@ -1,4 +1,4 @@
-"""A host with these tools, and skills to read."""
+"""A host with these tools and a skill."""
 
 from types import SimpleNamespace
 
@@ -19,7 +19,7 @@ async def greet(name: str) -> str:
     """Greet.
 
     Args:
-        name: whom
+        name: the person to greet
     """
     return name
 '''
@@ -27,7 +27,7 @@ async def greet(name: str) -> str:
 
 @define
 class Context:
-    """What these tools use of a ``ToolContext``."""
+    """The part of ``ToolContext`` that these tools use."""
 
     known: tuple = ()
     outputs: dict = field(factory=dict)

@@ -1,4 +1,4 @@
-"""The tools as an agent uses them."""
+"""The tools in a real agent."""
 
 import re
 
@@ -57,7 +57,7 @@ def results(run_):
     return [message for message in run_.messages if message.role == "tool"]
 
 
-async def test_a_child_does_its_task_with_the_tools_that_it_was_given(open_agent):
+async def test_child_runs_its_task_with_the_given_tools(open_agent):
     script = Scripted(
         [
             Turn(tool_calls=[("subagent", {"task": "read it", "tools": ["skill", "greeter*"]})]),
@@ -69,13 +69,13 @@ async def test_a_child_does_its_task_with_the_tools_that_it_was_given(open_agent
     ended = await run(open_agent(script))
     assert (ended.status, ended.text) == ("completed", "done")
     (result,) = results(ended)
-    assert result.text.startswith("Be kind.\n\n[the agent has done its task; ")
+    assert result.text.startswith("Be kind.\n\n[the agent completed its task; ")
     refused, read = [message for message in script.requests[2].messages if message.role == "tool"]
     assert refused.is_error
     assert "How to greet" in read.text
 
 
-async def test_what_was_cut_can_be_read(open_agent):
+async def test_omitted_part_of_a_result_can_be_read(open_agent):
     def ask(request):
         handle = re.search(r"[0-9a-f]{16}", request.messages[-1].text).group()
         return Turn(tool_calls=[("output", {"handle": handle, "pattern": "line 1500:"})])
@@ -86,7 +86,7 @@ async def test_what_was_cut_can_be_read(open_agent):
     assert f": line 1500: {'x' * 40}" in found.text
 
 
-async def test_what_cannot_be_done_is_told_with_what_to_do(open_agent):
+async def test_failed_calls_are_reported_with_the_cause(open_agent):
     script = Scripted(
         [Turn(tool_calls=[("skill", {"name": "greter"}), ("output", {"handle": "none"}), ("subagent", {})]), "done"]
     )

@@ -1,4 +1,4 @@
-"""The guard `guard-loop`: stops a model that goes round in circles."""
+"""The guard `guard-loop`: stop models that repeat the same calls."""
 
 from ._version import __version__
 

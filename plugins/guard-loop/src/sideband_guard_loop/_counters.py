@@ -1,4 +1,4 @@
-"""What is counted in one run. Plain, synchronous, and of bounded size, whatever a model calls."""
+"""The counters of one run. Synchronous, and bounded in size whatever a model calls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_TOOLS = 512
 
 
 def fingerprint(value: Any) -> str:
-    """The same for the same data, whatever the order of its keys.
+    """Return a digest of data that does not depend on the order of keys.
 
     Example:
         >>> fingerprint({"a": 1, "b": 2}) == fingerprint({"b": 2, "a": 1})
@@ -29,12 +29,12 @@ def fingerprint(value: Any) -> str:
 
 @frozen
 class Seen:
-    """How often something has happened by now.
+    """The counts for a call.
 
     Attributes:
         exact: failures of the tool with these arguments.
-        tool: failures of the tool, whatever its arguments.
-        unchanged: times in a row that a read-only call had this result.
+        tool: failures of the tool with any arguments.
+        unchanged: consecutive times that a read-only call returned this result.
     """
 
     exact: int = 0
@@ -43,7 +43,7 @@ class Seen:
 
 
 class Counters:
-    """Failures, and results that bring nothing new.
+    """Counts failures and unchanged results.
 
     Example:
         >>> counters = Counters()
@@ -59,7 +59,7 @@ class Counters:
         self._results: Recent[tuple[str, str], tuple[str, int]] = Recent(_MOST_CALLS)
 
     def seen(self, tool: str, arguments: Mapping[str, Any]) -> Seen:
-        """What is known about a call before it is made."""
+        """Return the counts for a call."""
         call = (tool, fingerprint(arguments))
         return Seen(self._exact.get(call, 0), self._tools.get(tool, 0), self._results.get(call, ("", 0))[1])
 
@@ -71,13 +71,13 @@ class Counters:
         return self.seen(tool, arguments)
 
     def refused(self, tool: str) -> None:
-        """Count a call that was not made: a failure of its tool, for the model learnt nothing from the refusal."""
+        """Count a denied call as a failure of its tool."""
         self._tools.put(tool, self._tools.get(tool, 0) + 1)
 
     def succeeded(self, tool: str, arguments: Mapping[str, Any], result: Any, *, read_only: bool) -> Seen:
-        """Forget the failures of this call and of its tool, and count how often a read-only one had this result.
+        """Reset the failures of this call and of its tool, and count unchanged results of a read-only tool.
 
-        What is not read-only may have changed what others read, so their results may be the same for a good reason.
+        A tool that is not read-only may have changed what others read, so it resets the counts of all results.
         """
         call = (tool, fingerprint(arguments))
         self._exact.pop(call, 0)

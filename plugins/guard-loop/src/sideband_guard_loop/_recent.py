@@ -10,10 +10,10 @@ V = TypeVar("V")
 
 
 class Recent(Generic[K, V]):
-    """Forgets what was not put for longest.
+    """A mapping that evicts the least recently written key.
 
     Args:
-        most: how many it holds.
+        most: the maximum number of keys.
     """
 
     def __init__(self, most: int) -> None:
@@ -21,20 +21,20 @@ class Recent(Generic[K, V]):
         self._values: OrderedDict[K, V] = OrderedDict()
 
     def get(self, key: K, default: V) -> V:
-        """What was put last."""
+        """Return the value of a key, or ``default``."""
         return self._values.get(key, default)
 
     def put(self, key: K, value: V) -> None:
-        """Hold a value."""
+        """Store a value."""
         self._values[key] = value
         self._values.move_to_end(key)
         if len(self._values) > self._most:
             self._values.popitem(last=False)
 
     def pop(self, key: K, default: V) -> V:
-        """Forget a value, and return it."""
+        """Remove a key and return its value, or ``default``."""
         return self._values.pop(key, default)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all keys."""
         self._values.clear()

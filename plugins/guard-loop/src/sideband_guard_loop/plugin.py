@@ -9,5 +9,5 @@ __all__ = ["Config", "sideband_guards"]
 
 
 def sideband_guards() -> list[type[LoopGuard]]:
-    """The guard's class, of which each agent has an instance of its own."""
+    """Return the guard's class, instantiated for each agent."""
     return [LoopGuard]

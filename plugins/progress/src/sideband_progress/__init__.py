@@ -1,4 +1,4 @@
-"""The op family `progress`: a skill says how far it is."""
+"""The op family `progress`: skills report their progress."""
 
 from ._version import __version__
 

@@ -9,5 +9,5 @@ from ._models import ProgressReportParams
 
 @op("progress.report", level=Level.SAFE, fire_and_forget=True, record=["current", "total"])
 async def report(params: ProgressReportParams, ctx: OpContext) -> None:
-    """Say how far the call is. Nobody waits for it, and it needs no right."""
+    """Report the progress of the call. Fire-and-forget; needs no capability."""
     await ctx.progress(current=params.current, total=params.total, message=params.text())

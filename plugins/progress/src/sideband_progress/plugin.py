@@ -10,5 +10,5 @@ __all__ = ["sideband_ops"]
 
 
 def sideband_ops() -> OpFamily:
-    """The one op of this family."""
-    return OpFamily(name="progress", ops=(report,), doc="Tells whoever watches a call how far it is.")
+    """Return the op family."""
+    return OpFamily(name="progress", ops=(report,), doc="Reports the progress of a call to its observers.")

@@ -1,4 +1,4 @@
-"""The last sections: what can be shown where the user is, and where the agent is at work."""
+"""The last sections: how answers are displayed, and the environment of the agent."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _PLATFORMS = {
     "server": "Your answers are shown in clients that may render Markdown. Use it lightly: lists, code blocks with a "
     "language, small tables. No HTML, which is not rendered.",
 }
-_ELSEWHERE = "It is not known how your answers are shown: write plain text that reads well without Markdown."
+_ELSEWHERE = "It is unknown how your answers are displayed: write plain text that reads well without Markdown."
 
 
 def platform(channel: str, configured: Mapping[str, str]) -> str:
-    """What can be rendered in a channel."""
+    """Return how answers are displayed in a channel."""
     return configured.get(channel) or _PLATFORMS.get(channel, _ELSEWHERE)
 
 
 def footer(event: Sections, home: Path, profile: str | None, today: date) -> str:
-    """Date, folders and session. Nothing that changes within a day, so that the provider's cache holds."""
+    """Return date, folders and session. Constant for a day, so that the provider's cache stays valid."""
     lines = [
         f"date: {today.isoformat()}",
         f"working folder: {_line(event.folder)}" if event.folder else None,
@@ -40,7 +40,7 @@ def footer(event: Sections, home: Path, profile: str | None, today: date) -> str
 
 def _profile(home: Path, profile: str) -> str:
     folder = own_folder(home, profile)
-    return f"profile: {profile}, in {_line(folder)}{'' if folder.is_dir() else ', which is not there'}"
+    return f"profile: {profile}, in {_line(folder)}{'' if folder.is_dir() else ' (does not exist)'}"
 
 
 def _line(value: object) -> str:

@@ -1,18 +1,18 @@
-"""What the tools of this plugin fail with. The model reads these messages.
+"""Errors of this plugin's tools. The model reads these messages.
 
 SidebandError
 └── PromptError                              prompt.failed
-    ├── MemoryFull(ValueError)               memory.full        the file would get longer than it may
-    ├── MemoryDuplicate(ValueError)          memory.duplicate   the entry is there already
-    ├── MemoryEntryMissing(LookupError)      memory.missing     no entry is like that
-    ├── MemoryEntryAmbiguous(LookupError)    memory.ambiguous   several are
-    ├── MemoryBusy(TimeoutError)             memory.busy        another process is changing it
-    ├── MemoryUnreadable(ValueError)         memory.unreadable  the file is not one that can be changed safely
-    ├── MemoryUnwritable(OSError)            memory.unwritable  the file system refuses
-    ├── KnowledgeMissing(LookupError)        knowledge.missing  no document has that path
-    └── KnowledgeUnreadable(OSError)         knowledge.unreadable  it is there and can't be read
+    ├── MemoryFull(ValueError)               memory.full        the file would exceed its limit
+    ├── MemoryDuplicate(ValueError)          memory.duplicate   the entry already exists
+    ├── MemoryEntryMissing(LookupError)      memory.missing     no entry matches
+    ├── MemoryEntryAmbiguous(LookupError)    memory.ambiguous   several entries match
+    ├── MemoryBusy(TimeoutError)             memory.busy        another process is changing the file
+    ├── MemoryUnreadable(ValueError)         memory.unreadable  the file can't be changed without losing data
+    ├── MemoryUnwritable(OSError)            memory.unwritable  the file can't be written
+    ├── KnowledgeMissing(LookupError)        knowledge.missing  the document does not exist
+    └── KnowledgeUnreadable(OSError)         knowledge.unreadable  the document can't be read
 
-A change that fails leaves the file as it was.
+A change that fails leaves the file unchanged.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ _SHOWN = 5
 
 
 class PromptError(SidebandError):
-    """A tool of this plugin could not do what it was asked."""
+    """A call of one of this plugin's tools failed."""
 
     code = "prompt.failed"
 
 
 class MemoryFull(PromptError, ValueError):
-    """The file would get longer than it may."""
+    """The file would exceed its limit."""
 
     code = "memory.full"
 
     def __init__(self, target: str, *, used: int, needed: int, limit: int) -> None:
         super().__init__(
-            f"`{target}` would have {needed:,} characters, and may have {limit:,}; {used:,} are used",
-            hint="remove or shorten entries that matter less, then try again; `list` shows them",
+            f"`{target}` would have {needed:,} characters, which exceeds the limit of {limit:,}; {used:,} are used",
+            hint="remove or shorten less important entries, then try again; `list` shows them",
         )
 
 
 class MemoryDuplicate(PromptError, ValueError):
-    """The entry is there already."""
+    """The entry already exists."""
 
     code = "memory.duplicate"
 
     def __init__(self, target: str) -> None:
-        super().__init__(f"`{target}` has this entry already", hint="there is nothing to do")
+        super().__init__(f"`{target}` already contains this entry", hint="no change is needed")
 
 
 class MemoryEntryMissing(PromptError, LookupError):
@@ -72,25 +72,25 @@ class MemoryEntryAmbiguous(PromptError, LookupError):
         shown = "; ".join(matches[:_SHOWN])
         super().__init__(
             f"{len(matches)} entries of `{target}` contain {entry!r}: {shown}",
-            hint="give more of the text of the one that is meant",
+            hint="use a longer part of the entry",
         )
 
 
 class MemoryBusy(PromptError, TimeoutError):
-    """Another process is changing the file, and has not ended."""
+    """Another process is changing the file and did not finish in time."""
 
     code = "memory.busy"
     retryable = True
 
     def __init__(self, path: Path, seconds: float) -> None:
         super().__init__(
-            f"`{path.name}` was being changed by another process for {seconds:g} s; nothing was written",
+            f"`{path.name}` was locked by another process for {seconds:g} s; nothing was written",
             hint="try again",
         )
 
 
 class MemoryUnreadable(PromptError, ValueError):
-    """The file is not one that can be changed without losing something. Nothing was written."""
+    """The file can't be changed without losing data. Nothing was written."""
 
     code = "memory.unreadable"
 
@@ -99,33 +99,33 @@ class MemoryUnreadable(PromptError, ValueError):
 
 
 class MemoryUnwritable(PromptError, OSError):
-    """The file system refuses. What was there before is still there."""
+    """The file can't be written. It is unchanged."""
 
     code = "memory.unwritable"
 
     def __init__(self, path: Path, error: OSError) -> None:
         super().__init__(
             f"`{path}` can't be written: {error.strerror or error}",
-            hint="tell the user to look at free space and permissions",
+            hint="ask the user to check free space and permissions",
         )
 
 
 class KnowledgeMissing(PromptError, LookupError):
-    """No document has that path."""
+    """The document does not exist."""
 
     code = "knowledge.missing"
 
     def __init__(self, path: str, known: Iterable[str]) -> None:
         super().__init__(
-            f"there is no document {path!r}{did_you_mean(path, known)}",
-            hint="`list` shows the documents, `query` finds them by words",
+            f"unknown document {path!r}{did_you_mean(path, known)}",
+            hint="`list` shows the documents, `query` searches them",
         )
 
 
 class KnowledgeUnreadable(PromptError, OSError):
-    """The document is there, and can't be read."""
+    """The document exists but can't be read."""
 
     code = "knowledge.unreadable"
 
     def __init__(self, path: str, problem: str) -> None:
-        super().__init__(f"the document `{path}` {problem}", hint="tell the user about the file")
+        super().__init__(f"the document `{path}` {problem}", hint="report the file to the user")

@@ -1,4 +1,4 @@
-"""The documents that a model can consult: which there are, and what is known about each."""
+"""The documents that a model can consult, and their metadata."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ class _IndexEntry(BaseModel):
 
 @frozen
 class KnowledgeDocument:
-    """One document.
+    """A document.
 
     Attributes:
-        path: below the folder with all of them, with ``/``: what it is called by.
-        title: its first heading, or what it is called.
-        place: where it is.
-        always_load: whether all of it belongs into every prompt.
-        priority: what comes first, in prompts and in answers.
-        tags: words that it is found by.
+        path: its path below the folder of documents, with ``/``. Identifies it.
+        title: its first heading, or its file name.
+        place: the place that contains it.
+        always_load: whether every prompt contains it in full.
+        priority: its rank in prompts and results.
+        tags: words for the search.
     """
 
     path: str
@@ -58,21 +58,21 @@ class KnowledgeDocument:
 
     @property
     def rank(self) -> tuple[int, str]:
-        """Where it stands among the others."""
+        """The sort key among all documents."""
         return _RANKS[self.priority], self.path
 
     def read(self, limit: int) -> Reading | None:
-        """Its text. See ``read_text``."""
+        """Read its text. See ``read_text``."""
         return self.place.read(f"{_FOLDER}/{self.path}", limit)
 
 
 @frozen
 class Library:
-    """All documents, by rank.
+    """All documents, sorted by rank.
 
     Attributes:
-        documents: of two with the same path, only the one of the more specific place.
-        notices: what was found and left out, and why.
+        documents: of several documents with the same path, the one of the most specific place.
+        notices: what was skipped, and why.
     """
 
     documents: tuple[KnowledgeDocument, ...] = ()
@@ -80,7 +80,7 @@ class Library:
 
 
 def find_documents(places: Sequence[PromptPlace]) -> Library:
-    """Look for documents: those that ``knowledge/index.yaml`` names, or, without one, ``*.md`` and ``*/index.md``."""
+    """Find the documents listed in ``knowledge/index.yaml``, or, without an index, ``*.md`` and ``*/index.md``."""
     found: dict[str, KnowledgeDocument] = {}
     notices: list[str] = []
     for place in places:
@@ -100,7 +100,7 @@ def _entries(place: PromptPlace, notices: list[str]) -> list[_IndexEntry]:
     else:
         entries = list(_read_index(place, index.text, notices))
     if len(entries) > _MOST:
-        notices.append(f"{len(entries) - _MOST} documents of the {place.name} folder are left out: more than {_MOST}")
+        notices.append(f"{len(entries) - _MOST} documents of the {place.name} folder skipped: the limit is {_MOST}")
     return entries
 
 
@@ -124,39 +124,39 @@ def _read_index(place: PromptPlace, text: str, notices: list[str]) -> Iterator[_
             entry = _IndexEntry.model_validate(item)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-            problem = f"{'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}"
-            notices.append(f"entry {number} of {where} is left out: {one_line(problem, 200)}")
+            problem = f"{'.'.join(map(str, first['loc'])) or 'entry'}: {first['msg']}"
+            notices.append(f"entry {number} of {where} was skipped: {one_line(problem, 200)}")
             continue
         if is_inside(entry.path):
             yield entry.model_copy(update={"path": str(PurePosixPath(entry.path))})
         else:
-            notices.append(f"entry {number} of {where} is left out: its path leads out of the folder")
+            notices.append(f"entry {number} of {where} was skipped: its path leads out of the folder")
 
 
 def _parse_yaml(text: str) -> list[Any]:
-    import yaml  # noqa: PLC0415  only where there is an index to read
+    import yaml  # noqa: PLC0415  only needed if there is an index
 
-    # These make nothing but texts, lists and mappings.
+    # base loaders create only strings, lists and mappings
     loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     try:
         depth = 0
         for event in yaml.parse(text, Loader=loader):
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            # The one written in C ends the process where nesting is too deep.
+            # deep nesting crashes the process in the C implementation
             if depth > _DEEPEST:
-                raise ValueError(f"it is nested deeper than {_DEEPEST}")
+                raise ValueError(f"nested deeper than {_DEEPEST} levels")
         found = yaml.load(text, Loader=loader)  # noqa: S506  it is a base loader
     except (yaml.YAMLError, UnicodeError) as error:
-        raise ValueError(f"it is not YAML: {error}") from error
+        raise ValueError(f"invalid YAML: {error}") from error
     if not isinstance(found, list):
-        raise ValueError("it is no list of documents")  # noqa: TRY004  about a text, not about an argument
+        raise ValueError("expected a list of documents")  # noqa: TRY004  the text is wrong, not an argument
     return found
 
 
 def _document(place: PromptPlace, entry: _IndexEntry, notices: list[str]) -> KnowledgeDocument | None:
     head = place.read(f"{_FOLDER}/{entry.path}", _HEAD)
     if head is None or (head.notice and not head.text):
-        notices.append(head.notice if head else f"{entry.path} is named in {_INDEX}, and is not there")
+        notices.append(head.notice if head else f"{entry.path} is listed in {_INDEX} but does not exist")
         return None
     heading = _HEADING.search(head.text)
     path = PurePosixPath(entry.path)

@@ -1,4 +1,4 @@
-"""Finds documents by words: counts them, where a title says more than a text."""
+"""Search documents by words. A match in a title counts more than one in a text."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _EXCERPT = 200
 
 @frozen
 class KnowledgeMatch:
-    """A document that has some of the words.
+    """A document that contains some of the words.
 
     Attributes:
         document: the document.
-        words: how many of the words it has.
-        score: how much it has of them.
-        excerpt: the line of its text that has the first of them; empty if none has.
+        words: the number of distinct words that it contains.
+        score: the weighted number of matches.
+        excerpt: the first line of its text that contains one of them; empty if only its metadata matches.
     """
 
     document: KnowledgeDocument
@@ -37,14 +37,15 @@ class KnowledgeMatch:
 
 
 def search(library: Library, query: str, limit: int) -> tuple[list[KnowledgeMatch], int]:
-    """Those documents that have at least one of the words of ``query``, the best first. Call it in a thread.
+    """Find the documents that contain at least one word of ``query``, best first. Call it in a thread.
 
     Args:
-        library: where to look.
-        query: words; at most 20 count.
-        limit: how many bytes of each document are read.
+        library: the documents.
+        query: words; at most 20 are used.
+        limit: the number of bytes read from each document.
 
     Returns:
+        The matches, and how many documents were searched by metadata only because the total size is limited.
         What was found, and how many documents were not looked into because all together are too long.
     """
     words = list(dict.fromkeys(_WORD.findall(query.casefold())))[:_MOST_WORDS]

@@ -1,4 +1,4 @@
-"""The tool by which the model changes its notes."""
+"""The tool with which the model changes its notes."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from ._memory import MemoryFile, length
 from ._models import MemoryParams
 from ._prompt_places import own_folder
 
-_LATER = "It is in the system prompt from the next session on, or after a reload."
+_LATER = "The change appears in the system prompt of the next session, or after a reload."
 
 
 @tool("prompt.memory", level=Level.CONTROLLED)
 async def memory(params: MemoryParams, ctx: ToolContext) -> dict[str, Any]:
-    """Notes that you keep beyond this session. They are shown to you in the system prompt of later sessions.
+    """Manage the notes that you keep across sessions. They appear in the system prompt of later sessions.
 
-    Add what will matter again: a decision and its reason, how something is done here, a correction of the user.
-    Not what stands in files, nor what only matters now. Never a password, a key or another secret. One fact an entry,
-    written so that it is understood without this conversation. Replace or remove what is no longer true.
+    Add what will matter again: a decision and its reason, how something is done here, a correction of the user. Do not
+    add the content of files or anything that matters only now, and never a password, a key or another secret. Write one
+    fact per entry, understandable without this conversation. Replace or remove what is no longer true.
     """
     config: Config = ctx.config
     limit = config.user_limit if params.target == "user" else config.memory_limit
@@ -41,13 +41,13 @@ def _answer(file: MemoryFile, entries: list[str]) -> dict[str, Any]:
 
 
 def _add(params: MemoryParams, entries: list[str]) -> list[str]:
-    _refuse_duplicate(params, entries)
+    _check_duplicate(params, entries)
     return [*entries, params.text]
 
 
 def _replace(params: MemoryParams, entries: list[str]) -> list[str]:
     index = _find(params, entries)
-    _refuse_duplicate(params, [*entries[:index], *entries[index + 1 :]])
+    _check_duplicate(params, [*entries[:index], *entries[index + 1 :]])
     return [*entries[:index], params.text, *entries[index + 1 :]]
 
 
@@ -56,13 +56,13 @@ def _remove(params: MemoryParams, entries: list[str]) -> list[str]:
     return [*entries[:index], *entries[index + 1 :]]
 
 
-def _refuse_duplicate(params: MemoryParams, entries: list[str]) -> None:
+def _check_duplicate(params: MemoryParams, entries: list[str]) -> None:
     if params.text.casefold() in (entry.casefold() for entry in entries):
         raise MemoryDuplicate(params.target)
 
 
 def _find(params: MemoryParams, entries: list[str]) -> int:
-    """Where the one entry is that is meant. The whole text of an entry means that one, whatever else contains it."""
+    """Return the index of the matching entry. An exact match takes precedence over entries that contain it."""
     if params.entry in entries:
         return entries.index(params.entry)
     wanted = params.entry.casefold()

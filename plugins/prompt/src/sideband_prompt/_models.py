@@ -12,26 +12,28 @@ _Entry = Annotated[str, AfterValidator(as_entry)]
 
 
 class KnowledgeParams(BaseModel):
-    """What to look for."""
+    """The parameters of ``prompt.knowledge``."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     action: Literal["list", "query", "read"]
-    query: str = Field("", max_length=1_000, description="query: words to look for in titles, tags and texts")
-    path: str = Field("", max_length=1_000, description="read: the document, as `list` and `query` name it")
-    offset: int = Field(0, ge=0, description="read: the character to begin with, `next_offset` of the page before")
+    query: str = Field("", max_length=1_000, description="query: words to search for in titles, tags and texts")
+    path: str = Field(
+        "", max_length=1_000, description="read: the path of the document, as returned by `list` and `query`"
+    )
+    offset: int = Field(0, ge=0, description="read: the first character, `next_offset` of the previous page")
 
     @model_validator(mode="after")
     def _is_complete(self) -> Self:
         if self.action == "query" and not self.query.strip():
-            raise ValueError("`query` needs `query`, words to look for")
+            raise ValueError("`query` requires `query`, the words to search for")
         if self.action == "read" and not self.path:
-            raise ValueError("`read` needs `path`")
+            raise ValueError("`read` requires `path`")
         return self
 
 
 class MemoryParams(BaseModel):
-    """What to do with which notes."""
+    """The parameters of ``prompt.memory``."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -39,15 +41,13 @@ class MemoryParams(BaseModel):
     target: MemoryTarget = Field(
         "memory", description="`memory`: your own notes. `user`: what you know about the user."
     )
-    entry: _Entry = Field(
-        "", description="replace, remove: the entry that is meant, or a part of it that no other entry has"
-    )
-    text: _Entry = Field("", description="add, replace: the new entry, one line")
+    entry: _Entry = Field("", description="replace, remove: the entry, or a part of it that no other entry contains")
+    text: _Entry = Field("", description="add, replace: the new entry, on one line")
 
     @model_validator(mode="after")
     def _is_complete(self) -> Self:
         if self.action in ("replace", "remove") and not self.entry:
-            raise ValueError(f"`{self.action}` needs `entry`")
+            raise ValueError(f"`{self.action}` requires `entry`")
         if self.action in ("add", "replace") and not self.text:
-            raise ValueError(f"`{self.action}` needs `text`")
+            raise ValueError(f"`{self.action}` requires `text`")
         return self

@@ -1,4 +1,4 @@
-"""The folders that a prompt is made from, the most specific first."""
+"""The folders from which a prompt is built, the most specific first."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ._reading import Reading, list_names, read_text
 
 @frozen
 class PromptPlace:
-    """One of the folders.
+    """A folder from which a prompt is built.
 
     Attributes:
         name: ``project``, ``profile`` or ``global``.
-        root: nothing outside of it is read.
-        prefix: where below ``root`` the files are, with ``/`` at its end.
+        root: the confining folder: no file outside of it is read.
+        prefix: the path of the files below ``root``, with a trailing ``/``.
     """
 
     name: str
@@ -24,26 +24,26 @@ class PromptPlace:
     prefix: str = ""
 
     def read(self, name: str, limit: int) -> Reading | None:
-        """A file of it. See ``read_text``."""
+        """Read one of its files. See ``read_text``."""
         return read_text(self.root, f"{self.prefix}{name}", limit)
 
     def names(self, folder: str) -> tuple[str, ...]:
-        """What is in one of its folders. See ``list_names``."""
+        """List one of its folders. See ``list_names``."""
         return list_names(self.root, f"{self.prefix}{folder}")
 
 
 def own_folder(home: Path, profile: str | None) -> Path:
-    """The folder that belongs to the profile, or to nobody in particular: where memory is written."""
+    """Return the folder of the profile, or the global one without a profile. Memory is written there."""
     return home / "profiles" / profile if profile else home / "prompt"
 
 
 def find_places(home: Path, profile: str | None, project: Path | None) -> tuple[PromptPlace, ...]:
-    """The places that apply.
+    """Return the places that apply, the most specific first.
 
     Args:
-        home: the host's folder.
+        home: the host's state folder.
         profile: the name of the profile.
-        project: the folder of a project that is trusted.
+        project: the folder of a trusted project.
     """
     places = [PromptPlace("global", own_folder(home, None))]
     if profile:

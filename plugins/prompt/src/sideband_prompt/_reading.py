@@ -1,4 +1,4 @@
-"""Reads files of folders that others may write to: never outside of the folder, never too much, never fatal."""
+"""Read files of untrusted folders: never outside the folder, never too much, and without raising errors."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _MOST_NAMES = 10_000
 
 @frozen
 class Reading:
-    """What came of reading a file.
+    """The result of reading a file.
 
     Attributes:
-        text: what can be seen of it.
-        notice: what somebody who only sees the text should know; empty if it is the whole file.
+        text: its visible text.
+        notice: a remark for the reader of the text; empty if the file was read completely.
     """
 
     text: str = ""
@@ -28,12 +28,12 @@ class Reading:
 
     @property
     def shown(self) -> str:
-        """The text, and the notice below it."""
+        """The text, followed by the notice."""
         return "\n\n".join(filter(None, (self.text, self.notice and f"[{self.notice}]")))
 
 
 def is_inside(name: str) -> bool:
-    """Whether a relative path, written with ``/``, stays below where it begins, whatever links there are.
+    """Return whether a relative path with ``/`` stays below its start, not considering links.
 
     Example:
         >>> is_inside("api/index.md"), is_inside("../keys"), is_inside("/etc/passwd")
@@ -44,16 +44,16 @@ def is_inside(name: str) -> bool:
 
 
 def read_text(root: Path, name: str, limit: int) -> Reading | None:
-    """The first ``limit`` bytes of a file below ``root``, or ``None`` if there is none.
+    """Read the first ``limit`` bytes of a file below ``root``. Return ``None`` if it does not exist.
 
-    What is no UTF-8 is replaced. A link that leads out of ``root``, something that is no regular file, and what can't
-    be read at all are a notice.
+    Invalid UTF-8 is replaced. A link out of ``root``, a file that is not regular and one that can't be read result in a
+    notice.
     """
     try:
         descriptor = open_resolved(root, name, os.O_RDONLY)
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                return Reading(notice=f"{name} was not read: it is no regular file")
+                return Reading(notice=f"{name} was not read: not a regular file")
             with os.fdopen(descriptor, "rb", closefd=False) as file:
                 content = file.read(limit + 1)
         finally:
@@ -64,11 +64,11 @@ def read_text(root: Path, name: str, limit: int) -> Reading | None:
         return Reading(notice=f"{name} was not read: {error.strerror or error}")
     text = visible(content[:limit].decode("utf-8-sig", errors="replace")).strip()
     cut = len(content) > limit
-    return Reading(text, f"{name} is cut here: it has more than {limit:,} bytes" if cut else "")
+    return Reading(text, f"{name} is truncated here at {limit:,} bytes" if cut else "")
 
 
 def list_names(root: Path, name: str) -> tuple[str, ...]:
-    """The names in a folder below ``root``, sorted, without hidden ones; none if it can't be read."""
+    """List a folder below ``root``, sorted, without hidden names. Return an empty tuple if it can't be read."""
     try:
         descriptor = open_resolved(root, name, os.O_DIRECTORY)
     except OSError:
@@ -84,15 +84,15 @@ def list_names(root: Path, name: str) -> tuple[str, ...]:
 
 
 def open_resolved(root: Path, name: str, flags: int) -> int:
-    """A descriptor of what ``name`` leads to, which is below ``root`` even if links are changed meanwhile.
+    """Open the file that ``name`` resolves to, which is below ``root`` even if links change meanwhile.
 
     Raises:
-        PermissionError: it leads out of ``root``.
-        OSError: it can't be opened.
+        PermissionError: if it leads out of ``root``.
+        OSError: if it can't be opened.
     """
     top = os.path.realpath(root)
     target = os.path.realpath(Path(top, name))
     if not Path(target).is_relative_to(top):
         raise PermissionError("it leads out of its folder")
-    # The links are resolved already. One that is met now was put there since.
+    # all links are resolved, so a link found now has been created since
     return open_beneath(Path(top), Path(target).relative_to(top).parts, flags)

@@ -1,4 +1,4 @@
-"""All sections, in their order."""
+"""Build all sections in order."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from ._skills_section import skills
 
 
 def build_sections(event: Sections, config: Config, home: Path, today: date) -> list[Section]:
-    """The sections that are wanted and have something to say. The same files and arguments give the same bytes.
+    """Build the enabled sections that are not empty. The same files and arguments give the same bytes.
 
     Args:
-        event: who asks, with which tools and skills.
+        event: the session, its tools and its skills.
         config: the settings.
-        home: the host's folder.
-        today: the date that the prompt tells.
+        home: the host's state folder.
+        today: the date in the prompt.
     """
     places = find_places(home, config.profile, event.project)
     own = own_folder(home, config.profile)

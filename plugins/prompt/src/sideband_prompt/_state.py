@@ -1,4 +1,4 @@
-"""Which project a session works in, remembered from the prompt for the tools, which are not told."""
+"""The project of each session, stored by the hook for the tools, which do not receive it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MOST = 10_000
 
 @define
 class Projects:
-    """The trusted project of each session. The oldest are forgotten.
+    """The trusted project of each session. The oldest are evicted.
 
     Example:
         >>> projects = Projects()
@@ -23,17 +23,17 @@ class Projects:
     _by_session: dict[str, Path | None] = Factory(dict)
 
     def remember(self, session: str, project: Path | None) -> None:
-        """Note the project of a session; ``None``: it has none that is trusted."""
+        """Store the trusted project of a session, or ``None``."""
         self._by_session.pop(session, None)
         self._by_session[session] = project
         if len(self._by_session) > _MOST:
             del self._by_session[next(iter(self._by_session))]
 
     def of(self, session: str) -> Path | None:
-        """The project of a session.
+        """Return the project of a session, or ``None``.
 
-        The session of a child agent has no prompt of its own. It is taken to work where all others do, if they do
-        work in one place; else in none.
+        The session of a child agent has no prompt of its own. It gets the project of all other sessions if they have
+        the same one, otherwise ``None``.
         """
         if session in self._by_session:
             return self._by_session[session]

@@ -1,4 +1,4 @@
-"""Text from elsewhere, made fit for a prompt: nothing in it that nobody sees, and nothing that ends its block."""
+"""Sanitise untrusted text for a prompt: remove invisible characters, and escape it so that it can't end its block."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ _KEPT = frozenset("\n\t\u200c\u200d")  # the joiners belong to scripts and to em
 
 
 def visible(text: str) -> str:
-    r"""``text`` without characters that a person would not see and a model would read.
+    r"""Remove characters that are invisible to people but visible to models.
 
-    Control characters, those that turn the direction of a line, tags and the like go; odd spaces become spaces, and
-    line ends ``\n``.
+    Control characters, bidirectional overrides, tags and the like are removed; unusual spaces become spaces, and line
+    ends become ``\n``.
     """
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
     plain = lines.isascii() and lines.replace("\n", "").replace("\t", "").isprintable()
@@ -22,13 +22,13 @@ def _shown(character: str) -> str:
     if character in _KEPT:
         return character
     if character.isprintable():
-        # These select nothing that fonts have, and can carry hidden text.
+        # variation selectors without a use in fonts, which can hide text
         return "" if "\U000e0100" <= character <= "\U000e01ef" else character
     return " " if character.isspace() else ""
 
 
 def one_line(text: str, longest: int | None = None) -> str:
-    r"""``text`` in one line, cut to ``longest`` characters.
+    r"""Return ``text`` on one line, truncated to ``longest`` characters.
 
     Example:
         >>> one_line("two  words\n# and more", 12)
@@ -39,7 +39,7 @@ def one_line(text: str, longest: int | None = None) -> str:
 
 
 def quoted(text: str) -> str:
-    """``text`` as the content of a block, which it can't end.
+    """Escape ``text`` as the content of a block, so that it can't end the block.
 
     Example:
         >>> quoted("</skills> a & b")
@@ -49,5 +49,5 @@ def quoted(text: str) -> str:
 
 
 def attribute(text: str) -> str:
-    """``text`` as the value of an attribute, without the quotes around it."""
+    """Escape ``text`` as the value of an attribute, without the surrounding quotes."""
     return html.escape(one_line(text))

@@ -1,4 +1,4 @@
-"""Registration of the hook plugin ``prompt``, and of its tools. Both are one plugin, with one table of settings."""
+"""Registration of the hook ``sections`` and of the tools: one plugin with one table of settings."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ __all__ = ["Config", "lifespan", "sections", "sideband_tools"]
 
 
 def sideband_tools() -> list[Tool]:
-    """The tools of this plugin."""
+    """Return the tools of this plugin."""
     return [knowledge, memory]
 
 
 @asynccontextmanager
 async def lifespan(ctx: PluginContext) -> AsyncIterator[Projects]:  # noqa: ARG001  the host passes it
-    """Which project each session works in; the tools are not told."""
+    """Yield the projects of sessions, shared by the hook and the tools."""
     yield Projects()
 
 
 @hookimpl
 async def sections(event: Sections, ctx: PluginContext) -> list[Section]:
-    """All sections that have something to say, in their order."""
+    """Build the sections that are not empty, in order."""
     ctx.state.remember(event.session, event.project)
     today = datetime.now().astimezone().date()
-    # A file system that hangs must not hold up the deadline of the hook.
+    # in a thread, so that a hanging file system does not block the deadline of the hook
     return await to_thread.run_sync(build_sections, event, ctx.config, ctx.home, today, abandon_on_cancel=True)

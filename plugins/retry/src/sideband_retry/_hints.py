@@ -19,10 +19,11 @@ _HINTS = {
     ErrorKind.TIMEOUT: f"{{provider}} did not answer in time: {_LATER}, or raise its timeout if it is only slow",
     ErrorKind.STREAM_BROKEN: f"answers of {{provider}} are cut off: check the network and any proxy; {_LATER}",
     ErrorKind.UNREACHABLE: "check the network and the address of {provider}",
-    ErrorKind.CONTEXT_OVERFLOW: "the conversation is too long for {model} even after a compaction: send a shorter message, "
+    ErrorKind.CONTEXT_OVERFLOW: "the conversation is too long for {model} even after compaction: send a shorter "
+    "message, "
     "start a new session, choose a model with a larger context window, or, if you run the server, start it with a "
     "larger context",
-    ErrorKind.AUTH: "check the key of {provider}: whether it is set, and whether it may use this model from your region",
+    ErrorKind.AUTH: "check the key of {provider}: is it set, and does it have access to this model from your region?",
     ErrorKind.AUTH_PERMANENT: "the key is wrong or revoked: create a new key on the site of {provider} and set it",
     ErrorKind.BILLING: "add credit or raise the limit on the billing page of {provider}, then resume the session",
     ErrorKind.MODEL_NOT_FOUND: "check the name of the model: `sideband models list` shows those of {provider}; a local "

@@ -1,4 +1,4 @@
-"""A provider that plays written turns instead of asking a model."""
+"""A provider that plays scripted turns instead of calling a model."""
 
 from ._errors import ScriptEnded, ScriptInvalid, ScriptMissing, ScriptUnknown
 from ._scripted import Scripted

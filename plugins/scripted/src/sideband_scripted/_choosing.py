@@ -1,4 +1,4 @@
-"""Which turn of a script comes next."""
+"""Choose the next turn of a script."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ _SHOWN = 60
 _Turn = TypeVar("_Turn")
 
 
-def spoken(request: ModelRequest) -> int:
-    """How often the model has spoken in this conversation."""
+def answer_count(request: ModelRequest) -> int:
+    """Return the number of assistant messages in the conversation."""
     return sum(message.role == "assistant" for message in request.messages)
 
 
 def turn_at(provider: str, turns: Sequence[_Turn], number: int, request: ModelRequest, *, repeat: bool) -> _Turn:
-    """A turn of a script, by its number.
+    """Return a turn of a script by its number.
 
     Args:
-        provider: who says so if there is none.
+        provider: the name of the provider, for the error.
         turns: the script.
-        number: from 0.
-        request: what is asked.
-        repeat: whether the script begins again at its end.
+        number: the number of the turn, from 0.
+        request: the request, for the error.
+        repeat: whether the script starts again at its end.
 
     Raises:
-        ScriptEnded: there is no such turn.
+        ScriptEnded: if the script has no such turn.
     """
     if repeat and turns:
         return turns[number % len(turns)]

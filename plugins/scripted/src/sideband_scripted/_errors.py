@@ -1,4 +1,4 @@
-"""What can be wrong with a script. None of it is worth another try.
+"""Errors of scripts. None of them is retryable.
 
 ProviderError
 ├── ProviderRefused
@@ -27,28 +27,28 @@ class ScriptEnded(ProviderRefused):
             provider,
             f"the script has no turn {turns + 1} (the last message begins {last!r})",
             status=400,
-            hint="write more turns, or let it begin again with `repeat`",
+            hint="add turns, or start the script again with `repeat`",
             retryable=False,
         )
 
 
 class ScriptUnknown(ProviderRefused):
-    """The file of scripts has none for this model."""
+    """The script file does not contain this model."""
 
     code = "scripted.unknown"
 
     def __init__(self, provider: str, model: str, known: Iterable[str]) -> None:
         super().__init__(
             provider,
-            f"there is no script `{model}`",
+            f"unknown script `{model}`",
             status=404,
-            hint=f"there are: {', '.join(sorted(known))}",
+            hint=f"available scripts: {', '.join(sorted(known))}",
             retryable=False,
         )
 
 
 class ScriptMissing(ProviderUnconfigured):
-    """No file of scripts is configured."""
+    """No script file is configured."""
 
     code = "scripted.missing"
 
@@ -56,20 +56,20 @@ class ScriptMissing(ProviderUnconfigured):
         super().__init__(
             provider,
             "no script is configured",
-            hint=f'name a file: `script = "FILE.json"` (or .toml) in the table `[plugins.{provider}]`',
+            hint=f'set `script = "FILE.json"` (or .toml) in the table `[plugins.{provider}]`',
             retryable=False,
         )
 
 
 class ScriptInvalid(ProviderUnconfigured, ValueError):
-    """The file of scripts can't be read, or is none."""
+    """The script file can't be read or is invalid."""
 
     code = "scripted.invalid"
 
     def __init__(self, provider: str, path: Path, problem: str) -> None:
         super().__init__(
             provider,
-            f"{path} is no script: {problem}",
-            hint="the README of sideband-scripted shows what a script looks like",
+            f"invalid script {path}: {problem}",
+            hint="see the README of sideband-scripted for an example",
             retryable=False,
         )

@@ -1,4 +1,4 @@
-"""Plays one turn as a provider streams an answer."""
+"""Play one turn as a stream of events."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CHARACTERS_PER_TOKEN = 4
 
 
 async def play(provider: str, turn: ScriptedTurn, request: ModelRequest) -> AsyncGenerator[StreamEvent]:
-    """What the turn answers to the request. Raises what the turn says that is raised."""
+    """Yield the events of a turn. Raises the exception that the turn specifies."""
     if callable(turn):
         made = turn(request)
         turn = await made if inspect.isawaitable(made) else made
@@ -39,7 +39,7 @@ async def play(provider: str, turn: ScriptedTurn, request: ModelRequest) -> Asyn
         await anyio.lowlevel.checkpoint()
         yield delta
     if isinstance(turn, Broken):
-        raise StreamBroken(provider, "the stream broke off, as its script says", retryable=True)
+        raise StreamBroken(provider, "the stream broke off, as scripted", retryable=True)
     if isinstance(turn, Hang):
         turn.reached.set()
         await anyio.sleep_forever()
@@ -68,7 +68,7 @@ def _call(
 
 
 def _new_id(request: ModelRequest, number: int) -> str:
-    """The same for the same history, so that a resumed process says what the ended one would have said."""
+    """Derive a call id from the history, so that a resumed process answers as the interrupted one would have."""
     last = json.dumps(to_data(request.messages[-1]), sort_keys=True) if request.messages else ""
     seen = f"{len(request.messages)}:{number}:{last}"
     return f"call_{hashlib.sha256(seen.encode()).hexdigest()[:16]}"
@@ -96,10 +96,10 @@ def _pieces(text: str) -> list[str]:
 
 
 def _estimated_tokens(request: ModelRequest) -> int:
-    """About how many tokens a request has."""
-    told = [request.system, *(_written(message) for message in request.messages)]
-    told += [tool.model_dump_json() for tool in request.tools]
-    return _tokens(sum(map(len, told)))
+    """Estimate the tokens of a request."""
+    texts = [request.system, *(_written(message) for message in request.messages)]
+    texts += [tool.model_dump_json() for tool in request.tools]
+    return _tokens(sum(map(len, texts)))
 
 
 def _written(message: Message) -> str:

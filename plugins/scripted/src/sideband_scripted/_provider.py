@@ -1,4 +1,4 @@
-"""The provider for scripts that stand in files."""
+"""The provider for scripts in files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from attrs import define, field
 from sideband.plugins import PluginContext
 from sideband.providers import ModelInfo, ModelRequest, StreamEvent
 
-from ._choosing import spoken, turn_at
+from ._choosing import answer_count, turn_at
 from ._errors import ScriptMissing, ScriptUnknown
 from ._playing import play
 from ._script_files import ModelScript, TurnScript, read_scripts
@@ -20,29 +20,29 @@ from ._script_files import ModelScript, TurnScript, read_scripts
 
 @define(eq=False)
 class FileScripts:
-    """A provider that plays the file that ``[plugins.scripted]`` names, one script for each model.
+    """A provider that plays the file named in ``[plugins.scripted]``, one script for each model.
 
-    The turn is chosen by the number of assistant messages in the request, so nothing has to be remembered, and a
-    conversation that is resumed by another process goes on where it was.
+    The turn is chosen by the number of assistant messages in the request, so no state is needed, and another process
+    can resume a conversation.
     """
 
     name: str = "scripted"
     _tries: Counter[tuple[str, int]] = field(factory=Counter, init=False)
 
     async def models(self, ctx: PluginContext) -> list[ModelInfo]:
-        """Those that the file has; none if there is no file. Raises ``ScriptInvalid``."""
+        """Return the models in the file; an empty list without a file. Raises ``ScriptInvalid``."""
         if ctx.config.script is None:
             return []
         return [script.info(name) for name, script in (await self._scripts(ctx.config.script)).items()]
 
     async def stream(self, request: ModelRequest, ctx: PluginContext) -> AsyncIterator[StreamEvent]:
-        """Play the turn that the conversation has come to."""
+        """Play the next turn of the conversation."""
         if ctx.config.script is None:
             raise ScriptMissing(self.name)
         scripts = await self._scripts(ctx.config.script)
         if request.model not in scripts:
             raise ScriptUnknown(self.name, request.model, scripts)
-        script, number = scripts[request.model], spoken(request)
+        script, number = scripts[request.model], answer_count(request)
         written = turn_at(self.name, script.turns, number, request, repeat=script.repeat)
         turn = TurnScript(text=written) if isinstance(written, str) else written
         self._fail(turn, (request.model, number))

@@ -1,4 +1,4 @@
-"""Scripts as files: what stands in them, and how they are read."""
+"""Script files: their format and how they are read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ._errors import ScriptInvalid
 from ._turns import Broken, Hang, Turn
 
 _LARGEST = 16 << 20
-_PASSING = frozenset({408, 409, 425, 429})
+_TEMPORARY = frozenset({408, 409, 425, 429})
 _FAILURES: dict[str, type[ProviderError]] = {
     "refused": ProviderRefused,
     "stream": StreamBroken,
@@ -37,7 +37,7 @@ class _ScriptData(BaseModel):
 
 
 class ToolCallScript(_ScriptData):
-    """A tool that is asked for."""
+    """A tool call."""
 
     name: str
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
@@ -45,36 +45,36 @@ class ToolCallScript(_ScriptData):
 
 
 class FailureScript(_ScriptData):
-    """A try that fails."""
+    """An attempt that fails."""
 
     kind: Literal["refused", "stream", "timeout", "unreachable"] = "refused"
-    message: str = "failed, as its script says"
+    message: str = "failed, as scripted"
     status: int | None = None
     body: str = ""
     headers: dict[str, str] = Field(default_factory=dict)
 
     def error(self, provider: str) -> ProviderError:
-        """The error to raise."""
-        passing = self.status is None or self.status in _PASSING or self.status >= 500
+        """Return the error to raise."""
+        temporary = self.status is None or self.status in _TEMPORARY or self.status >= 500
         return _FAILURES[self.kind](
-            provider, self.message, status=self.status, body=self.body, headers=self.headers, retryable=passing
+            provider, self.message, status=self.status, body=self.body, headers=self.headers, retryable=temporary
         )
 
 
 class TurnScript(_ScriptData):
-    """A turn, and what goes wrong before it."""
+    """A turn, and the failures before it."""
 
     text: str = ""
     thinking: str = ""
     tool_calls: tuple[ToolCallScript, ...] = ()
     usage: Usage | None = None
     stop: StopReason | None = None
-    failures: tuple[FailureScript, ...] = Field((), description="the tries that fail before this turn is played")
-    broken_after: int | None = Field(None, ge=0, description="deltas after which the stream always breaks off")
-    hang_after: int | None = Field(None, ge=0, description="deltas after which nothing comes any more")
+    failures: tuple[FailureScript, ...] = Field((), description="the attempts that fail before this turn is played")
+    broken_after: int | None = Field(None, ge=0, description="the number of deltas before the stream breaks off")
+    hang_after: int | None = Field(None, ge=0, description="the number of deltas before the stream hangs")
 
     def turn(self) -> Turn | Broken | Hang:
-        """It, as Python writes it."""
+        """Convert it to a turn of a Python script."""
         calls = [(call.name, call.arguments, call.id) for call in self.tool_calls]
         turn = Turn(self.text, self.thinking, calls, self.usage, self.stop)
         if self.broken_after is not None:
@@ -93,7 +93,7 @@ class ModelScript(_ScriptData):
     prices: Prices = Prices(input=0, output=0)
 
     def info(self, name: str) -> ModelInfo:
-        """What is known about the model."""
+        """Return the model's metadata."""
         return ModelInfo(id=name, context_window=self.context_window, thinking=True, prices=self.prices)
 
 
@@ -102,10 +102,10 @@ class _ScriptFile(_ScriptData):
 
 
 def read_scripts(provider: str, path: Path) -> dict[str, ModelScript]:
-    """The scripts in a file, by the name of the model.
+    """Read the scripts in a file, by model name.
 
     Raises:
-        ScriptInvalid: it can't be read, or something else stands in it.
+        ScriptInvalid: if the file can't be read or is not a script.
     """
     try:
         data = _parsed(path)
@@ -124,7 +124,7 @@ def _parsed(path: Path) -> Any:
     with path.expanduser().open("rb") as file:
         content = file.read(_LARGEST + 1)
     if len(content) > _LARGEST:
-        raise ValueError(f"it has more than {_LARGEST >> 20} MiB")
+        raise ValueError(f"larger than {_LARGEST >> 20} MiB")
     text = content.decode()
     return tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
 

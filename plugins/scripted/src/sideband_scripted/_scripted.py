@@ -1,4 +1,4 @@
-"""The provider for scripts that are written in Python."""
+"""The provider for scripts in Python."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from attrs import define, field
 from sideband.plugins import PluginContext
 from sideband.providers import ModelInfo, ModelRequest, Prices, StreamEvent
 
-from ._choosing import spoken, turn_at
+from ._choosing import answer_count, turn_at
 from ._playing import play
 from ._turns import ScriptedTurn
 
@@ -18,20 +18,20 @@ _FREE = Prices(input=0, output=0)
 
 @define(eq=False)
 class Scripted:
-    """A provider that plays turns. It is a plugin of its own, and answers for every model name.
+    """A provider that plays turns. It is also a plugin, and accepts any model name.
 
     Args:
         turns: the first is played for the first request, and so on.
-        name: the provider's name, and the plugin's.
+        name: the name of the provider and of the plugin.
         model: the model that ``models`` lists.
-        context_window: its context window, in tokens.
-        repeat: whether the script begins again at its end.
-        by_history: whether the turn is chosen by the number of assistant messages in the request instead of by
-            counting requests, so that a conversation that is resumed goes on where it was.
-        prices: what its tokens cost.
+        context_window: its context window in tokens.
+        repeat: whether the script starts again at its end.
+        by_history: whether the turn is chosen by the number of assistant messages in the request instead of the number
+            of requests, so that a resumed conversation continues where it was.
+        prices: the prices of its tokens.
 
     Attributes:
-        requests: all that was asked, oldest first.
+        requests: all requests, oldest first.
 
     Example:
         >>> from sideband import Plugin
@@ -50,20 +50,20 @@ class Scripted:
     requests: list[ModelRequest] = field(factory=list, init=False, repr=False)
 
     def sideband_providers(self) -> list[Scripted]:
-        """Itself."""
+        """Return this provider."""
         return [self]
 
-    async def models(self, ctx: PluginContext) -> list[ModelInfo]:  # noqa: ARG002  what a provider gets
-        """The one model."""
+    async def models(self, ctx: PluginContext) -> list[ModelInfo]:  # noqa: ARG002  part of the interface
+        """Return the one model."""
         return [ModelInfo(id=self.model, context_window=self.context_window, thinking=True, prices=self.prices)]
 
     async def stream(
         self,
         request: ModelRequest,
-        ctx: PluginContext,  # noqa: ARG002  what a provider gets
+        ctx: PluginContext,  # noqa: ARG002  part of the interface
     ) -> AsyncIterator[StreamEvent]:
         """Play the next turn."""
-        number = spoken(request) if self.by_history else len(self.requests)
+        number = answer_count(request) if self.by_history else len(self.requests)
         self.requests.append(request)
         turn = turn_at(self.name, self.turns, number, request, repeat=self.repeat)
         async with aclosing(play(self.name, turn, request)) as events:

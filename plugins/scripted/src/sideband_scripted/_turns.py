@@ -1,4 +1,4 @@
-"""What a script is made of: one turn for each time that the model is asked."""
+"""The turns of a script, one for each model call."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from sideband.providers import ModelRequest
 
 @frozen
 class Turn:
-    """One answer.
+    """An answer of the model.
 
     Args:
-        text: what the model says.
-        thinking: what it thinks before.
-        tool_calls: the tools that it asks for, each ``(name, arguments)``, ``(name, arguments, id)``, or a
-            ``ToolCallPart``. Without an id each gets one that is new in the conversation.
-        usage: what the call uses, in tokens; ``None``: an estimate, four characters for a token.
-        stop: why it ends; ``None``: ``tool_calls`` if there are any, else ``end``.
+        text: its text.
+        thinking: the thinking before the text.
+        tool_calls: its tool calls, each ``(name, arguments)``, ``(name, arguments, id)``, or a ``ToolCallPart``.
+            Without an id, a call gets one that is unique in the conversation.
+        usage: the usage of the call in tokens; estimated at four characters per token if ``None``.
+        stop: the reason why it ends; if ``None``, ``tool_calls`` if there are any, otherwise ``end``.
 
     Example:
         >>> Turn(tool_calls=[("github__stars", {"repo": "owner/name"})]).stop_reason
@@ -36,7 +36,7 @@ class Turn:
 
     @property
     def stop_reason(self) -> StopReason:
-        """Why it ends."""
+        """The reason why it ends."""
         return self.stop or ("tool_calls" if self.tool_calls else "end")
 
 
@@ -45,8 +45,8 @@ class Broken:
     """A stream that breaks off.
 
     Args:
-        after: how many deltas come before; at most those that ``turn`` has.
-        turn: what would have been said.
+        after: the number of deltas before the break, at most those of ``turn``.
+        turn: the turn that is interrupted.
     """
 
     after: int = 1
@@ -58,11 +58,11 @@ class Hang:
     """A model that does not answer.
 
     Args:
-        after: how many deltas come before it falls silent.
-        turn: what they are of.
+        after: the number of deltas before it hangs.
+        turn: the turn that is interrupted.
 
     Attributes:
-        reached: set as soon as it is silent. A test waits for it before it aborts.
+        reached: set when it begins to wait. A test waits for it before it aborts.
     """
 
     after: int = 0
@@ -72,4 +72,4 @@ class Hang:
 
 _Played = str | Turn | Broken | Hang | Exception
 ScriptedTurn = _Played | Callable[[ModelRequest], _Played | Awaitable[_Played]]
-"""A text, a ``Turn``, a ``Broken``, a ``Hang``, an exception to raise, or what makes one of them from the request."""
+"""A text, a ``Turn``, a ``Broken``, a ``Hang``, an exception to raise, or a function that returns one of them."""

@@ -9,5 +9,5 @@ __all__ = ["Config", "sideband_providers"]
 
 
 def sideband_providers() -> list[FileScripts]:
-    """The one provider."""
+    """Return the provider for script files."""
     return [FileScripts()]

@@ -1,4 +1,4 @@
-"""Tools for agents: children, skills as instructions, and whole results."""
+"""Tools for agents: child agents, skill instructions, and complete results."""
 
 from ._errors import SkillFileUnreadable, SkillUnknown, ToolsError
 from ._version import __version__

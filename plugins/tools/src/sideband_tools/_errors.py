@@ -1,4 +1,4 @@
-"""What a model is told when one of these tools can't do it.
+"""Errors of these tools. The model reads these messages.
 
 ToolsError(SidebandError)          tools.failed
 ├── SkillUnknown(LookupError)      tools.skill
@@ -16,7 +16,7 @@ _MOST_NAMED = 20
 
 
 class ToolsError(SidebandError):
-    """A tool could not do what was asked, and changed nothing."""
+    """A call of a tool failed and changed nothing."""
 
     code = "tools.failed"
 
@@ -28,17 +28,17 @@ class SkillUnknown(ToolsError, LookupError):
 
     def __init__(self, name: str, known: Sequence[str]) -> None:
         more = ", …" if len(known) > _MOST_NAMED else ""
-        hint = f"there are: {', '.join(known[:_MOST_NAMED])}{more}" if known else "there are no skills"
-        super().__init__(f"there is no skill `{name}`{did_you_mean(name, known)}", hint=hint)
+        hint = f"available skills: {', '.join(known[:_MOST_NAMED])}{more}" if known else "there are no skills"
+        super().__init__(f"unknown skill `{name}`{did_you_mean(name, known)}", hint=hint)
 
 
 class SkillFileUnreadable(ToolsError, OSError):
-    """A file of a skill that is not there, is none that may be read, or is no text."""
+    """A file of a skill does not exist, must not be read, or is not text."""
 
     code = "tools.skill_file"
 
     def __init__(self, skill: str, file: str, problem: str) -> None:
         super().__init__(
-            f"`{file}` of the skill `{skill}` can't be read: {problem}",
-            hint="call `skill` without `file`: it lists the files that there are",
+            f"failed to read `{file}` of skill `{skill}`: {problem}",
+            hint="call `skill` without `file`: it lists the files",
         )

@@ -8,24 +8,24 @@ _MOST_CHARACTERS = 16_000
 
 
 class OutputParams(BaseModel):
-    """Which part to read."""
+    """The parameters of ``output``."""
 
     model_config = ConfigDict(extra="forbid")
 
-    handle: str = Field(min_length=1, max_length=500, description="The handle that stands in the cut result.")
+    handle: str = Field(min_length=1, max_length=500, description="The handle in the shortened result.")
     offset: int = Field(default=0, ge=0, description="The first character to read, counted from 0.")
     limit: int = Field(default=8_000, ge=1, le=_MOST_CHARACTERS, description="How many characters to read.")
     pattern: str | None = Field(
         default=None,
         min_length=1,
         max_length=200,
-        description="Text to search for instead, from `offset` on: tells where it stands, with what is around it. "
-        "* stands for anything within a line; upper and lower case are the same.",
+        description="Text to search for instead, from `offset` on; returns the matches with their surroundings. "
+        "* matches anything within a line; case is ignored.",
     )
 
 
 class SkillParams(BaseModel):
-    """What to read."""
+    """The parameters of ``skill``."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -34,25 +34,25 @@ class SkillParams(BaseModel):
         default=None,
         min_length=1,
         max_length=500,
-        description="A file of the skill, as listed with its instructions. The instructions themselves if not given.",
+        description="A file of the skill, as listed with its instructions. The instructions themselves if omitted.",
     )
 
 
 class SubagentParams(BaseModel):
-    """A task."""
+    """The parameters of ``subagent``."""
 
     model_config = ConfigDict(extra="forbid")
 
     task: str = Field(
         min_length=1,
-        description="The task, with everything that is needed to do it: the agent sees nothing of this conversation. "
-        "Say what to answer, and how.",
+        description="The task, with everything needed to do it: the agent sees nothing of this conversation. "
+        "Say what to answer, and in which form.",
     )
     tools: list[str] | None = Field(
         default=None,
-        description="The names of the tools that it may call, each of them one of yours; a trailing * stands for the "
-        "rest of a name. All of yours if not given; none if empty.",
+        description="The names of the tools that it may call, a subset of yours; a trailing * matches the rest of a "
+        "name. All of yours if omitted; none if empty.",
     )
     share: float = Field(
-        default=0.5, gt=0, le=1, description="How much of what is left of your budget it may use, such as 0.25."
+        default=0.5, gt=0, le=1, description="The fraction of your remaining budget that it may use, such as 0.25."
     )

@@ -1,4 +1,4 @@
-"""Finds a pattern in a long text, in time that grows with the text alone: patterns come from models."""
+"""Search a long text in linear time, whatever the pattern: patterns come from models."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ _LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 
 
 class Match(NamedTuple):
-    """Where a pattern was found: from ``start`` up to ``end``, in characters."""
+    """A match of a pattern, from ``start`` up to ``end``, in characters."""
 
     start: int
     end: int
 
 
 def search(text: str, pattern: str) -> Iterator[Match]:
-    r"""The places where ``pattern`` is found, from the first to the last; none overlaps another.
+    r"""Yield the matches of ``pattern`` in order, without overlaps.
 
     Args:
-        text: where to look.
-        pattern: text; ``*`` stands for anything within a line. Upper and lower case are the same.
+        text: the text.
+        pattern: the pattern; ``*`` matches anything within a line. Case is ignored.
 
     Example:
         >>> list(search("Error: no disk\nerror: no\n", "error*disk"))
@@ -39,7 +39,7 @@ def search(text: str, pattern: str) -> Iterator[Match]:
             line_end = len(text) if line_end < 0 else line_end
         end = _end(text, start + len(first), line_end, more)
         if end is None:
-            # What is not in the rest of the line after this place is not there after a later one either.
+            # pieces missing in the rest of this line are missing after any later start in it too
             at = line_end
         else:
             yield Match(start, end)
@@ -47,7 +47,7 @@ def search(text: str, pattern: str) -> Iterator[Match]:
 
 
 def excerpt(text: str, match: Match) -> str:
-    """A match with what stands around it in its line."""
+    """Return a match with its surroundings in the same line."""
     nearest = max(match.start - _AROUND, 0)
     start = max(text.rfind("\n", nearest, match.start) + 1, nearest)
     line_end = text.find("\n", match.end, match.end + _AROUND)
@@ -56,7 +56,7 @@ def excerpt(text: str, match: Match) -> str:
 
 
 def _end(text: str, at: int, line_end: int, pieces: list[str]) -> int | None:
-    """Where the last of the pieces ends if they follow one another before the end of the line."""
+    """Return the end of the last piece if all pieces follow in order on the line, otherwise ``None``."""
     for piece in pieces:
         found = text.find(piece, at, line_end)
         if found < 0:
@@ -66,7 +66,7 @@ def _end(text: str, at: int, line_end: int, pieces: list[str]) -> int | None:
 
 
 def _folded(text: str, pattern: str) -> tuple[str, str]:
-    """Both in lower case, each character still at its place."""
+    """Return both in lower case, with unchanged character positions."""
     lower = text.lower()
     if len(lower) == len(text):
         return lower, pattern.lower()

@@ -1,4 +1,4 @@
-"""The tool `output`: the whole of a result of which only a part was shown."""
+"""The tool `output`: read a result of which only a part was shown."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _MOST_MATCHES = 30
 
 @tool("output", level=Level.SAFE, read_only=True)
 async def output(params: OutputParams, ctx: ToolContext) -> str:
-    """Read a part of a result that was too long to be shown whole, or search in it.
+    """Read a part of a result that was too long to be shown completely, or search it.
 
-    Use it when a result says that it was cut and names a handle.
+    Use it when a result reports that characters were omitted and names a handle.
     """
     text = await ctx.output(params.handle)
     if params.pattern is None:
@@ -29,8 +29,8 @@ async def output(params: OutputParams, ctx: ToolContext) -> str:
 def _part(text: str, offset: int, limit: int) -> str:
     end = min(offset + limit, len(text))
     if offset >= len(text):
-        return f"[there is nothing from character {offset:,} on: the result has {len(text):,}]"
-    more = f"; go on with offset {end}" if end < len(text) else ", its end"
+        return f"[offset {offset:,} is beyond the end: the result has {len(text):,} characters]"
+    more = f"; continue with offset {end}" if end < len(text) else ", the end"
     return f"[characters {offset:,} to {end:,} of {len(text):,}{more}]\n{text[offset:end]}"
 
 
@@ -38,7 +38,7 @@ def _matches(text: str, pattern: str, offset: int) -> str:
     rest = text[offset:]
     found = list(islice(search(rest, pattern), _MOST_MATCHES + 1))
     if not found:
-        return f"[`{pattern}` is not in the {len(rest):,} characters from {offset:,} on]"
+        return f"[no match for `{pattern}` in the {len(rest):,} characters from {offset:,}]"
     shown = [f"{offset + match.start}: {excerpt(rest, match)}" for match in found[:_MOST_MATCHES]]
-    more = f"; go on with offset {offset + found[-1].start}" if len(found) > _MOST_MATCHES else ""
-    return "\n".join([f"[{len(shown)} places, each with the offset of its first character{more}]", *shown])
+    more = f"; continue with offset {offset + found[-1].start}" if len(found) > _MOST_MATCHES else ""
+    return "\n".join([f"[{len(shown)} matches, each with the offset of its first character{more}]", *shown])

@@ -1,4 +1,4 @@
-"""Reads files below a skill's folder, and nothing else, whatever the folder holds."""
+"""Read files below a skill's folder and no others. The content of the folder is untrusted."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _DEEPEST = 5
 
 
 def read_text(skill: str, folder: Path, file: str) -> str:
-    """The text of a file below ``folder``; the beginning of a long one, with a line that says so.
+    """Read a text file below ``folder``. A long file is truncated, with a note.
 
     Raises:
-        SkillFileUnreadable: it is not there, leads out of the folder or through a link, or is no text.
+        SkillFileUnreadable: if it does not exist, leads out of the folder or through a link, or is not text.
     """
     try:
         with _opened(skill, folder, file) as descriptor:
@@ -32,16 +32,16 @@ def read_text(skill: str, folder: Path, file: str) -> str:
     except OSError as error:
         if isinstance(error, SkillFileUnreadable):
             raise
-        raise SkillFileUnreadable(skill, file, error.strerror or "the system refuses") from None
+        raise SkillFileUnreadable(skill, file, error.strerror or "system error") from None
     if b"\0" in raw:
-        raise SkillFileUnreadable(skill, file, "it is no text")
+        raise SkillFileUnreadable(skill, file, "not a text file")
     if len(raw) <= _LARGEST:
         return raw.decode(errors="replace")
-    return f"{raw[:_LARGEST].decode(errors='ignore')}\n\n[cut here: the file has {size:,} bytes]"
+    return f"{raw[:_LARGEST].decode(errors='ignore')}\n\n[truncated here: the file has {size:,} bytes]"
 
 
 def list_files(folder: Path) -> list[str]:
-    """The files below ``folder``, by their paths in it, sorted. Hidden ones and links are left out."""
+    """List the relative paths of the files below ``folder``, sorted, without hidden files and links."""
     found: list[str] = []
     waiting, looked_at = [(folder, 0)], 0
     while waiting and len(found) < _MOST_FILES:
@@ -66,14 +66,14 @@ def list_files(folder: Path) -> list[str]:
 
 @contextmanager
 def _opened(skill: str, folder: Path, file: str) -> Iterator[int]:
-    """A regular file below ``folder``, opened. No part of its path may be a link, also if somebody changes it now."""
+    """Open a regular file below ``folder``. No component may be a link, even if the path changes meanwhile."""
     parts = PurePosixPath(file).parts
     if not parts or file.startswith("/") or ".." in parts or "\0" in file:
-        raise SkillFileUnreadable(skill, file, "it is no path in the skill's folder")
+        raise SkillFileUnreadable(skill, file, "not a relative path within the skill's folder")
     descriptor = open_beneath(Path(os.path.realpath(folder)), parts)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise SkillFileUnreadable(skill, file, "it is no file")
+            raise SkillFileUnreadable(skill, file, "not a regular file")
         yield descriptor
     finally:
         os.close(descriptor)

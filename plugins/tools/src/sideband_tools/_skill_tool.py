@@ -1,4 +1,4 @@
-"""The tool `skill`: the instructions of a skill, and its other files."""
+"""The tool `skill`: read the instructions of a skill and its other files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ._skill_files import list_files, read_text
 
 @tool("skill", level=Level.SAFE, read_only=True)
 async def skill(params: SkillParams, ctx: ToolContext) -> str:
-    """Read the instructions of a skill before you do what it is for, or another of its files.
+    """Read the instructions of a skill before a task that it is for, or read another of its files.
 
     The instructions are followed by the names of the skill's tools and files.
     """
@@ -42,7 +42,7 @@ def _instructions(found: Mapping[str, Any], folder: Path) -> str:
 
 
 def _without_frontmatter(text: str) -> str:
-    """What follows the block between the first line and the next one that are both ``---``."""
+    """Return the text after the frontmatter: the block between a first line ``---`` and the next one."""
     lines = text.lstrip("\ufeff").splitlines(keepends=True)
     if not lines or lines[0].rstrip() != "---":
         return text

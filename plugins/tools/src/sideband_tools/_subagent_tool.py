@@ -1,4 +1,4 @@
-"""The tool `subagent`: a task for a child agent."""
+"""The tool `subagent`: run a task in a child agent."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _SECONDS = 3_600.0
 async def subagent(params: SubagentParams, ctx: ToolContext) -> ToolOutput:
     """Let another agent do a task, and get its last answer.
 
-    Use it for work that can be told in a few sentences and whose steps you need not see, such as searching through
-    much text: only its answer takes room in this conversation. Call it several times at once for tasks that do not
-    depend on one another.
+    Use it for work that can be described in a few sentences and whose steps you do not need to see, such as a search
+    through much text: only its answer takes up space in this conversation. Call it several times at once for
+    independent tasks.
     """
     result = await ctx.spawn_child(params.task, tools=params.tools, share=params.share)
-    answer = result.text.strip() or "(it said nothing)"
+    answer = result.text.strip() or "(no answer)"
     return ToolOutput(
         f"{answer}\n\n[the agent {_ENDINGS.get(result.status, result.status)}; {_used(result.usage)}]",
         is_error=result.status != "completed",
@@ -28,10 +28,10 @@ async def subagent(params: SubagentParams, ctx: ToolContext) -> ToolOutput:
 
 
 _ENDINGS = {
-    "completed": "has done its task",
-    "aborted": "was stopped before it was done",
-    "failed": "failed before it was done",
-    "parked": "reached a limit before it was done",
+    "completed": "completed its task",
+    "aborted": "was cancelled before it completed",
+    "failed": "failed before it completed",
+    "parked": "reached a limit before it completed",
 }
 
 

@@ -1,4 +1,4 @@
-"""The tools `output`, `skill` and `subagent`: registration. Each is an entry point of its own."""
+"""Registration of the tools `output`, `skill` and `subagent`. Each is a separate entry point."""
 
 from ._output_tool import output
 from ._skill_tool import skill

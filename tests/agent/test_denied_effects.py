@@ -1,4 +1,4 @@
-"""What the broker says against one call is the answer to that call, and never the end of the run."""
+"""An error of the broker about one call is the answer to that call and does not end the run."""
 
 import anyio
 import pytest
@@ -13,7 +13,7 @@ CALL = Turn(tool_calls=[("echo", {"text": "ha"})])
 
 
 class Denying:
-    """A guard that is against every tool, as an effect."""
+    """A guard that denies every tool call as an effect."""
 
     @hookimpl
     def op_call(self, event):
@@ -21,7 +21,7 @@ class Denying:
 
 
 class Failing:
-    """A guard that can't check what it is asked about."""
+    """A guard that raises an error."""
 
     @hookimpl
     def op_call(self, event):
@@ -30,7 +30,7 @@ class Failing:
 
 
 @pytest.mark.parametrize("guard", [Denying, Failing])
-async def test_a_guard_of_effects_blocks_that_call_only(stage, kit, guard):
+async def test_guard_of_effects_blocks_only_that_call(stage, kit, guard):
     async with stage([CALL, "fine"], kit.echo, guards={"strict": guard}) as agent:
         result = await agent.invoke("hi")
         (answer,) = [message for message in agent.session.messages() if message.role == "tool"]
@@ -40,7 +40,7 @@ async def test_a_guard_of_effects_blocks_that_call_only(stage, kit, guard):
 
 
 @pytest.mark.parametrize("ending", [SystemExit, GeneratorExit])
-async def test_a_tool_can_not_end_the_host(stage, kit, ending):
+async def test_tool_can_not_exit_the_host(stage, kit, ending):
     @tool("leave")
     async def leave(params: kit.Text, ctx) -> str:
         """Leave."""
@@ -53,7 +53,7 @@ async def test_a_tool_can_not_end_the_host(stage, kit, ending):
     assert ending.__name__ in answer.text
 
 
-async def test_a_tool_that_is_too_slow_is_told_and_the_run_goes_on(stage, kit):
+async def test_tool_timeout_is_reported_and_the_run_continues(stage, kit):
     @tool("slow", timeout=0.01)
     async def slow(params: kit.Text, ctx) -> str:
         """Take too long."""
@@ -62,11 +62,11 @@ async def test_a_tool_that_is_too_slow_is_told_and_the_run_goes_on(stage, kit):
     async with stage([Turn(tool_calls=[("slow", {})]), "fine"], Plugin("tool", "slow", slow)) as agent:
         assert (await agent.invoke("hi")).text == "fine"
         (answer,) = [message for message in agent.session.messages() if message.role == "tool"]
-    assert "may have done a part of its work" in answer.text
+    assert "may have been executed in part" in answer.text
     assert "tool_seconds" not in answer.text
 
 
-async def test_a_tool_that_the_setting_cuts_off_names_the_setting(stage, kit):
+async def test_timeout_of_a_setting_names_the_setting(stage, kit):
     @tool("slow")
     async def slow(params: kit.Text, ctx) -> str:
         """Take too long."""
@@ -78,4 +78,4 @@ async def test_a_tool_that_the_setting_cuts_off_names_the_setting(stage, kit):
         assert (await agent.invoke("hi")).text == "fine"
         (answer,) = [message for message in agent.session.messages() if message.role == "tool"]
     assert answer.metadata["code"] == "op.timeout"
-    assert "slow did not end within 0.01 s, the limit that `[agent] tool_seconds` sets" in answer.text
+    assert "slow timed out after 0.01 s (set by `[agent] tool_seconds`)" in answer.text

@@ -1,4 +1,4 @@
-"""Runs that are cut off where nobody looks: before the first turn, after the last one, and from outside."""
+"""Runs interrupted before the first turn, after the last one, and by outside cancellation."""
 
 import anyio
 import pytest
@@ -14,24 +14,24 @@ def texts(agent):
 
 
 @pytest.mark.parametrize("hook", ["before_agent_start", "context", "sections"])
-async def test_what_a_user_said_stays_when_the_run_is_ended_before_its_first_turn(stage, kit, hook):
-    heard = []
+async def test_input_is_kept_if_the_run_is_aborted_before_its_first_turn(stage, kit, hook):
+    events = []
 
     def end(event, ctx):
         ctx.abort("not now")
 
     end.__name__ = hook
-    plugins = [Plugin("hook", "ender", kit.hooks(**{hook: end})), Plugin("hook", "ears", kit.listening(heard))]
+    plugins = [Plugin("hook", "ender", kit.hooks(**{hook: end})), Plugin("hook", "ears", kit.listening(events))]
     async with stage(["never"], *plugins) as agent:
         result = await agent.invoke("hi")
         assert texts(agent) == ["hi"]
         assert agent.session.unfinished_run() is None
     assert (result.status, result.error["message"]) == ("aborted", "not now")
-    assert [event.message["role"] for event in heard if event.hook == "message_end"] == ["user"]
-    assert [event.hook for event in heard if event.hook.startswith("agent")] == ["agent_start", "agent_end"]
+    assert [event.message["role"] for event in events if event.hook == "message_end"] == ["user"]
+    assert [event.hook for event in events if event.hook.startswith("agent")] == ["agent_start", "agent_end"]
 
 
-async def test_what_a_user_said_stays_when_the_prompt_can_not_be_built(stage, monkeypatch):
+async def test_input_is_kept_if_the_prompt_can_not_be_built(stage, monkeypatch):
     async with stage(["fine"]) as agent:
 
         async def broken():
@@ -45,7 +45,7 @@ async def test_what_a_user_said_stays_when_the_prompt_can_not_be_built(stage, mo
         assert texts(agent) == ["hi", "fine"]
 
 
-async def test_a_run_can_be_ended_while_its_input_is_looked_at(stage, kit):
+async def test_run_can_be_aborted_during_its_input_hooks(stage, kit):
     begun = anyio.Event()
 
     async def input(event):  # noqa: A001  the hook's name
@@ -62,12 +62,12 @@ async def test_a_run_can_be_ended_while_its_input_is_looked_at(stage, kit):
         assert (agent.scripted.requests, texts(agent)) == ([], [])
 
 
-async def test_what_a_cancelled_run_left_is_no_part_of_the_next_one(stage, kit):
+async def test_state_of_a_cancelled_run_does_not_leak_into_the_next(stage, kit):
     begun = anyio.Event()
 
     @tool("wait")
     async def wait(params: kit.Text, ctx) -> str:
-        """Wait for ever."""
+        """Wait forever."""
         begun.set()
         await anyio.sleep_forever()
         return ""
@@ -86,18 +86,18 @@ async def test_what_a_cancelled_run_left_is_no_part_of_the_next_one(stage, kit):
         assert agent.session.unfinished_run() is None
 
 
-def wishing(kit, compaction):
+def compacting(kit, compaction):
     def turn_end(event, ctx):
         ctx.compact("the numbers")
 
-    return Plugin("hook", "wishing", kit.hooks(turn_end=turn_end, compaction=compaction))
+    return Plugin("hook", "compacting", kit.hooks(turn_end=turn_end, compaction=compaction))
 
 
 SMALL = {"agent": {"model": "scripted:test", "compaction": {"keep": 10}}}
 
 
 @pytest.mark.parametrize("how", ["abort", "cancel"])
-async def test_the_compaction_after_a_run_can_be_ended(stage, kit, how):
+async def test_compaction_after_a_run_can_be_cancelled(stage, kit, how):
     inside = anyio.Event()
     results = []
 
@@ -105,7 +105,7 @@ async def test_the_compaction_after_a_run_can_be_ended(stage, kit, how):
         inside.set()
         await anyio.sleep_forever()
 
-    async with stage(["one " * 500], wishing(kit, compaction), settings=SMALL) as agent:
+    async with stage(["one " * 500], compacting(kit, compaction), settings=SMALL) as agent:
 
         async def run():
             results.append(await agent.invoke("please " * 500))
@@ -123,13 +123,13 @@ async def test_the_compaction_after_a_run_can_be_ended(stage, kit, how):
     assert [result.status for result in results] == (["completed"] if how == "abort" else [])
 
 
-async def test_a_compaction_that_can_not_be_stored_takes_nothing_from_the_run(stage, kit, monkeypatch, caplog):
+async def test_failed_compaction_does_not_fail_the_run(stage, kit, monkeypatch, caplog):
     from sideband.hooks import Compacted
 
     async def compaction(event):
         return Compacted("short")
 
-    async with stage(["one " * 500], wishing(kit, compaction), settings=SMALL) as agent:
+    async with stage(["one " * 500], compacting(kit, compaction), settings=SMALL) as agent:
         store = type(agent.host.store)
         append = store.append
 
@@ -144,13 +144,13 @@ async def test_a_compaction_that_can_not_be_stored_takes_nothing_from_the_run(st
     assert "the disk is full" in caplog.text
 
 
-async def test_the_result_of_an_aborted_run_has_all_that_was_stored_of_it(stage, kit):
+async def test_result_of_an_aborted_run_contains_all_stored_messages(stage, kit):
     begun = anyio.Event()
     results = []
 
     @tool("wait")
     async def wait(params: kit.Text, ctx) -> str:
-        """Wait for ever."""
+        """Wait forever."""
         begun.set()
         await anyio.sleep_forever()
         return ""

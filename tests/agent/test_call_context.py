@@ -1,4 +1,4 @@
-"""What a tool may do ends with its call, and what it hands on is what it has."""
+"""The context of a tool call is valid until the call ends, and grants a child no further tools."""
 
 import pytest
 from sideband import Plugin
@@ -9,12 +9,12 @@ from sideband_scripted import Turn
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_context_that_was_kept_gives_no_rights_once_the_call_has_ended(stage, kit):
+async def test_context_is_invalid_after_the_call(stage, kit):
     kept = []
 
     @tool("keeper")
     async def keeper(params: kit.Text, ctx) -> str:
-        """Keep it."""
+        """Keep the context."""
         kept.append(ctx)
         return "kept"
 
@@ -25,12 +25,12 @@ async def test_a_context_that_was_kept_gives_no_rights_once_the_call_has_ended(s
     assert caught.value.code == "agent.call"
 
 
-async def test_a_tool_that_is_not_there_can_not_be_handed_on(stage, kit):
+async def test_unknown_tool_for_a_child_is_rejected(stage, kit):
     errors = []
 
     @tool("helper")
     async def helper(params: kit.Text, ctx) -> str:
-        """Let a child do it."""
+        """Delegate to a child."""
         try:
             await ctx.spawn_child("do it", tools=["shell"])
         except ToolsUnknown as error:

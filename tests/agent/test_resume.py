@@ -1,4 +1,4 @@
-"""Going on with what was left: by resuming it, or by saying something else."""
+"""Continuing a session: resume, new input, fork, rewind, compaction and reload."""
 
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
@@ -29,7 +29,7 @@ def counting(kit, ran):
 TWO = Turn(tool_calls=[("count", {"text": "1"}), ("count", {"text": "2"})])
 
 
-async def test_what_is_recorded_is_said_again_and_not_done_again(stage, kit):
+async def test_resume_replays_recorded_calls(stage, kit):
     ran = []
     async with stage([TWO, "done"], counting(kit, ran), budget=Budget(calls=1)) as agent:
         assert (await agent.invoke("hi")).status == "parked"
@@ -42,7 +42,7 @@ async def test_what_is_recorded_is_said_again_and_not_done_again(stage, kit):
     assert answers == ["counted 1", "counted 2"]
 
 
-async def test_who_says_something_else_leaves_what_was_not_run(stage, kit):
+async def test_new_input_skips_calls_that_were_not_run(stage, kit):
     ran = []
     async with stage([TWO, "fine"], counting(kit, ran), budget=Budget(calls=1)) as agent:
         await agent.invoke("hi")
@@ -55,7 +55,7 @@ async def test_who_says_something_else_leaves_what_was_not_run(stage, kit):
     assert "was not run" in answers[1].text
 
 
-async def test_a_session_goes_on_in_another_agent(stage, kit):
+async def test_another_agent_continues_the_session(stage, kit):
     async with stage(["one", "two"]) as agent:
         await agent.invoke("first")
         name = agent.session.id
@@ -65,7 +65,7 @@ async def test_a_session_goes_on_in_another_agent(stage, kit):
             assert [message.text for message in other.session.messages()] == ["first", "one", "second", "two"]
 
 
-async def test_two_agents_can_not_write_one_session(stage):
+async def test_second_agent_can_not_open_the_session(stage):
     from sideband_agent.sessions import SessionLocked
 
     async with stage(["one"]) as agent:
@@ -75,7 +75,7 @@ async def test_two_agents_can_not_write_one_session(stage):
                 pass
 
 
-async def test_a_switch_to_a_session_that_is_not_there_changes_nothing(stage):
+async def test_switch_to_an_unknown_session_changes_nothing(stage):
     from sideband_agent.sessions import SessionNotFound
 
     async with stage(["one"]) as agent:
@@ -86,7 +86,7 @@ async def test_a_switch_to_a_session_that_is_not_there_changes_nothing(stage):
         assert (await agent.invoke("hi")).status == "completed"
 
 
-async def test_a_fork_goes_on_from_where_it_was_made(stage):
+async def test_fork_continues_from_its_entry(stage):
     async with stage(["one", "two", "other two"]) as agent:
         await agent.invoke("first")
         place, original = agent.session.leaf, agent.session.id
@@ -100,7 +100,7 @@ async def test_a_fork_goes_on_from_where_it_was_made(stage):
     assert [message.text for message in tree.context().messages] == ["first", "one", "second", "two"]
 
 
-async def test_what_was_taken_back_is_not_seen_any_more_and_not_lost(stage):
+async def test_rewound_messages_are_hidden_but_stored(stage):
     async with stage(["one", "two", "three"]) as agent:
         await agent.invoke("first")
         place = agent.session.leaf
@@ -114,7 +114,7 @@ async def test_what_was_taken_back_is_not_seen_any_more_and_not_lost(stage):
     assert "second" in kept
 
 
-async def test_a_plugin_can_ask_for_a_compaction(stage, kit):
+async def test_plugin_can_request_a_compaction(stage, kit):
     compacted = []
 
     def turn_end(event, ctx):
@@ -134,7 +134,7 @@ async def test_a_plugin_can_ask_for_a_compaction(stage, kit):
     assert compacted == ["keep the numbers"]
 
 
-async def test_a_compaction_that_a_plugin_is_against_does_not_happen(stage, kit):
+async def test_plugin_can_deny_a_compaction(stage, kit):
     from sideband.hooks import Cancel
 
     plugin = Plugin("hook", "keeper", kit.hooks(compaction=lambda event: Cancel("not now")))
@@ -148,7 +148,7 @@ async def test_a_compaction_that_a_plugin_is_against_does_not_happen(stage, kit)
         assert agent.session.messages() == before
 
 
-async def test_reloading_reads_prompts_and_tools_anew_and_keeps_the_conversation(stage, kit):
+async def test_reload_rebuilds_the_prompt_and_keeps_the_conversation(stage, kit):
     from sideband.hooks import Section
 
     version = [1]
@@ -166,7 +166,7 @@ async def test_reloading_reads_prompts_and_tools_anew_and_keeps_the_conversation
     assert [message.text for message in second.messages] == ["first", "one", "second"]
 
 
-async def test_an_agent_that_is_left_says_so(stage):
+async def test_closed_agent_raises_an_error(stage):
     from sideband_agent import AgentClosed
 
     async with stage(["one"]) as agent:
@@ -176,7 +176,7 @@ async def test_an_agent_that_is_left_says_so(stage):
 
 
 class FullDisk:
-    """A store plugin: a real store, on a disk that can be full."""
+    """A store plugin with a simulated full disk."""
 
     def __init__(self):
         self.full = False
@@ -205,7 +205,7 @@ class FullDisk:
             )
 
 
-async def test_a_disk_that_is_full_loses_nothing_that_was_stored(tmp_path):
+async def test_full_disk_loses_no_stored_entries(tmp_path):
     disk = FullDisk()
     plugins = [
         Plugin("op", "llm", sideband_llm.plugin),
@@ -226,14 +226,14 @@ async def test_a_disk_that_is_full_loses_nothing_that_was_stored(tmp_path):
 
 
 @pytest.mark.parametrize("way", ["new", "switch", "fork", "reload"])
-async def test_a_session_is_left_only_once_the_other_one_can_be_used(stage, monkeypatch, way):
-    heard = []
-    async with stage(["one", "two"], on_event=heard.append) as agent:
+async def test_failed_switch_keeps_the_current_session(stage, monkeypatch, way):
+    events = []
+    async with stage(["one", "two"], on_event=events.append) as agent:
         await agent.invoke("hi")
         first = agent.session.id
         second = await agent.new_session()
         await agent.switch_session(first)
-        heard.clear()
+        events.clear()
 
         async def broken():
             raise OSError("the tools can't be read")
@@ -248,13 +248,13 @@ async def test_a_session_is_left_only_once_the_other_one_can_be_used(stage, monk
             }
             with pytest.raises(OSError, match="the tools"):
                 await ways[way]()
-        assert heard == []
+        assert events == []
         assert agent.session.id == first
         assert (await agent.invoke("go on")).text == "two"
-        await agent.switch_session(second)  # nobody holds what could not be used
+        await agent.switch_session(second)  # the failed attempts hold no locks
 
 
-async def test_reloading_finds_skills_that_were_written_since(stage, monkeypatch):
+async def test_reload_finds_new_skills(stage, monkeypatch):
     from sideband.loading import LoadedSkills
 
     async with stage(["one"]) as agent:

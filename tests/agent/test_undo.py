@@ -1,4 +1,4 @@
-"""Taking back a tool call takes back all that it did, the last first."""
+"""Undoing a tool call undoes all of its effects, newest first."""
 
 import pytest
 from pydantic import BaseModel
@@ -16,7 +16,7 @@ class Value(BaseModel):
 
 
 class Lamp:
-    """An op family: a lamp that remembers how often it was set."""
+    """An op family for a lamp that records its history."""
 
     def __init__(self):
         self.history = []
@@ -48,7 +48,7 @@ async def blink(params: Value, ctx) -> str:
     return "done"
 
 
-async def test_all_that_a_tool_call_did_is_taken_back_newest_first(stage):
+async def test_effects_of_a_tool_call_are_undone_newest_first(stage):
     lamp = Lamp()
     plugins = [Plugin("op", "lamp", lamp), Plugin("tool", "blink", blink)]
     turns = [Turn(tool_calls=[("blink", {}), ("blink", {})]), "ok"]
