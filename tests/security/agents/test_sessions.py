@@ -110,7 +110,7 @@ async def test_a_fork_does_not_say_of_calls_that_were_made_elsewhere_that_they_w
         )
         await agent.fork(asked.id)
         await agent.invoke("go on")
-        assert "not known" in results(agent)[0].text
+        assert "unknown" in results(agent)[0].text
     assert len(ran) == 1
 
 
