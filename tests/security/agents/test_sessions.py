@@ -78,7 +78,7 @@ async def test_calls_that_a_file_leaves_open_are_not_run_when_the_conversation_g
         await imported(agent, lines)
         result = await agent.invoke("what now?")
         kit.assert_valid(agent.scripted.requests[0].messages)
-        assert all("not known" in one.text for one in results(agent))
+        assert all("unknown" in one.text for one in results(agent))
     assert (result.status, ran) == ("completed", [])
 
 
