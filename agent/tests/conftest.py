@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 from sideband.messages import AssistantMessage, TextPart, ThinkingPart, ToolCallPart, ToolResultMessage, UserMessage
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request):
-    return request.param
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
 
 
 def _problems(messages):

@@ -15,9 +15,9 @@ from sideband_agent import Agent
 from sideband_scripted import Scripted
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request):
-    return request.param
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
 
 
 class Text(BaseModel):

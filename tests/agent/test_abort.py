@@ -6,7 +6,7 @@ from sideband import Plugin
 from sideband.tools import tool
 from sideband_scripted import Hang, Turn
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])]
 
 
 async def test_run_can_be_aborted_during_a_model_call(stage, kit):

@@ -121,6 +121,7 @@ def test_invalid_share_is_rejected(fraction):
         pass
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_usage_of_an_interrupted_child_is_stored_with_its_parent(stage, kit):
     begun = anyio.Event()
 

@@ -5,13 +5,15 @@ import pytest
 from anyio.lowlevel import checkpoint
 from sideband import Plugin
 from sideband_agent import AgentBusy
-from sideband_scripted import Hang, Turn
+from sideband_scripted import Hang, Scripted, Turn
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])]
 
 
-@pytest.mark.parametrize("checkpoints", range(0, 60, 3))
-async def test_concurrent_input_is_rejected_or_runs_afterwards(stage, kit, checkpoints):
+async def test_concurrent_input_is_rejected_or_runs_afterwards(stage, kit):
+    def play(request):
+        return Turn(tool_calls=[("echo", {"text": "x"})]) if request.messages[-1].role == "user" else "done"
+
     outcomes = []
 
     async def invoke(text):
@@ -20,24 +22,26 @@ async def test_concurrent_input_is_rejected_or_runs_afterwards(stage, kit, check
         except AgentBusy:
             outcomes.append("busy")
 
-    async def later():
+    async def later(checkpoints):
         for _ in range(checkpoints):
             await checkpoint()
         was_idle = agent.is_idle
         before = len(outcomes)
         await invoke("second")
         # rejected immediately: no other outcome in between
-        assert was_idle or outcomes[before] == "busy"
+        assert was_idle or outcomes[before] == "busy", checkpoints
 
-    turns = [Turn(tool_calls=[("echo", {"text": "x"})]), "one", "two", "three"]
-    async with stage(turns, kit.echo) as agent:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(invoke, "first")
-            tasks.start_soon(later)
-        asked = [message.text for message in agent.session.messages() if message.role == "user"]
-        kit.assert_valid(agent.session.messages())
-    assert outcomes.count("completed") == len(asked)
-    assert sorted(outcomes) in (["busy", "completed"], ["completed", "completed"])
+    async with stage([], kit.echo, scripted=Scripted([play], repeat=True)) as agent:
+        for checkpoints in range(0, 60, 3):
+            outcomes.clear()
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(invoke, "first")
+                tasks.start_soon(later, checkpoints)
+            asked = [message.text for message in agent.session.messages() if message.role == "user"]
+            kit.assert_valid(agent.session.messages())
+            assert outcomes.count("completed") == len(asked), checkpoints
+            assert sorted(outcomes) in (["busy", "completed"], ["completed", "completed"]), checkpoints
+            await agent.new_session()
 
 
 async def test_input_during_any_hook_is_rejected(stage, kit):

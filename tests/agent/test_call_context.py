@@ -9,6 +9,7 @@ from sideband_scripted import Turn
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_context_is_invalid_after_the_call(stage, kit):
     kept = []
 

@@ -87,6 +87,7 @@ async def test_depth_of_child_agents_is_limited(stage, kit):
     assert "depth of 2" in deepest.text
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_child_is_cancelled_with_its_parent(stage, kit):
     turns = [Turn(tool_calls=[("helper", {})]), Hang()]
     async with stage(turns, helper_of(kit)) as agent, anyio.create_task_group() as tasks:
@@ -106,6 +107,7 @@ async def test_conversation_of_a_child_is_not_stored(stage, kit):
         assert [one.id for one in await agent.sessions.list()] == [agent.session.id]
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_children_run_concurrently(stage, kit):
     meeting = [anyio.Event(), anyio.Event()]
 

@@ -16,7 +16,7 @@ from sideband import Host, Plugin
 from sideband.ledger import verify
 from sideband_agent.sessions import MessageEntry, Sessions
 
-ROUNDS = int(os.environ.get("SIDEBAND_STORM_ROUNDS", "25"))
+ROUNDS = int(os.environ.get("SIDEBAND_STORM_ROUNDS", "15"))
 SEED = int(os.environ.get("SIDEBAND_STORM_SEED", "4711"))
 SERVER = Path(__file__).with_name("crash_server.py")
 
@@ -60,7 +60,7 @@ def test_conversation_survives_kills_at_random_moments(tmp_path, server, kit, wi
     while killed < ROUNDS:
         pid = start(server, home, 1_000_000, window)
         # a random moment between the first line of code and several runs later; the kill must not wait for anything
-        time.sleep(dice.uniform(0, 0.5))
+        time.sleep(dice.uniform(0, 0.35))
         os.kill(pid, signal.SIGKILL)
         killed += int(server.stdout.readline()) == signal.SIGKILL
     acknowledged = len(lines(home / "acknowledged"))

@@ -53,6 +53,7 @@ async def test_tool_can_not_exit_the_host(stage, kit, ending):
     assert ending.__name__ in answer.text
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_tool_timeout_is_reported_and_the_run_continues(stage, kit):
     @tool("slow", timeout=0.01)
     async def slow(params: kit.Text, ctx) -> str:

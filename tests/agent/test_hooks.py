@@ -270,6 +270,7 @@ async def test_hook_plugin_can_deny_a_tool_call(stage, kit):
         assert "not here" in agent.session.messages()[2].text
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_hanging_observer_does_not_block_the_run(stage, kit):
     async def turn_start(event):
         await anyio.sleep_forever()

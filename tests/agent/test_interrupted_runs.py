@@ -6,7 +6,7 @@ from sideband import Plugin, StoreError
 from sideband.tools import tool
 from sideband_scripted import Hang, Turn
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])]
 
 
 def texts(agent):

@@ -7,11 +7,12 @@ from sideband_scripted import Scripted, Turn
 
 pytestmark = pytest.mark.anyio
 
+CALLS = 120
 REQUEST = "Count all the words in every file of the archive, and remember the number 4711."
 
 
 @pytest.mark.parametrize("at_once", [1, 4])
-async def test_run_of_two_hundred_calls_with_a_small_window_is_compacted_and_completes(stage, kit, at_once):
+async def test_run_of_many_calls_with_a_small_window_is_compacted_and_completes(stage, kit, at_once):
     ran = []
 
     @tool("read")
@@ -21,7 +22,7 @@ async def test_run_of_two_hundred_calls_with_a_small_window_is_compacted_and_com
         return f"words of {params.text} " * 20
 
     def play(request):
-        if len(ran) >= 200:
+        if len(ran) >= CALLS:
             return "counted"
         return Turn(tool_calls=[("read", {"text": f"file-{len(ran)}-{n}"}) for n in range(at_once)])
 
@@ -39,8 +40,8 @@ async def test_run_of_two_hundred_calls_with_a_small_window_is_compacted_and_com
     plugin = Plugin("tool", "read", read)
     async with stage([], plugin, scripted=scripted, settings=settings, on_event=watch) as agent:
         result = await agent.invoke(REQUEST)
-    assert (result.status, result.text, len(ran)) == ("completed", "counted", 200)
-    assert len(compactions) > 3
+    assert (result.status, result.text, len(ran)) == ("completed", "counted", CALLS)
+    assert len(compactions) > 2
     for request in scripted.requests:
         kit.assert_valid(request.messages)
         assert any(message.role == "user" and REQUEST in message.text for message in request.messages)

@@ -8,6 +8,7 @@ from sideband_scripted import Turn
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_steering_not_yet_stored_stays_queued_after_an_abort(stage, kit):
     def message_end(event, ctx):
         if event.message["role"] == "user" and "one" in str(event.message["content"]):

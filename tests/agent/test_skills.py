@@ -75,20 +75,20 @@ async def waited(stage, make_skills, policy, agent, lines=""):
 
 async def test_policy_timeout_applies_to_a_skill(stage, make_skills, monkeypatch):
     monkeypatch.setattr("sideband_agent._tools._tool_effects.PLUGIN_TOOL_SECONDS", 0.01)
-    answer = await waited(stage, make_skills, {"timeout": 1.5}, {})
+    answer = await waited(stage, make_skills, {"timeout": 0.6}, {})
     assert answer.metadata["code"] == "call.timeout"
-    assert "1.5 s" in answer.text
+    assert "0.6 s" in answer.text
     assert "tool_seconds" not in answer.text
 
 
 async def test_tool_seconds_below_the_policy_timeout_is_named(stage, make_skills):
-    answer = await waited(stage, make_skills, {"timeout": 3000.0}, {"tool_seconds": 0.5})
+    answer = await waited(stage, make_skills, {"timeout": 3000.0}, {"tool_seconds": 0.3})
     assert answer.metadata["code"] == "op.timeout"
-    assert "endless.wait timed out after 0.5 s (set by `[agent] tool_seconds`)" in answer.text
+    assert "endless.wait timed out after 0.3 s (set by `[agent] tool_seconds`)" in answer.text
 
 
 async def test_skills_own_timeout_takes_precedence_over_tool_seconds(stage, make_skills):
-    lines = "metadata:\n  sideband.timeout: '1.5'\n"
+    lines = "metadata:\n  sideband.timeout: '0.6'\n"
     answer = await waited(stage, make_skills, {}, {"tool_seconds": 0.1}, lines)
-    assert "1.5 s" in answer.text
+    assert "0.6 s" in answer.text
     assert "tool_seconds" not in answer.text

@@ -84,6 +84,7 @@ async def test_tool_error_is_reported_and_the_run_continues(stage, kit):
     assert "no disk" in answer.text
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_calls_of_one_turn_run_concurrently(stage, kit):
     meeting = [anyio.Event(), anyio.Event()]
 
@@ -102,6 +103,7 @@ async def test_calls_of_one_turn_run_concurrently(stage, kit):
             assert [one.text for one in results(agent)] == ["0", "1"]
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_results_are_in_the_order_of_the_calls(stage, kit):
     last_is_done = anyio.Event()
 
@@ -119,6 +121,7 @@ async def test_results_are_in_the_order_of_the_calls(stage, kit):
         assert [one.text for one in results(agent)[:4]] == ["0", "1", "2", "3"]
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_exclusive_tool_runs_alone(stage, kit):
     running, together = set(), []
 
@@ -146,6 +149,7 @@ async def test_exclusive_tool_runs_alone(stage, kit):
     assert not [names for names in together if len(names) > 1]
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_number_of_concurrent_calls_is_limited(stage, kit):
     running, most = set(), [0]
 

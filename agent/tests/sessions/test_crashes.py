@@ -59,7 +59,7 @@ def start_writer(tmp_path):
             process.kill()
 
 
-def said(session):
+def texts(session):
     return [message.text for message in session.messages()]
 
 
@@ -72,17 +72,18 @@ async def test_acknowledged_entries_survive_a_kill(sessions, start_writer):
     await anyio.to_thread.run_sync(process.wait)
     acknowledged = int((rest.splitlines() or [line])[-1])
     async with await sessions.open("killed") as session:
-        appended = len(said(session)) // 2
+        appended = len(texts(session)) // 2
         assert appended in {acknowledged, acknowledged + 1}
         # an append is atomic
-        assert said(session) == [f"{number}.{part}" for number in range(1, appended + 1) for part in range(2)]
+        assert texts(session) == [f"{number}.{part}" for number in range(1, appended + 1) for part in range(2)]
         assert session.notices == ()
         await session.append(MessageEntry(message=UserMessage(content="after")))
     async with await sessions.open("killed") as session:
-        assert said(session)[-1] == "after"
+        assert texts(session)[-1] == "after"
     assert (await sessions.list())[0].messages == 2 * appended + 1
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_session_is_written_by_one_process_only(sessions, start_writer):
     process = start_writer("busy")
     session = (await anyio.to_thread.run_sync(process.stdout.readline)).strip()
@@ -104,6 +105,7 @@ async def test_released_lock_leaves_no_file(sessions, tmp_path):
     assert list((tmp_path / "sessions" / "locks").iterdir()) == []
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_lock_file_removed_by_its_holder_is_not_used(sessions, monkeypatch, tmp_path):
     async with await sessions.create() as session:
         pass
@@ -122,6 +124,7 @@ async def test_lock_file_removed_by_its_holder_is_not_used(sessions, monkeypatch
             await sessions.open(session.id)
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_concurrent_appends_form_one_path(sessions):
     async with await sessions.create() as session:
         async with anyio.create_task_group() as tasks:
@@ -134,6 +137,7 @@ async def test_concurrent_appends_form_one_path(sessions):
         assert again.notices == ()
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_cancelled_append_is_atomic_and_the_next_one_follows_it(sessions):
     async with await sessions.create() as session:
         for number in range(30):

@@ -12,7 +12,7 @@ SESSION = "0123456789abcdef"
 HEADER = {"type": "session", "version": 1, "id": SESSION, "time": "2026-01-01T00:00:00.000Z", "channel": "cli"}
 
 
-def said(entry, parent, text="x", **fields):
+def record(entry, parent, text="x", **fields):
     content = [{"type": "text", "text": text}]
     message = {"role": "user", "content": content}
     return {
@@ -52,35 +52,35 @@ def texts(session):
     ],
 )
 async def test_record_that_is_not_an_entry_is_skipped(stored, bad):
-    async with await stored(said("a", None), bad, said("c", "a", "y")) as session:
+    async with await stored(record("a", None), bad, record("c", "a", "y")) as session:
         assert texts(session) == ["x", "y"]
         assert [notice for notice in session.notices if notice.startswith("entry 2 was skipped")]
 
 
 async def test_child_of_a_damaged_entry_follows_the_previous_one(stored):
-    async with await stored(said("a", None), {"id": "b"}, said("c", "b", "y")) as session:
+    async with await stored(record("a", None), {"id": "b"}, record("c", "b", "y")) as session:
         assert texts(session) == ["x", "y"]
 
 
 async def test_entry_with_a_missing_parent_follows_the_previous_one(stored):
-    async with await stored(said("a", None), said("b", "lost", "y")) as session:
+    async with await stored(record("a", None), record("b", "lost", "y")) as session:
         assert texts(session) == ["x", "y"]
         assert session.notices == ("entry 2: `parent` is unknown: `lost`; replaced by `a`",)
 
 
 async def test_cycle_of_entries_becomes_a_path(stored):
-    async with await stored(said("a", "c", "1"), said("b", "a", "2"), said("c", "b", "3")) as session:
+    async with await stored(record("a", "c", "1"), record("b", "a", "2"), record("c", "b", "3")) as session:
         assert texts(session) == ["1", "2", "3"]
         assert len(session.notices) == 1
 
 
 async def test_entry_that_is_its_own_parent_follows_the_previous_one(stored):
-    async with await stored(said("a", None), said("b", "b", "y")) as session:
+    async with await stored(record("a", None), record("b", "b", "y")) as session:
         assert texts(session) == ["x", "y"]
 
 
 async def test_duplicate_id_is_replaced_deterministically(stored, sessions):
-    async with await stored(said("a", None), said("a", "a", "y"), said("c", "a", "z")) as session:
+    async with await stored(record("a", None), record("a", "a", "y"), record("c", "a", "z")) as session:
         assert texts(session) == ["x", "y", "z"]
         ids = [entry.id for entry in session.path()]
         assert len(set(ids)) == 3
@@ -93,28 +93,28 @@ async def test_duplicate_id_is_replaced_deterministically(stored, sessions):
 
 async def test_entry_of_an_unknown_type_is_kept_but_hidden(stored):
     new = {"id": "b", "parent": "a", "time": "", "type": "hologram", "data": [1]}
-    async with await stored(said("a", None), new, said("c", "b", "y")) as session:
+    async with await stored(record("a", None), new, record("c", "b", "y")) as session:
         assert texts(session) == ["x", "y"]
         assert session.path()[1].data == new
         assert "not understood by this version" in session.notices[0]
 
 
 async def test_message_with_unknown_fields_is_kept_but_hidden(stored):
-    async with await stored(said("a", None), said("b", "a", aura="blue")) as session:
+    async with await stored(record("a", None), record("b", "a", aura="blue")) as session:
         assert texts(session) == ["x"]
         assert session.leaf == "b"
 
 
 async def test_rewind_to_a_missing_entry_is_ignored(stored):
     back = {"id": "b", "parent": "a", "time": "", "type": "leaf", "target": "lost"}
-    async with await stored(said("a", None), back, said("c", "a", "y")) as session:
+    async with await stored(record("a", None), back, record("c", "a", "y")) as session:
         assert texts(session) == ["x", "y"]
         assert "`target` is unknown: `lost`" in session.notices[0]
 
 
 async def test_compaction_with_a_missing_first_kept_entry_keeps_all_messages(stored):
     lost = {"id": "b", "parent": "a", "time": "", "type": "compaction", "summary": "s", "first_kept": "lost"}
-    async with await stored(said("a", None), lost, said("c", "b", "y")) as session:
+    async with await stored(record("a", None), lost, record("c", "b", "y")) as session:
         assert texts(session)[1:] == ["x", "y"]
         assert len(session.notices) == 1
 
@@ -122,7 +122,7 @@ async def test_compaction_with_a_missing_first_kept_entry_keeps_all_messages(sto
 @pytest.mark.parametrize("header", [{}, {"type": "session"}, {**HEADER, "id": "fedcba9876543210"}])
 async def test_session_with_a_damaged_header_is_readable_but_not_resumable(stored, header):
     run = {"id": "b", "parent": "a", "time": "", "type": "run", "run": "r", "status": "started"}
-    async with await stored(said("a", None), run, header=header) as session:
+    async with await stored(record("a", None), run, header=header) as session:
         assert (session.id, texts(session)) == (SESSION, ["x"])
         assert "the header is damaged" in session.notices[0]
         assert session.unfinished_run() is None
@@ -131,18 +131,18 @@ async def test_session_with_a_damaged_header_is_readable_but_not_resumable(store
 async def test_newer_format_is_rejected_and_left_unchanged(sessions, stored, store):
     header = {**HEADER, "version": 2, "color": "red"}
     with pytest.raises(SessionTooNew, match=f"`{SESSION}` has format version 2") as caught:
-        await stored(said("a", None), header=header)
+        await stored(record("a", None), header=header)
     assert (caught.value.code, caught.value.version) == ("session.version", 2)
     assert "upgrade sideband-agent" in caught.value.hint
     for use in (sessions.read, sessions.export, sessions.fork, sessions.open):
         with pytest.raises(SessionTooNew):
             await use(SESSION)
-    assert [one.value for one in await store.read(f"session/{SESSION}")] == [header, said("a", None)]
+    assert [one.value for one in await store.read(f"session/{SESSION}")] == [header, record("a", None)]
 
 
 async def test_list_includes_other_sessions_beside_one_of_a_newer_format(sessions, stored, store):
     with pytest.raises(SessionTooNew):
-        await stored(said("a", None), header={**HEADER, "version": 2})
+        await stored(record("a", None), header={**HEADER, "version": 2})
     await store.put(f"sessions/{SESSION}", {"info": {"shape": "new"}, "records": 2})
     async with await sessions.create(name="mine"):
         pass
@@ -154,12 +154,12 @@ async def test_list_includes_other_sessions_beside_one_of_a_newer_format(session
 async def test_label_of_a_rewind_entry_stays_on_it(stored):
     back = {"id": "b", "time": "", "type": "leaf", "target": "a"}
     mark = {"id": "c", "parent": "a", "time": "", "type": "label", "target": "b", "label": "back"}
-    async with await stored(said("a", None), back, mark) as session:
+    async with await stored(record("a", None), back, mark) as session:
         assert session.tree.labels == {"b": "back"}
 
 
 async def test_entry_is_found_by_id_label_or_id_prefix(stored):
-    async with await stored(said("ab", None), said("abc", "ab"), said("b", "abc")) as session:
+    async with await stored(record("ab", None), record("abc", "ab"), record("b", "abc")) as session:
         await session.label("b", "mark")
         found = [session.tree.find(wanted) for wanted in ("ab", "abc", "b", "mark")]
         assert found == ["ab", "abc", "b", "b"]
@@ -171,7 +171,7 @@ async def test_entry_is_found_by_id_label_or_id_prefix(stored):
 
 
 async def test_repair_does_not_change_stored_records(stored, sessions, store):
-    records = [HEADER, said("a", "lost"), {"junk": True}, said("a", "a")]
+    records = [HEADER, record("a", "lost"), {"junk": True}, record("a", "a")]
     async with await stored(*records[1:]) as session:
         await session.append(MessageEntry(message=UserMessage(content="new")))
     kept = [dict(record.value) for record in await store.read(f"session/{SESSION}")]
@@ -215,7 +215,7 @@ ENTRIES = st.builds(
 JUNK = st.dictionaries(st.sampled_from(["id", "parent", "type", "time", "message"]), IDS | st.integers())
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(records=st.lists(ENTRIES | JUNK, max_size=12))
 async def test_session_with_arbitrary_records_can_be_read_and_written(sessions, store, records):
     name = new_id()

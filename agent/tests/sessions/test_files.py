@@ -32,7 +32,7 @@ pytestmark = pytest.mark.anyio
 PROPERTY = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 
 HEADER = '{"type":"session","version":1,"id":"0123456789abcdef","time":"2026-01-01T00:00:00.000Z","channel":"cli"}\n'
-SAID = '{"id":"%s","time":"2026-01-01T00:00:00.000Z","type":"message","message":{"role":"user","content":"%s"}}\n'
+MESSAGE = '{"id":"%s","time":"2026-01-01T00:00:00.000Z","type":"message","message":{"role":"user","content":"%s"}}\n'
 
 TEXT = st.text(max_size=12)
 JSON = st.recursive(
@@ -96,21 +96,21 @@ async def test_export_and_import_round_trip_byte_for_byte(sessions, growth):
 
 
 async def test_existing_session_is_imported_with_another_id(sessions):
-    info, _ = await sessions.import_([HEADER, SAID % ("a", "hello")])
+    info, _ = await sessions.import_([HEADER, MESSAGE % ("a", "hello")])
     assert info.id == "0123456789abcdef"
-    again, notices = await sessions.import_([HEADER, SAID % ("a", "hello")])
+    again, notices = await sessions.import_([HEADER, MESSAGE % ("a", "hello")])
     assert again.id != info.id
     assert notices == (f"session `{info.id}` already exists; imported as `{again.id}`",)
 
 
 async def test_unsafe_id_is_replaced(sessions):
-    info, _ = await sessions.import_([HEADER.replace("0123456789abcdef", "../../../evil"), SAID % ("a", "x")])
+    info, _ = await sessions.import_([HEADER.replace("0123456789abcdef", "../../../evil"), MESSAGE % ("a", "x")])
     assert info.id.isalnum()
     assert (await sessions.read(info.id)).context().messages[0].text == "x"
 
 
 async def test_imported_session_can_be_named(sessions):
-    info, _ = await sessions.import_([HEADER, SAID % ("a", "x")], name="copy")
+    info, _ = await sessions.import_([HEADER, MESSAGE % ("a", "x")], name="copy")
     assert info.name == "copy"
     assert (await sessions.read("copy")).id == info.id
 
@@ -139,7 +139,7 @@ async def test_imported_run_is_not_resumed(sessions):
     ids=lambda value: value if isinstance(value, str) else "",
 )
 async def test_invalid_line_is_skipped_with_a_notice(sessions, bad, why):
-    lines = [HEADER.encode(), (SAID % ("a", "x")).encode(), bad + b"\n", (SAID % ("b", "y")).encode()]
+    lines = [HEADER.encode(), (MESSAGE % ("a", "x")).encode(), bad + b"\n", (MESSAGE % ("b", "y")).encode()]
     info, notices = await sessions.import_(lines)
     assert info.messages == 2
     assert len(notices) == 1
@@ -148,7 +148,7 @@ async def test_invalid_line_is_skipped_with_a_notice(sessions, bad, why):
 
 
 async def test_lone_surrogates_are_replaced_with_a_notice(sessions):
-    info, notices = await sessions.import_([HEADER, SAID % ("a", "\\ud83d and \\ud83d\\ude00 and \\\\ud800")])
+    info, notices = await sessions.import_([HEADER, MESSAGE % ("a", "\\ud83d and \\ud83d\\ude00 and \\\\ud800")])
     (message,) = (await sessions.read(info.id)).context().messages
     assert message.text == "\ufffd and \U0001f600 and \\ud800"
     assert notices == ("line 2: lone surrogates were replaced",)
@@ -164,7 +164,7 @@ async def test_stored_lone_surrogate_is_exported_escaped(sessions):
 
 @pytest.mark.parametrize("end", ["", "\n", "\r\n", "\n\n\n"])
 async def test_last_newline_is_optional(sessions, end):
-    info, notices = await sessions.import_([HEADER, (SAID % ("a", "x")).strip() + end])
+    info, notices = await sessions.import_([HEADER, (MESSAGE % ("a", "x")).strip() + end])
     assert (info.messages, notices) == (1, ())
 
 
@@ -194,7 +194,9 @@ async def test_truncated_file_loses_its_last_line_at_most(sessions, tmp_path):
     whole = "".join(await sessions.export(session.id)).encode()
     header = whole.index(b"\n") + 1
     file = tmp_path / "truncated"
-    for cut in range(len(whole) + 1):
+    ends = [header, whole.index(b"\n", header) + 1, whole.index("€".encode()), len(whole)]
+    near_ends = {end + offset for end in ends for offset in range(-3, 4) if end + offset <= len(whole)}
+    for cut in sorted({*near_ends, *range(0, len(whole), 7)}):
         file.write_bytes(whole[:cut])
         if cut < header - 1:
             with pytest.raises(SessionUnreadable):

@@ -7,9 +7,9 @@ import pytest
 from sideband_confined_files import ConfinedFolder
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request):
-    return request.param
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
 
 
 @pytest.fixture

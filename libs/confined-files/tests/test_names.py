@@ -160,6 +160,7 @@ async def test_changed_file_is_not_moved(folder, root):
     assert (root / "x").read_text() == "new"
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_concurrent_moves_in_opposite_directions_do_not_deadlock(folder, root, tmp_path):
     other = type(folder)(tmp_path / "other")
     (root / "x").write_text("x")

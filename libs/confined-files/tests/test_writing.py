@@ -124,6 +124,7 @@ async def test_missing_file_does_not_match_an_expected_digest(folder, root, name
     assert names(root) == []
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_one_of_several_writers_expecting_the_same_digest_succeeds(folder, root, save):
     (root / "x").write_text("old")
     outcomes = []
@@ -224,6 +225,7 @@ def lock_holder(root):
     os.close(holder)
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_waiting_for_another_writer_can_be_cancelled(folder, root, names, lock_holder):
     ready = anyio.Event()
 
@@ -241,6 +243,7 @@ async def test_waiting_for_another_writer_can_be_cancelled(folder, root, names, 
     assert names(root) == []
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_cancelled_writer_leaves_no_descriptor_and_no_file(folder, root, names):
     await folder.list(limit=1)
     before = descriptors()

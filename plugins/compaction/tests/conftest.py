@@ -42,9 +42,9 @@ class Model:
         return [one.messages[0].text for one in self.requests]
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request):
-    return request.param
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
 
 
 @pytest.fixture

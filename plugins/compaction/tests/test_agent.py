@@ -16,6 +16,7 @@ from sideband_agent import Agent
 pytestmark = pytest.mark.anyio
 
 WINDOW = 3_000
+ROUNDS = 60
 
 
 class LookParams(BaseModel):
@@ -29,11 +30,11 @@ async def look(params: LookParams, ctx) -> str:
 
 
 class Worker:
-    """A provider whose model calls `look` eighty times, writes summaries, and rejects requests over its window."""
+    """A provider whose model calls `look` in each round, writes summaries, and rejects requests over its window."""
 
     name = "fake"
 
-    def __init__(self, window, rounds=80):
+    def __init__(self, window, rounds=ROUNDS):
         self.window = window
         self.rounds = rounds
         self.looks = 0
@@ -91,7 +92,7 @@ def pairs_are_whole(messages):
 async def test_run_longer_than_the_window_completes(work, strategy):
     worker = Worker(WINDOW)
     result = await work(worker, strategy=strategy)
-    assert (result.status, result.text, worker.looks, worker.refused) == ("completed", "done", 80, 0)
+    assert (result.status, result.text, worker.looks, worker.refused) == ("completed", "done", ROUNDS, 0)
     assert all(pairs_are_whole(one.messages) for one in worker.working)
     assert all("Look at all of them." in [getattr(m, "text", "") for m in one.messages] for one in worker.working)
     assert bool(worker.summarising) == (strategy == "summary")

@@ -47,6 +47,7 @@ async def test_prompts_contain_the_users_instructions(host, model, event):
     assert all("keep the list of hosts" in prompt for prompt in model.prompts)
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_beginning_of_the_run_is_summarised_concurrently(host, model, event):
     both = anyio.Event()
 
@@ -168,6 +169,7 @@ async def test_permanent_failure_is_not_retried(host, model, event, error):
     assert len(model.requests) <= 2
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_summary_can_be_cancelled(host, model, event):
     async def hang(request):
         await anyio.sleep_forever()

@@ -11,9 +11,9 @@ from sideband.hooks import AgentStart, HookRegistry, Phase, ToolCall, ToolResult
 Config = sideband_guard_loop.plugin.Config
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request):
-    return request.param
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
 
 
 @define

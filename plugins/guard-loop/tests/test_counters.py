@@ -7,7 +7,7 @@ from sideband_guard_loop._counters import Counters, Seen, fingerprint
 TOOLS = st.sampled_from(["a.read", "a.write", "b.read"])
 ARGUMENTS = st.sampled_from([{}, {"x": 1}, {"x": 1, "y": [2]}])
 RESULTS = st.sampled_from(["one", "two", {"three": 3}])
-CALLS = st.lists(st.tuples(TOOLS, ARGUMENTS, st.sampled_from(["fails", "refused", "works"]), RESULTS), max_size=60)
+CALLS = st.lists(st.tuples(TOOLS, ARGUMENTS, st.sampled_from(["fails", "refused", "works"]), RESULTS), max_size=30)
 
 
 def model(history, tool, arguments):

@@ -11,9 +11,9 @@ from sideband import Host, Plugin
 from sideband.hooks import Sections
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request):
-    return request.param
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ def sections(home, **event):
 
 
 @given(HOSTILE, HOSTILE)
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_skill_entry_has_exactly_its_own_lines(name, description):
     found = {"name": name, "description": description, "location": "/s/SKILL.md"}
     text = sections("/nowhere", tools=("skill",), skills=[found])["skills"]
@@ -40,7 +40,7 @@ def test_skill_entry_has_exactly_its_own_lines(name, description):
 
 
 @given(st.lists(HOSTILE, max_size=5))
-@settings(max_examples=200)
+@settings(max_examples=60)
 def test_memory_has_one_line_per_entry(entries):
     with tempfile.TemporaryDirectory() as home:
         folder = Path(home, "prompt")
@@ -53,7 +53,7 @@ def test_memory_has_one_line_per_entry(entries):
 
 
 @given(HOSTILE)
-@settings(max_examples=200)
+@settings(max_examples=60)
 def test_document_stays_in_its_block(content):
     with tempfile.TemporaryDirectory() as home:
         folder = Path(home, "prompt/knowledge")
@@ -90,7 +90,7 @@ PATHS = st.lists(PARTS, max_size=6).map("/".join)
 
 
 @given(PATHS)
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_path_never_leads_out_of_its_folder(name):
     with tempfile.TemporaryDirectory() as top:
         root = Path(top, "root")

@@ -226,6 +226,7 @@ def test_concurrent_processes_lose_no_entries(home):
     assert sorted(lines) == sorted(f"- {name} {number}" for name in "abc" for number in range(20))
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_concurrent_calls_lose_no_entries(home, make_host, use):
     async with make_host() as host, anyio.create_task_group() as tasks:
         for number in range(10):
@@ -237,6 +238,7 @@ async def test_concurrent_calls_lose_no_entries(home, make_host, use):
     assert len((home / "prompt/MEMORY.md").read_text().splitlines()) == 10
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_waiting_for_the_lock_can_be_cancelled(home, write):
     import fcntl
 

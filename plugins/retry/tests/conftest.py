@@ -11,9 +11,9 @@ from sideband_retry.plugin import Config
 NOW = datetime(2025, 11, 22, 12, 0, tzinfo=UTC).timestamp()
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request):
-    return request.param
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
 
 
 @pytest.fixture

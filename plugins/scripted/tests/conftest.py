@@ -10,9 +10,9 @@ from sideband.messages import UserMessage
 from sideband.providers import Finished, ModelRequest
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request):
-    return request.param
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
 
 
 @pytest.fixture

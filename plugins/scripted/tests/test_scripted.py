@@ -86,6 +86,7 @@ async def test_broken_stream_with_few_deltas_breaks_off(open_host, listen):
             await listen(host)
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_hanging_model_sets_its_event_and_can_be_cancelled(open_host, listen):
     hang, received = Hang(after=1), []
     async with open_host(Scripted([hang])) as host, anyio.create_task_group() as tasks:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from attrs import frozen
 
-from ._format import Entry, EntryReader, LabelEntry, NameEntry, SessionHeader, mended, new_id, now, record_of
+from ._format import Entry, EntryReader, LabelEntry, NameEntry, SessionHeader, new_id, now, record_of, repaired
 from ._tree import SessionTree
 
 Position = Literal["at", "before"]
@@ -49,7 +49,7 @@ def copy_of_path(
     wanted = {one.id for one in path}
     reader = EntryReader()
     read = [(reader.take(record, ""), record) for record in records]
-    copied = [mended(record, one) for one, record in read if one is not None and one.id in wanted]
+    copied = [repaired(record, one) for one, record in read if one is not None and one.id in wanted]
     copied.extend(_afterwards(tree, path))
     header = SessionHeader(
         id=new_id(),

@@ -10,7 +10,7 @@ from attrs import frozen
 from ._copies import Copy
 from ._errors import SessionUnreadable
 from ._foreign_formats import OUR_FORMAT, SessionFormat, foreign_format, format_of_header
-from ._format import EntryReader, SessionHeader, header_of, is_session_id, mended, new_id
+from ._format import EntryReader, SessionHeader, header_of, is_session_id, new_id, repaired
 from ._jsonl import Line, dump_line, parse_lines
 from ._tree import SessionTree
 
@@ -59,7 +59,7 @@ def _copy(header: SessionHeader, found: Iterable[tuple[Mapping[str, Any], str]],
     for record, where in found:
         entry = reader.take(record, where)
         if entry is not None:
-            records.append(mended(record, entry))
+            records.append(repaired(record, entry))
     return Copy(header.model_copy(update={"copied": len(records)}), records, tuple(notices))
 
 

@@ -51,7 +51,7 @@ class SessionContext:
 
 
 @frozen
-class _Settings:
+class _EntryState:
     """The state at an entry, derived from the entries on its path. Shared by entries as long as it does not change."""
 
     model: str | None = None
@@ -60,7 +60,7 @@ class _Settings:
     run: RunEntry | None = None
 
 
-_BEGINNING = _Settings()
+_BEGINNING = _EntryState()
 
 
 class SessionTree:
@@ -85,7 +85,7 @@ class SessionTree:
         self._entries: dict[str, Entry] = {}
         self._copied: set[str] = set()
         self._children: dict[str | None, list[str]] = {}
-        self._settings: dict[str | None, _Settings] = {None: _BEGINNING}
+        self._states: dict[str | None, _EntryState] = {None: _BEGINNING}
 
     @classmethod
     def of(cls, header: SessionHeader, records: Iterable[Mapping[str, Any]]) -> SessionTree:
@@ -186,17 +186,17 @@ class SessionTree:
             EntryNotFound: if the entry does not exist.
         """
         at = self._at(leaf)
-        settings = self._settings[at]
-        shown = [(one.id, message) for one in self._shown(at, settings) if (message := _message_of(one)) is not None]
-        if settings.compaction is not None:
-            summary = UserMessage(content=_SUMMARY.format(settings.compaction.summary), source="summary")
-            shown[:0] = [(settings.compaction.id, summary), *self._carried(settings.compaction)]
+        state = self._states[at]
+        shown = [(one.id, message) for one in self._shown(at, state) if (message := _message_of(one)) is not None]
+        if state.compaction is not None:
+            summary = UserMessage(content=_SUMMARY.format(state.compaction.summary), source="summary")
+            shown[:0] = [(state.compaction.id, summary), *self._carried(state.compaction)]
         return SessionContext(
             messages=tuple(message for _, message in shown),
             entries=tuple(entry for entry, _ in shown),
-            model=settings.model,
-            thinking=settings.thinking,
-            compaction=settings.compaction,
+            model=state.model,
+            thinking=state.thinking,
+            compaction=state.compaction,
         )
 
     def _carried(self, compaction: CompactionEntry) -> list[tuple[str, Message]]:
@@ -216,7 +216,7 @@ class SessionTree:
 
     def unfinished_run(self) -> RunEntry | None:
         """Return the last run on the path if it can be resumed. A copied run can't."""
-        run = self._settings[self.leaf].run
+        run = self._states[self.leaf].run
         return run if run is not None and run.status in {"started", "parked", "failed"} else None
 
     def take(self, record: Mapping[str, Any], where: str) -> Entry | None:
@@ -236,7 +236,7 @@ class SessionTree:
         if len(self._entries) <= self.header.copied:
             self._copied.add(entry.id)
         self._children.setdefault(entry.parent, []).append(entry.id)
-        self._settings[entry.id] = self._settings_at(entry)
+        self._states[entry.id] = self._state_at(entry)
         if isinstance(entry, NameEntry):
             self.name = entry.name
         elif isinstance(entry, ChannelEntry):
@@ -246,8 +246,8 @@ class SessionTree:
         elif isinstance(entry, LabelEntry):
             self.labels.pop(entry.target, None)
 
-    def _settings_at(self, entry: Entry) -> _Settings:
-        before = self._settings[entry.parent]
+    def _state_at(self, entry: Entry) -> _EntryState:
+        before = self._states[entry.parent]
         if isinstance(entry, ModelEntry):
             return evolve(before, model=entry.model)
         if isinstance(entry, ThinkingEntry):
@@ -267,9 +267,9 @@ class SessionTree:
             yield entry
             at = entry.parent
 
-    def _shown(self, at: str | None, settings: _Settings) -> list[Entry]:
+    def _shown(self, at: str | None, state: _EntryState) -> list[Entry]:
         """Return the entries that models see verbatim."""
-        compaction, shown = settings.compaction, []
+        compaction, shown = state.compaction, []
         first = compaction.first_kept if compaction is not None else None
         for entry in self._back_from(at):
             if entry is compaction and first is None:

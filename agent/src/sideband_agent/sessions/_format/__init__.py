@@ -6,7 +6,7 @@ A session is an append-only list of records, each a JSON object:
 - Each of the others is an entry (``_entries``): ``type`` is its type; ``id`` and ``parent`` form the tree.
 
 ``entry_of`` and ``header_of`` read records; ``record_of`` and ``SessionHeader.record`` write them. A header of a newer
-version is rejected with ``SessionTooNew``. Damaged records are repaired in memory and reported (``_mending``).
+version is rejected with ``SessionTooNew``. Damaged records are repaired in memory and reported (``_repair``).
 
 In a store the records are one stream (``sessions/_session_store``); in a file each is one line
 (``sessions/_session_files``). Separate packages provide the formats of other programs (``sessions/_foreign_formats``).
@@ -34,7 +34,7 @@ from ._entries import (
     record_of,
 )
 from ._header import VERSION, SessionHeader, header_of, is_session_id
-from ._mending import EntryReader, mended
+from ._repair import EntryReader, repaired
 
 __all__ = [
     "VERSION",
@@ -58,8 +58,8 @@ __all__ = [
     "entry_of",
     "header_of",
     "is_session_id",
-    "mended",
     "new_id",
     "now",
     "record_of",
+    "repaired",
 ]

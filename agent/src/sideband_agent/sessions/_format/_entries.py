@@ -123,7 +123,7 @@ class BranchSummaryEntry(_EntryBase):
 
     Attributes:
         from_: the last entry of that branch.
-        summary: what was done there.
+        summary: the summary.
     """
 
     type: Literal["branch_summary"] = "branch_summary"

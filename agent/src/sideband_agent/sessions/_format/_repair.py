@@ -51,9 +51,9 @@ class EntryReader:
         if problem:
             self.notices.append(f"{where} is stored but not understood by this version: {problem}")
         changes = self._changes(entry, where)
-        mended = entry.model_copy(update=changes) if changes else entry
-        self.follow(mended, entry.id)
-        return mended
+        repaired = entry.model_copy(update=changes) if changes else entry
+        self.follow(repaired, entry.id)
+        return repaired
 
     def follow(self, entry: Entry, called: str | None = None) -> None:
         """Make an entry the leaf.
@@ -100,7 +100,7 @@ class EntryReader:
                 return found
 
 
-def mended(record: Mapping[str, Any], entry: Entry) -> dict[str, Any]:
+def repaired(record: Mapping[str, Any], entry: Entry) -> dict[str, Any]:
     """Return the record of an entry that was read from ``record`` and may have been repaired."""
     changed = {
         name: value
