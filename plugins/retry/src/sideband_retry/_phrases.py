@@ -352,5 +352,5 @@ REFUSED = (
 )
 """Phrases that mean that no server listens, or that it runs on this machine, where waiting rarely helps."""
 
-CERTIFICATE = ("certificate", "no secure connection")
+CERTIFICATE = ("certificate", "secure connection")
 """Phrases that mean that the server's certificate is not trusted, which a retry does not change."""
