@@ -35,7 +35,7 @@ def test_arguments_are_validated_and_coerced():
 
 @pytest.mark.parametrize("name", ["", "Notes", "notes.add.more", "notes-add", "a" * 65, "notes..add", "1notes"])
 def test_invalid_tool_name_is_rejected(name):
-    with pytest.raises(TypeError, match="a name is lower-case words"):
+    with pytest.raises(TypeError, match="invalid tool name"):
         tool(name)(add.run)
 
 
