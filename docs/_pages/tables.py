@@ -16,11 +16,12 @@ def paragraph(text: str) -> list[str]:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Yield the lines of a table."""
+    """Yield the lines of a table. A column with the title ``meaning`` contains prose."""
     yield f"| {' | '.join(columns)} |"
     yield "|" + "---|" * len(columns)
     for row in rows:
-        yield f"| {' | '.join(_cell(one) for one in row)} |"
+        cells = [_prose(one) if title == "meaning" else one for title, one in zip(columns, row, strict=True)]
+        yield f"| {' | '.join(map(_cell, cells))} |"
 
 
 def toml(value: Any) -> str:
@@ -31,6 +32,14 @@ def toml(value: Any) -> str:
         ('`true`', 'absent', '`{a = ["b"]}`')
     """
     return "absent" if value is None else f"`{_plain(value)}`"
+
+
+def _prose(text: str) -> str:
+    """Capitalize a description, and drop the full stop of a single sentence."""
+    first = text.partition(" ")[0]
+    if first.rstrip(",;:.").isalpha() and " = " not in text:
+        text = text[0].upper() + text[1:]
+    return text if ". " in text else text.removesuffix(".")
 
 
 def _plain(value: Any) -> str:

@@ -78,3 +78,12 @@ def test_ops_page_lists_missing_abilities(import_page):
     text = "\n".join(import_page("_pages.ops").ops_page())
     entry = text.partition("### crypto.hash\n")[2].partition("\n### ")[0]
     assert "Undo: no" in entry
+
+
+def test_descriptions_in_tables_are_capitalized_without_full_stop(import_page):
+    rows = [["a", "the size."], ["a", "`a` is a size"], ["kind.name", "kind.name = a size"], ["a", "one. Or two."]]
+    *_, first, second, third, fourth = import_page("_pages.tables").table(["key", "meaning"], rows)
+    assert first == "| a | The size |"
+    assert second == "| a | `a` is a size |"
+    assert third == "| kind.name | kind.name = a size |"
+    assert fourth == "| a | One. Or two. |"
