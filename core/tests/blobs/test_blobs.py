@@ -18,9 +18,9 @@ WORDS = b"the content of a blob"
 DIGEST = hashlib.sha256(WORDS).hexdigest()
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request):
-    return request.param
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
 
 
 @pytest.fixture
@@ -44,6 +44,7 @@ async def test_equal_content_is_stored_once(store):
     assert await store.list() == (Blob(DIGEST, len(WORDS)),)
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_content_is_written_and_read_in_chunks(store):
     pieces = [bytes([number]) * 700_000 for number in range(5)]
     async with store.create(max_bytes=10_000_000) as new:
@@ -58,6 +59,7 @@ async def test_content_is_written_and_read_in_chunks(store):
     assert b"".join(read) == b"".join(pieces)
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_reader_that_stops_early_leaves_no_file_open(store):
     blob = await store.put(b"x" * 3_000_000)
     async with store.open(blob.sha256) as reader:
@@ -66,6 +68,7 @@ async def test_reader_that_stops_early_leaves_no_file_open(store):
             break
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_uncommitted_blob_is_removed(store):
     async with store.create(max_bytes=100) as new:
         await new.write(WORDS)

@@ -21,7 +21,7 @@ from sideband.hooks import (
     Verdict,
 )
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])]
 
 CALL = ToolCall("c1", "notes.list", {})
 RESULT = ToolResult("c1", "notes.read", {}, "the text")

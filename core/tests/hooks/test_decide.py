@@ -186,7 +186,7 @@ async def test_failing_implementation_denies_with_a_remedy(failing, reports, eve
     assert decision.plugin == "guard-x"
     assert "plugin `guard-x` failed" in decision.reason
     assert "ValueError: boom" in decision.reason
-    assert "add `guard-x` to `[policy] deny`" in decision.reason
+    assert "add `guard-x` to `[policy.deny]`" in decision.reason
     assert decision.error.code == "hook.failed"
     assert [report.plugin for report in reports] == ["guard-x"]
 
@@ -261,8 +261,8 @@ def test_allowed_arguments_were_seen_by_every_guard(rules):
     decision = anyio.run(hooks.decide, ToolCall("c1", "t.t", {"n": 0}))
     final = decision.arguments["n"]
     if decision.verdict is Verdict.DENY:
-        refused = any(isinstance(answer, Deny | str) for _, answer in last.values())
-        assert refused or "keep replacing" in decision.reason
+        denied = any(isinstance(answer, Deny | str) for _, answer in last.values())
+        assert denied or "keep replacing" in decision.reason
         return
     assert len(last) == len(rules)
     for seen, answer in last.values():

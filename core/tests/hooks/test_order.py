@@ -2,7 +2,7 @@ from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sideband.hooks import HookOrderCycle, HookRegistry, Phase, hookimpl
 
@@ -114,6 +114,7 @@ def solvable(draw):
     return plugins, manifest, draw(st.permutations(plugins)), draw(st.permutations(plugins))
 
 
+@settings(max_examples=50, deadline=None)
 @given(solvable())
 def test_order_is_valid_and_independent_of_registration_order(case):
     plugins, manifest, one_way, other_way = case
@@ -129,6 +130,7 @@ def test_order_is_valid_and_independent_of_registration_order(case):
                 assert order.index(first) < order.index(second)
 
 
+@settings(max_examples=30, deadline=None)
 @given(st.permutations(NAMES), st.integers(2, len(NAMES)), st.sampled_from(Phase))
 def test_every_cycle_is_rejected(names, length, phase):
     ring = names[:length]

@@ -121,7 +121,7 @@ async def test_failing_guard_withholds_the_result(make_hooks, answering, failing
     assert result.is_error
     assert "the text" not in str(attrs.evolve(result, arguments={}))
     assert "`b`" in result.content
-    assert "[policy] deny" in result.content
+    assert "[policy.deny]" in result.content
     assert seen == []
     assert [report.plugin for report in reports] == ["b"]
 

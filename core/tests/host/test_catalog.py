@@ -13,9 +13,9 @@ from sideband.workers import ToolNotFound
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request):
-    return request.param
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
 
 
 def skill(key, place="here"):

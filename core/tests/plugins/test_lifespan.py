@@ -12,6 +12,8 @@ from sideband.tools import Tool
 
 pytestmark = pytest.mark.anyio
 
+both_backends = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+
 
 def provider(name, lifespan=None, **attributes):
     """Return an inline provider plugin."""
@@ -65,6 +67,7 @@ async def test_lifespans_are_exited_in_reverse_order(home):
     assert steps == ["enter b", "enter c", "enter a", "exit a", "exit c", "exit b"]
 
 
+@both_backends
 async def test_concurrent_loads_enter_the_lifespan_once(home):
     steps = []
 
@@ -81,6 +84,7 @@ async def test_concurrent_loads_enter_the_lifespan_once(home):
     assert steps == ["enter", "exit"]
 
 
+@both_backends
 async def test_lifespan_is_entered_and_exited_in_the_same_task(home):
     tasks = []
 
@@ -113,6 +117,7 @@ async def test_exception_on_enter_fails_the_plugin(home):
         assert await plugins.load("provider", "b")
 
 
+@both_backends
 async def test_system_exit_on_enter_does_not_end_the_host(home):
     @asynccontextmanager
     async def lifespan(ctx):
@@ -124,6 +129,7 @@ async def test_system_exit_on_enter_does_not_end_the_host(home):
             await plugins.load("provider", "a")
 
 
+@both_backends
 async def test_hanging_enter_times_out(home):
     exited = []
 
@@ -141,6 +147,7 @@ async def test_hanging_enter_times_out(home):
     assert exited
 
 
+@both_backends
 async def test_exception_on_exit_does_not_prevent_other_exits(home):
     steps = []
     inline = [provider("a", recorded(steps, "a")), provider("b", recorded(steps, "b", fail_at="exit"))]
@@ -152,6 +159,7 @@ async def test_exception_on_exit_does_not_prevent_other_exits(home):
     assert plugins.why("b")[0].state is State.FAILED
 
 
+@both_backends
 async def test_hanging_exit_is_cancelled_and_others_are_exited(home):
     steps = []
 
@@ -171,6 +179,7 @@ async def test_hanging_exit_is_cancelled_and_others_are_exited(home):
     assert "did not end within 0.05 s" in plugins.problems[0]
 
 
+@both_backends
 async def test_cancelled_host_exits_lifespans_in_order(home):
     steps = []
 
@@ -193,6 +202,7 @@ async def test_cancelled_host_exits_lifespans_in_order(home):
     assert steps == ["b", "a"]
 
 
+@both_backends
 async def test_exception_of_the_body_propagates_after_lifespans_are_exited(home):
     steps = []
 
@@ -206,6 +216,7 @@ async def test_exception_of_the_body_propagates_after_lifespans_are_exited(home)
     assert steps == ["enter a", "exit a"]
 
 
+@both_backends
 async def test_lifespan_that_ends_early_fails_only_its_plugin(home):
     crash = anyio.Event()
 
@@ -231,6 +242,7 @@ async def test_lifespan_that_ends_early_fails_only_its_plugin(home):
         assert (await plugins.load("provider", "b")).record.state is State.ACTIVE
 
 
+@both_backends
 async def test_hooks_of_a_plugin_whose_lifespan_ended_deny(home):
     end = anyio.Event()
 
@@ -312,7 +324,6 @@ def chain(error):
     return errors
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_second_cancellation_during_close_creates_no_context_cycle(home):
     # `AsyncExitStack` follows the chain of contexts to its end; a cycle is an infinite loop that ignores Ctrl-C.
     async def use():

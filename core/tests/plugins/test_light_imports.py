@@ -50,7 +50,7 @@ def test_listing_from_the_index_imports_no_slow_module_and_no_plugin(site, liste
     module = site.plugin("op", "tidal", "raise SystemExit('imported')", requires=["sideband-core>=0.1,<1"])
     site.plugin("op", "later", "", requires=["sideband-core>=99"])
     fresh, _ = listed(libraries=str(Path(importlib_metadata.__file__).parents[1]))
-    kept, modules = listed(libraries="")
-    assert fresh == kept == "later:incompatible tidal:found"
+    cached, modules = listed(libraries="")
+    assert fresh == cached == "later:incompatible tidal:found"
     assert not modules & HEAVY
     assert module not in modules

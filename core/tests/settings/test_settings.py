@@ -127,11 +127,11 @@ def test_binary_file_is_rejected(home):
 def test_unreadable_file_is_named(home, monkeypatch):
     file = write(home, timeout(1))
 
-    def refuse(self, *words, **options):
+    def fail(self, *arguments, **options):
         raise PermissionError(13, "Permission denied", str(self))
 
     for name in ("read_text", "read_bytes"):
-        monkeypatch.setattr(type(file), name, refuse)
+        monkeypatch.setattr(type(file), name, fail)
     with pytest.raises(ConfigurationError, match="can't be read: Permission denied") as caught:
         load_settings(home)
     assert caught.value.source == str(file)

@@ -239,12 +239,12 @@ def test_abandoned_temporary_folder_is_removed_but_not_one_in_use(tmp_path, make
         Popen(command, stdin=PIPE, stdout=PIPE, text=True) as killed,
         Popen(command, stdin=PIPE, stdout=PIPE, text=True) as filling,
     ):
-        left, kept = (Path(host.stdout.readline().strip()) for host in (killed, filling))
+        abandoned, in_use = (Path(host.stdout.readline().strip()) for host in (killed, filling))
         killed.kill()
         killed.wait()
         snapshot(make_spec(), tmp_path / "home")
-        assert not left.exists()
-        assert kept.exists()
+        assert not abandoned.exists()
+        assert in_use.exists()
         filling.communicate()
 
 

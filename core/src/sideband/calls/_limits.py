@@ -8,17 +8,17 @@ from ..settings import Policy, format_bytes
 from ..workers import AboveMaximum
 
 
-def call_timeout(policy: Policy, skill: SkillSpec, tool: ToolSpec, asked: float | None) -> float:
+def call_timeout(policy: Policy, skill: SkillSpec, tool: ToolSpec, requested: float | None) -> float:
     """Return the timeout of a call in seconds: that of the caller, else of the tool, the skill or the policy.
 
     Raises:
         AboveMaximum: if it exceeds the maximum of the policy.
         UsageError: if the caller's timeout is not positive.
     """
-    if asked is not None and not asked > 0:
-        raise UsageError(f"timeout must be positive, got {asked:g}", hint="pass a number of seconds greater than 0")
+    if requested is not None and not requested > 0:
+        raise UsageError(f"timeout must be positive, got {requested:g}", hint="pass a number of seconds")
     requests = (
-        ("the call", asked),
+        ("the call", requested),
         (f"the tool `{tool.full_name}`", tool.timeout),
         (f"the skill `{skill.name}`", skill.timeout),
     )
@@ -39,6 +39,6 @@ def worker_memory(policy: Policy, skill: SkillSpec) -> int:
     if skill.memory is None:
         return policy.memory
     if skill.memory > policy.maximum_memory:
-        asked, maximum = format_bytes(skill.memory), format_bytes(policy.maximum_memory)
-        raise AboveMaximum("memory", f"the skill `{skill.name}`", asked, maximum)
+        requested, maximum = format_bytes(skill.memory), format_bytes(policy.maximum_memory)
+        raise AboveMaximum("memory", f"the skill `{skill.name}`", requested, maximum)
     return skill.memory

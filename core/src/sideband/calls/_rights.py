@@ -61,7 +61,7 @@ class Rights:
             if self._asker is None or not await self._asker(skill, missing):
                 raise GrantRequired(skill.name, missing.texts())
             self._remembered.remember(digest, skill.name, wanted)
-        return wanted, _givers(wanted, policy, missing)
+        return wanted, _sources(wanted, policy, missing)
 
     async def _wanted(self, skill: SkillSpec) -> Grant:
         try:
@@ -89,11 +89,11 @@ def _missing(wanted: Grant, policy: Grant, remembered: Grant) -> Grant:
 
 
 @lru_cache(maxsize=_CACHED_RIGHTS)
-def _givers(wanted: Grant, policy: Grant, asked: Grant) -> Mapping[str, str]:
-    return MappingProxyType({str(one): _giver(one, policy, asked) for one in wanted.capabilities})
+def _sources(wanted: Grant, policy: Grant, granted_now: Grant) -> Mapping[str, str]:
+    return MappingProxyType({str(one): _source(one, policy, granted_now) for one in wanted.capabilities})
 
 
-def _giver(capability: Capability, policy: Grant, asked: Grant) -> str:
+def _source(capability: Capability, policy: Grant, granted_now: Grant) -> str:
     if policy.covers(Grant((capability,))):
         return "policy"
-    return "person" if capability in asked.capabilities else "remembered"
+    return "person" if capability in granted_now.capabilities else "remembered"

@@ -126,9 +126,9 @@ class SkillCalls:
                 self._quiet = anyio.Event()
                 await self._quiet.wait()
 
-    async def _redact(self, redact: Callable[[Any], Any], what: Any, size: int) -> Any:
+    async def _redact(self, redact: Callable[[Any], Any], data: Any, size: int) -> Any:
         """Redact data, in a thread if it is large, so that the event loop is not blocked."""
-        return redact(what) if size <= _LARGE else await to_thread.run_sync(redact, what)
+        return redact(data) if size <= _LARGE else await to_thread.run_sync(redact, data)
 
 
 def _add_hint(error: SidebandError, effects: Sequence[EffectReport]) -> None:

@@ -209,7 +209,7 @@ class ToolResult(UpdateEvent["ToolResult"]):
         return attrs.evolve(
             self,
             content=f"The result of {self.tool} is withheld: the guard `{plugin}` failed to check it. The tool itself "
-            f"has run; do not repeat it. To continue without this guard, add `{plugin}` to `[policy] deny`.",
+            f"has run; do not repeat it. To continue without this guard, add `{plugin}` to `[policy.deny]`.",
             is_error=True,
             notes=(),
             withheld_by=plugin,

@@ -84,7 +84,7 @@ class HookOrderCycle(HookError, ValueError):
     def __init__(self, hook: str, cycle: Sequence[str], *, plugin: str | None = None) -> None:
         super().__init__(
             f"the ordering constraints of `{hook}` form a cycle: {' before '.join(f'`{name}`' for name in cycle)}",
-            hint="remove one `before=` or `after=`, or add one of these plugins to `[policy] deny`",
+            hint="remove one `before=` or `after=`, or add one of these plugins to `[policy.deny]`",
             hook=hook,
             plugin=plugin,
         )
@@ -99,7 +99,7 @@ class HookFailed(HookError, RuntimeError):
     def __init__(self, hook: str, plugin: str, problem: str) -> None:
         super().__init__(
             f"plugin `{plugin}` failed in `{hook}`: {problem}",
-            hint=f"report it to the plugin's author; to continue without the plugin, add `{plugin}` to `[policy] deny`",
+            hint=f"report it to the plugin's author; to continue without the plugin, add `{plugin}` to `[policy.deny]`",
             hook=hook,
             plugin=plugin,
         )
@@ -131,7 +131,7 @@ class HookTimeout(HookError, TimeoutError):
         super().__init__(
             f"plugin `{plugin}` exceeded the deadline of `{hook}` ({seconds:g} s)",
             hint=f"start long work in the background and return; to continue without the plugin, add "
-            f"`{plugin}` to `[policy] deny`",
+            f"`{plugin}` to `[policy.deny]`",
             hook=hook,
             plugin=plugin,
             retryable=True,

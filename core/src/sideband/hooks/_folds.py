@@ -144,7 +144,7 @@ class DecideFold(Fold[DecideEvent]):
     replacement, and a ``Replace`` with equal arguments counts as an ``Allow``.
     """
 
-    __slots__ = ("_answered", "_asking", "_said", "_validate", "_version")
+    __slots__ = ("_answers", "_current", "_seen", "_validate", "_version")
 
     def __init__(
         self,
@@ -156,30 +156,32 @@ class DecideFold(Fold[DecideEvent]):
         super().__init__(spec, implementations, event)
         self._validate = validate
         self._version = 0
-        self._answered = [-1] * len(implementations)
-        self._asking = 0
-        self._said: list[tuple[int, Said]] = []
+        self._seen = [-1] * len(implementations)
+        self._current = 0
+        self._answers: list[tuple[int, Said]] = []
 
     def __iter__(self) -> Iterator[Implementation]:
         """Yield each implementation once, then repeatedly those that have not seen the current arguments."""
         for index, one in enumerate(self._implementations):
-            self._asking = index
-            self._answered[index] = self._version
+            self._current = index
+            self._seen[index] = self._version
             yield one
         while self._version:
-            index = next((index for index, answered in enumerate(self._answered) if answered != self._version), -1)
+            index = next((index for index, seen in enumerate(self._seen) if seen != self._version), -1)
             if index < 0:
                 return
-            self._said = [(who, said) for who, said in self._said if who != index or said.answer == "replace"]
-            self._asking = index
-            self._answered[index] = self._version
+            self._answers = [
+                (position, answer)
+                for position, answer in self._answers
+                if position != index or answer.answer == "replace"
+            ]
+            self._current = index
+            self._seen[index] = self._version
             yield self._implementations[index]
 
     def waiting(self) -> Sequence[Implementation]:
         """Return the implementations that have not seen the current arguments."""
-        return [
-            one for one, version in zip(self._implementations, self._answered, strict=True) if version != self._version
-        ]
+        return [one for one, version in zip(self._implementations, self._seen, strict=True) if version != self._version]
 
     @property
     def decision(self) -> Decision:
@@ -187,7 +189,7 @@ class DecideFold(Fold[DecideEvent]):
         if self.outcome is not None:
             denial: Decision = self.outcome
             return denial
-        if not self._said:
+        if not self._answers:
             return Decision(Verdict.ALLOW, self.event.final_arguments)
         questions = self._notes("ask")
         return Decision(
@@ -197,7 +199,7 @@ class DecideFold(Fold[DecideEvent]):
             notes=self._notes("allow"),
             questions=questions,
             replaced_by=tuple(self._replaced_by()),
-            said=tuple(said for _, said in self._said),
+            said=tuple(answer for _, answer in self._answers),
         )
 
     def accept(self, implementation: Implementation, answer: Any) -> bool:
@@ -209,9 +211,9 @@ class DecideFold(Fold[DecideEvent]):
             case Cancel():
                 return self._deny(plugin, answer.reason)
             case Ask():
-                self._say(plugin, "ask", answer.question)
+                self._add(plugin, "ask", answer.question)
             case Allow() if answer.note:
-                self._say(plugin, "allow", answer.note)
+                self._add(plugin, "allow", answer.note)
             case Replace():
                 return self._replace(plugin, answer.arguments)
         return False
@@ -224,23 +226,23 @@ class DecideFold(Fold[DecideEvent]):
         return self._deny(
             plugin,
             f"{error.message}. An event that can't be checked is denied; to continue without the plugin, add "
-            f"`{plugin}` to `[policy] deny`",
+            f"`{plugin}` to `[policy.deny]`",
             error=error,
         )
 
-    def _say(self, plugin: str, answer: Literal["allow", "replace", "ask", "deny"], text: str = "") -> None:
-        self._said.append((self._asking, Said(plugin, answer, text)))
+    def _add(self, plugin: str, answer: Literal["allow", "replace", "ask", "deny"], text: str = "") -> None:
+        self._answers.append((self._current, Said(plugin, answer, text)))
 
     def _notes(self, answer: Literal["allow", "ask"]) -> tuple[Note, ...]:
         """Return the texts of these answers, in the order of the implementations rather than of time."""
-        in_order = sorted(self._said, key=itemgetter(0))
-        return tuple(Note(said.plugin, said.text) for _, said in in_order if said.answer == answer)
+        in_order = sorted(self._answers, key=itemgetter(0))
+        return tuple(Note(one.plugin, one.text) for _, one in in_order if one.answer == answer)
 
     def _replaced_by(self) -> list[str]:
-        return [said.plugin for _, said in self._said if said.answer == "replace"]
+        return [answer.plugin for _, answer in self._answers if answer.answer == "replace"]
 
     def _deny(self, plugin: str, reason: str, *, halt: bool = False, error: HookError | None = None) -> bool:
-        self._say(plugin, "deny", reason)
+        self._add(plugin, "deny", reason)
         self.outcome = attrs.evolve(
             self.decision,
             verdict=Verdict.DENY,
@@ -249,7 +251,7 @@ class DecideFold(Fold[DecideEvent]):
             halt=halt,
             error=error,
             questions=(),
-            said=tuple(said for _, said in self._said),
+            said=tuple(answer for _, answer in self._answers),
         )
         return True
 
@@ -262,7 +264,7 @@ class DecideFold(Fold[DecideEvent]):
             rivals = ", ".join(f"`{name}`" for name in sorted({plugin, *replaced_by}))
             return self._deny(plugin, f"{rivals} keep replacing each other's arguments")
         self.event = self.event.with_arguments(valid)
-        self._say(plugin, "replace")
+        self._add(plugin, "replace")
         self._version += 1
-        self._answered[self._asking] = self._version
+        self._seen[self._current] = self._version
         return False

@@ -269,9 +269,11 @@ class Host:
             call.on_effect = on_effect
             return await carry_out(self.broker, call, plan)
 
-    def _own_call(self, what: str, principal: str, deadline: float | None = None) -> AbstractAsyncContextManager[Call]:
+    def _own_call(
+        self, purpose: str, principal: str, deadline: float | None = None
+    ) -> AbstractAsyncContextManager[Call]:
         """Open a call of the user, with all rights."""
-        domain = f"{what}:{principal}:{token_hex(8)}"
+        domain = f"{purpose}:{principal}:{token_hex(8)}"
         return own_call(self._all_rights(), domain, Origin(principal=principal), self._report, deadline)
 
     async def skills(self) -> LoadedSkills:

@@ -74,8 +74,7 @@ def stray_patterns(records: Sequence[PluginRecord], policy: PluginPolicy) -> Ite
     for key, patterns in (("deny", policy.deny), ("only", policy.only or ()), ("conflicts", policy.conflicts)):
         for pattern in patterns:
             if not any(fnmatchcase(name, pattern) for name in names):
-                meant = did_you_mean(pattern, names)
-                yield f"`{pattern}` in [policy.{key}] matches no installed plugin{meant}"
+                yield f"`{pattern}` in [policy.{key}] matches no installed plugin{did_you_mean(pattern, names)}"
 
 
 def _record(entry_point: EntryPoint) -> PluginRecord:
@@ -103,8 +102,8 @@ def _unfit(record: PluginRecord) -> str:
     """Return why the group or name of a plugin is not supported by this core, or an empty string."""
     if record.kind not in KINDS:
         near = closest(record.kind, KINDS)
-        meant = f"; did you mean `sideband.v{API}.{near}`?" if near else ""
-        return f"unknown kind of plugin `{record.kind}`{meant}"
+        suggestion = f"; did you mean `sideband.v{API}.{near}`?" if near else ""
+        return f"unknown kind of plugin `{record.kind}`{suggestion}"
     if record.api != API:
         version = f"version {record.api}" if record.api else "no version"
         return f"its group names {version} of the plugin API, but this core has version {API}"

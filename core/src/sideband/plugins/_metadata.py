@@ -46,8 +46,8 @@ def read_installed(*, home: str | os.PathLike[str] | None = None) -> Installed:
     """
     path = _search_path()
     key = _key(path)
-    if home is not None and (kept := _read_index(home, key)) is not None:
-        return kept
+    if home is not None and (cached := _read_index(home, key)) is not None:
+        return cached
     from ._scan import scan
 
     installed = scan(path)
@@ -99,12 +99,12 @@ def _read_index(home: str | os.PathLike[str], key: list[object]) -> Installed | 
             checksum, _, body = file.read().partition(b"\n")
         if checksum != _checksum(body):
             return None
-        kept = json.loads(body)
-        if kept["format"] != _FORMAT or kept["key"] != key:
+        index = json.loads(body)
+        if index["format"] != _FORMAT or index["key"] != key:
             return None
-        found = (EntryPoint(*fields) for fields in kept["content"]["entry_points"])
+        found = (EntryPoint(*fields) for fields in index["content"]["entry_points"])
         entry_points = tuple(one._replace(requires=tuple(one.requires)) for one in found)
-        return Installed(entry_points, tuple(kept["content"]["problems"]))
+        return Installed(entry_points, tuple(index["content"]["problems"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
