@@ -111,6 +111,12 @@ def test_restricted_field_rejects_a_request_that_omits_it():
     assert not Capability.parse("http:method=GET").allows({"host": "a"})
 
 
+def test_value_without_star_matches_exactly():
+    capability = Capability.parse("http:host=api")
+    assert capability.allows({"host": "api"})
+    assert not capability.allows({"host": "api.example"})
+
+
 def test_trailing_star_matches_a_prefix():
     capability = Capability.parse("http:host=api.*")
     assert capability.allows({"host": "api.example"})
