@@ -228,14 +228,14 @@ class Context:
     def __init__(self):
         self.secrets = {}
         self.failure = None
-        self.asked = []
+        self.resolved = []
         self.protected = {}
 
     def add(self, handle, value, origin, **headers):
         self.secrets[handle] = (Credential(handle=handle, value=value, headers=headers), origin)
 
     async def credential(self, handle, audience):
-        self.asked.append((handle, audience))
+        self.resolved.append((handle, audience))
         if self.failure is not None:
             raise self.failure
         if handle not in self.secrets:

@@ -43,7 +43,7 @@ async def test_stored_key_is_sent_in_the_header_of_the_service(find, ctx):
     access = await find()
     assert access.address.url == f"{OFFICIAL}/v1"
     assert access.headers == {"user-agent": "sideband-acme/1", "authorization": f"Bearer {KEY}"}
-    assert ctx.asked == [("acme", OFFICIAL)]
+    assert ctx.resolved == [("acme", OFFICIAL)]
     assert KEY not in repr(access)
 
 
@@ -125,7 +125,7 @@ async def test_keyless_skips_the_lookup(find, ctx, variables):
     ctx.add("acme", KEY, OFFICIAL)
     access = await find(keyless=True)
     assert access.headers == {"user-agent": "sideband-acme/1"}
-    assert ctx.asked == []
+    assert ctx.resolved == []
 
 
 async def test_missing_key_hint_lists_every_way_to_set_one(find):

@@ -120,11 +120,11 @@ async def test_text_is_streamed_from_llmock(mocked, listen, script):
 async def test_tool_call_round_trip_with_llmock(mocked, listen, script):
     script({"type": "reply", "tool_calls": [{"name": "weather", "arguments": {"city": "Oslo"}}]})
     ask = UserMessage(content="How is the weather in Oslo?")
-    _, asked = await listen(mocked, ask, tools=(WEATHER,))
-    (call,) = asked.tool_calls
-    assert (call.name, call.arguments, asked.stop) == ("weather", {"city": "Oslo"}, "tool_calls")
+    _, response = await listen(mocked, ask, tools=(WEATHER,))
+    (call,) = response.tool_calls
+    assert (call.name, call.arguments, response.stop) == ("weather", {"city": "Oslo"}, "tool_calls")
     answer = ToolResultMessage(call=call.id, tool="weather", content="rain")
-    _, message = await listen(mocked, ask, asked, answer, tools=(WEATHER,))
+    _, message = await listen(mocked, ask, response, answer, tools=(WEATHER,))
     assert message.stop == "end"
     assert message.text
 
@@ -169,8 +169,8 @@ async def test_models_of_llmock_are_listed(mocked, models):
 async def test_tool_call_and_text_from_fakellm(open_host, fakellm, listen):
     async with open_host(base_url=fakellm) as host:
         ask = UserMessage(content="How is the weather?")
-        _, asked = await listen(host, ask, tools=(WEATHER,))
-        assert asked.tool_calls[0].arguments == {"city": "Oslo"}
+        _, response = await listen(host, ask, tools=(WEATHER,))
+        assert response.tool_calls[0].arguments == {"city": "Oslo"}
         _, message = await listen(host, UserMessage(content="And now?"))
     assert message.text == "It rains in Oslo."
 

@@ -7,7 +7,7 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def asked(server, listen, say):
+def sent_headers(server, listen, say):
     """Return a function that sends a request from a host and returns its headers."""
 
     async def ask(host):
@@ -24,57 +24,63 @@ async def refusal(host, listen):
     return caught.value
 
 
-async def test_secret_named_after_the_provider_is_used(open_host, server, store, asked, key):
+async def test_secret_named_after_the_provider_is_used(open_host, server, store, sent_headers, key):
     store.keys["anthropic"] = (key, server.origin)
     async with open_host(base_url=server.origin) as host:
-        headers = await asked(host)
+        headers = await sent_headers(host)
         assert host.redactor.text(f"the key is {key}") == "the key is [redacted:anthropic]"
     assert headers["x-api-key"] == key
 
 
-async def test_configured_secret_may_define_its_own_header(open_host, server, store, asked):
+async def test_configured_secret_may_define_its_own_header(open_host, server, store, sent_headers):
     store.keys["gateway"] = ("v4lue-of-it", server.origin)
     store.headers = {"Authorization": "Bearer v4lue-of-it"}
     async with open_host(base_url=server.origin, key="gateway") as host:
-        headers = await asked(host)
+        headers = await sent_headers(host)
     assert headers["authorization"] == "Bearer v4lue-of-it"
     assert "x-api-key" not in headers
 
 
-async def test_stored_key_takes_precedence_over_the_environment(open_host, server, store, *, asked, key, monkeypatch):
+async def test_stored_key_takes_precedence_over_the_environment(
+    open_host, server, store, *, sent_headers, key, monkeypatch
+):
     monkeypatch.setenv("ANTHROPIC_BASE_URL", server.origin)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "of-the-environment")
     store.keys["anthropic"] = (key, server.origin)
     async with open_host() as host:
-        assert (await asked(host))["x-api-key"] == key
+        assert (await sent_headers(host))["x-api-key"] == key
 
 
-async def test_key_and_address_are_read_from_the_environment(open_host, server, asked, key, monkeypatch):
+async def test_key_and_address_are_read_from_the_environment(open_host, server, sent_headers, key, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_BASE_URL", f"{server.origin}/v1/")
     monkeypatch.setenv("ANTHROPIC_API_KEY", f" {key}\n")
     async with open_host() as host:
-        assert (await asked(host))["x-api-key"] == key
+        assert (await sent_headers(host))["x-api-key"] == key
         assert host.redactor.text(key) == "[redacted:ANTHROPIC_API_KEY]"
     assert server.seen[-1]["path"] == "/v1/messages"
 
 
-async def test_auth_token_from_the_environment_is_sent_as_bearer_token(open_host, server, asked, key, monkeypatch):
+async def test_auth_token_from_the_environment_is_sent_as_bearer_token(
+    open_host, server, sent_headers, key, monkeypatch
+):
     monkeypatch.setenv("ANTHROPIC_BASE_URL", server.origin)
     monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", key)
     async with open_host() as host:
-        assert (await asked(host))["authorization"] == f"Bearer {key}"
+        assert (await sent_headers(host))["authorization"] == f"Bearer {key}"
 
 
-async def test_loopback_address_needs_no_key(open_host, server, asked):
+async def test_loopback_address_needs_no_key(open_host, server, sent_headers):
     async with open_host(base_url=server.origin) as host:
-        headers = await asked(host)
+        headers = await sent_headers(host)
     assert not {"x-api-key", "authorization"} & headers.keys()
 
 
-async def test_key_from_the_environment_is_not_sent_to_another_address(open_host, server, asked, key, monkeypatch):
+async def test_key_from_the_environment_is_not_sent_to_another_address(
+    open_host, server, sent_headers, key, monkeypatch
+):
     monkeypatch.setenv("ANTHROPIC_API_KEY", key)
     async with open_host(base_url=server.origin) as host:
-        assert key not in str(await asked(host))
+        assert key not in str(await sent_headers(host))
 
 
 async def test_error_names_the_origin_of_a_key_bound_elsewhere(open_host, listen, key, monkeypatch):
@@ -108,7 +114,7 @@ async def test_configured_secret_bound_elsewhere_is_not_replaced(open_host, serv
 
 
 async def test_failed_store_is_reported_if_no_other_key_exists(
-    open_host, server, store, *, key, listen, asked, monkeypatch
+    open_host, server, store, *, key, listen, sent_headers, monkeypatch
 ):
     store.failure = OpFailed("the keyring is locked", code="secrets.locked", hint="unlock it")
     async with open_host() as host:
@@ -117,7 +123,7 @@ async def test_failed_store_is_reported_if_no_other_key_exists(
         assert error.hint == "unlock it"
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.origin)
         monkeypatch.setenv("ANTHROPIC_API_KEY", key)
-        assert (await asked(host))["x-api-key"] == key
+        assert (await sent_headers(host))["x-api-key"] == key
 
 
 @pytest.mark.parametrize("bad", ["two words", "line\nbreak", "grüß"])

@@ -169,10 +169,10 @@ async def test_images_from_users_and_tools_are_sent(turns_of):
 async def test_call_ids_of_other_providers_are_converted(turns_of):
     strange, long = "call:1|fc.2", "x" * 200
     turns = await turns_of(HELLO, calls(strange, long), result(strange), result(long))
-    asked = [block["id"] for block in turns[1][1]]
-    answered = [block["tool_use_id"] for block in turns[2][1]]
-    assert asked == answered
-    assert all(len(one) <= 64 and one.replace("_", "").isalnum() for one in asked)
+    call_ids = [block["id"] for block in turns[1][1]]
+    result_ids = [block["tool_use_id"] for block in turns[2][1]]
+    assert call_ids == result_ids
+    assert all(len(one) <= 64 and one.replace("_", "").isalnum() for one in call_ids)
 
 
 async def test_thinking_is_returned_unchanged_to_the_model_it_came_from(turns_of):

@@ -110,7 +110,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def at_status(self):
         code = int(self.query["code"])
-        self.send(b"" if code in {204, 304} else b"as asked", status=code)
+        self.send(b"" if code in {204, 304} else b"body", status=code)
 
     def at_redirect(self):
         headers = [("Location", self.query["to"])]
@@ -429,10 +429,10 @@ class Credentials:
     """A credential store with one token for any origin, in several forms."""
 
     def __init__(self):
-        self.asked = []
+        self.resolved = []
 
     async def resolve(self, handle, audience, ctx):
-        self.asked.append((handle, audience))
+        self.resolved.append((handle, audience))
         if handle == "missing":
             raise OpFailed("there is no such secret", code="secrets.missing")
         headers = {

@@ -70,7 +70,7 @@ def raise_interface():
 class NameServer(socketserver.BaseRequestHandler):
     """Answers successive queries for a name with successive answers."""
 
-    asked: ClassVar = []
+    lookups: ClassVar = []
     lock = threading.Lock()
 
     def handle(self):
@@ -93,8 +93,8 @@ class NameServer(socketserver.BaseRequestHandler):
 
     def next(self, name, kind):
         with self.lock:
-            self.asked.append((name, kind))
-            times = sum(one == (name, kind) for one in self.asked)
+            self.lookups.append((name, kind))
+            times = sum(one == (name, kind) for one in self.lookups)
         answers = ANSWERS.get(name, [[]])
         return answers[min(times, len(answers)) - 1]
 
@@ -142,15 +142,15 @@ def serve():
 
 async def ask(host, url, grants, **params):
     """Return the response or the error code, the addresses reached and the names looked up."""
-    reached, asked = len(Web.seen), len(NameServer.asked)
+    reached, lookups = len(Web.seen), len(NameServer.lookups)
     try:
         answer = (await host.op("http.get", {"url": url, **params}, grants=grants))["body"]
     except OpError as error:
         answer = error.code
     return {
-        "answer": answer,
+        "result": answer,
         "reached": [place for place, _ in Web.seen[reached:]],
-        "asked": sorted({name for name, _ in NameServer.asked[asked:]}),
+        "lookups": sorted({name for name, _ in NameServer.lookups[lookups:]}),
     }
 
 

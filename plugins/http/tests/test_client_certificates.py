@@ -125,7 +125,7 @@ async def test_key_may_be_encrypted_with_a_secret(open_host, server_of, ca_file,
     async with open_host(ca_file=str(ca_file), **settings) as host:
         assert await identity(host, server_of) == "me@example.org"
         assert await identity(host, server_of) == "me@example.org"
-    assert credentials.asked == [("bearer", server_of.origin)]
+    assert credentials.resolved == [("bearer", server_of.origin)]
 
 
 def encrypted(pem):

@@ -260,9 +260,9 @@ async def test_preview_of_a_download_mentions_the_existing_file(host, server, pr
 
 async def test_preview_in_a_session_shows_the_full_url(host, server, previews):
     opening = ("http.session_open", {"base_url": server.origin, "auth": "bearer"})
-    asked = {"url": "/x", "method": "POST", "body": "abc", "headers": {"X-Ask": "1"}}
-    asks = [("http.session_request", {"session_id": session_id, **asked}) for session_id in ("$session", "none")]
-    await host.op("flow.run", {"steps": [opening, *asks]})
+    request = {"url": "/x", "method": "POST", "body": "abc", "headers": {"X-Ask": "1"}}
+    requests = [("http.session_request", {"session_id": session_id, **request}) for session_id in ("$session", "none")]
+    await host.op("flow.run", {"steps": [opening, *requests]})
     known, unknown = previews
     assert known == f"POST {server.origin}/x with 3 bytes of text, credential `bearer`, in a session"
     assert unknown == "POST /x, in an unknown or closed session"

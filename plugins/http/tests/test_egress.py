@@ -94,12 +94,12 @@ async def test_secret_in_query_parameters_is_refused(host, bound):
 
 
 async def test_host_name_with_a_secret_is_not_resolved(host, bound, monkeypatch):
-    asked = []
+    lookups = []
     monkeypatch.setattr(
-        "sideband_http._addresses._resolving.socket.getaddrinfo", lambda name, *_, **__: asked.append(name)
+        "sideband_http._addresses._resolving.socket.getaddrinfo", lambda name, *_, **__: lookups.append(name)
     )
     await refused(host, "http.get", f"http://{TOKEN}.example.test/")
-    assert asked == []
+    assert lookups == []
 
 
 @pytest.fixture
@@ -120,13 +120,13 @@ async def test_redirect_with_a_secret_is_not_followed(host, bound, other, answer
 
 
 async def test_host_name_with_a_secret_in_a_redirect_is_not_resolved(host, bound, answering, monkeypatch):
-    asked = []
+    lookups = []
     monkeypatch.setattr(
-        "sideband_http._addresses._resolving.socket.getaddrinfo", lambda name, *_, **__: asked.append(name)
+        "sideband_http._addresses._resolving.socket.getaddrinfo", lambda name, *_, **__: lookups.append(name)
     )
     answering("Location", f"http://{TOKEN}.example.test/", 302)
     await refused(host, "http.get", bound.url("/leak"))
-    assert asked == []
+    assert lookups == []
 
 
 async def test_session_headers_with_a_secret_are_not_sent_to_another_origin(host, bound, other):

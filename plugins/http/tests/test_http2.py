@@ -40,8 +40,8 @@ class Handler(socketserver.BaseRequestHandler):
             self.send(self.speech.data_to_send())
             while data := self.request.recv(65_536):
                 for event in self.speech.receive_data(data):
-                    if isinstance(event, self.server.asked_at):
-                        self.server.asked += 1
+                    if isinstance(event, self.server.trigger):
+                        self.server.requests += 1
                         self.server.script(self, event.stream_id)
                 self.send(self.speech.data_to_send())
 
@@ -67,9 +67,9 @@ class Server(socketserver.ThreadingTCPServer):
     def __init__(self, context):
         super().__init__(("127.0.0.1", 0), Handler)
         self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
-        self.connections = self.asked = self.sent = 0
+        self.connections = self.requests = self.sent = 0
         self.released = threading.Event()
-        self.asked_at = StreamEnded
+        self.trigger = StreamEnded
         self.script = lambda handler, stream: handler.answer(stream)
 
     @property
@@ -140,7 +140,7 @@ async def test_many_requests_share_one_connection(host, http2):
         for _ in range(40):
             tasks.start_soon(ask)
     assert bodies == ["over http/2"] * 41
-    assert (http2.asked, http2.connections) == (41, 1)
+    assert (http2.requests, http2.connections) == (41, 1)
 
 
 async def test_body_within_the_flow_control_window_is_sent(host, http2):
@@ -149,7 +149,7 @@ async def test_body_within_the_flow_control_window_is_sent(host, http2):
 
 @BOTH_BACKENDS
 async def test_server_that_never_extends_the_window_is_a_timeout(host, http2):
-    http2.asked_at = RequestReceived
+    http2.trigger = RequestReceived
     http2.script = lambda *_: http2.released.wait(20)
     assert await outcome(host, http2, "http.post", body=b"x" * 1_000_000, timeout=0.2) == "http.timeout"
 
@@ -236,7 +236,7 @@ async def test_hpack_bomb_is_rejected(host, http2):
 @BOTH_BACKENDS
 async def test_reset_of_a_stream_does_not_affect_others(host, http2):
     def script(handler, stream):
-        if http2.asked == 2:
+        if http2.requests == 2:
             handler.send(RstStreamFrame(stream, error_code=2))
             handler.speech.reset_stream(stream)
             handler.speech.data_to_send()

@@ -20,20 +20,20 @@ def results(tmp_path_factory):
 
 
 def test_public_name_is_reached(results):
-    assert results["public.test"] == [{"answer": PUBLIC, "reached": [PUBLIC], "asked": ["public.test"]}]
+    assert results["public.test"] == [{"result": PUBLIC, "reached": [PUBLIC], "lookups": ["public.test"]}]
 
 
 @pytest.mark.parametrize("name", ["private.test", "both.test", "mapped.test", "alias.test", "six.test"])
 def test_name_with_a_non_public_address_is_refused(results, name):
-    assert results[name] == [{"answer": "http.network", "reached": [], "asked": [name]}]
+    assert results[name] == [{"result": "http.network", "reached": [], "lookups": [name]}]
 
 
 def test_name_with_a_reserved_address_is_refused(results):
-    assert results["zero.test"] == [{"answer": "http.address", "reached": [], "asked": ["zero.test"]}]
+    assert results["zero.test"] == [{"result": "http.address", "reached": [], "lookups": ["zero.test"]}]
 
 
 def test_changing_name_is_checked_by_the_address_in_use(results):
-    assert [(one["answer"], one["reached"]) for one in results["flipping.test"]] == [
+    assert [(one["result"], one["reached"]) for one in results["flipping.test"]] == [
         (PUBLIC, [PUBLIC]),
         ("http.network", []),
         ("http.network", []),
@@ -53,20 +53,20 @@ def test_changing_name_is_checked_by_the_address_in_use(results):
 )
 def test_redirect_to_a_non_public_address_is_refused(results, target, error):
     found = results[f"to {target}"]
-    assert (found["answer"], found["reached"]) == (error, [PUBLIC])
+    assert (found["result"], found["reached"]) == (error, [PUBLIC])
 
 
 def test_granted_network_is_reached(results):
-    assert results["granted"] == {"answer": PRIVATE, "reached": [PRIVATE], "asked": ["private.test"]}
+    assert results["granted"] == {"result": PRIVATE, "reached": [PRIVATE], "lookups": ["private.test"]}
 
 
 def test_name_without_grant_is_not_looked_up(results):
-    assert results["not granted by name"] == {"answer": "op.denied", "reached": [], "asked": []}
+    assert results["not granted by name"] == {"result": "op.denied", "reached": [], "lookups": []}
 
 
 def test_unknown_name_is_a_connect_error(results):
-    assert results["unknown"]["answer"] == "http.connect"
+    assert results["unknown"]["result"] == "http.connect"
 
 
 def test_silent_name_server_is_a_timeout(results):
-    assert results["silent"] == {"answer": "http.timeout", "reached": [], "asked": ["silent.test"]}
+    assert results["silent"] == {"result": "http.timeout", "reached": [], "lookups": ["silent.test"]}

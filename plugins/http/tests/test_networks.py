@@ -25,10 +25,10 @@ class Names:
 
     def __init__(self):
         self.known = {}
-        self.asked = []
+        self.lookups = []
 
     def __call__(self, host):
-        self.asked.append(host)
+        self.lookups.append(host)
         if host not in self.known:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
         answer = self.known[host]
@@ -235,7 +235,7 @@ async def test_localhost_is_not_looked_up(host, server, names):
     url = server.url("/echo").replace("127.0.0.1", "localhost")
     names.known["localhost"] = ["8.8.8.8"]
     assert (await host.op("http.get", {"url": url}, grants=["http:host=localhost"]))["status"] == 200
-    assert names.asked == []
+    assert names.lookups == []
 
 
 async def test_name_without_grant_is_not_looked_up(get, names):
@@ -243,21 +243,21 @@ async def test_name_without_grant_is_not_looked_up(get, names):
     for grant in ("http:host=other.test", f"{GRANTED},method=POST", f"{GRANTED},path=/x,network=loopback"):
         with pytest.raises(OpDenied):
             await get(grant)
-    assert names.asked == []
+    assert names.lookups == []
 
 
 async def test_name_without_grant_is_not_looked_up_in_a_session(host, names):
     steps = [("http.session_open", {}), ("http.session_request", {"session_id": "$session", "url": f"http://{NAME}/"})]
     answers = await host.op("flow.run", {"steps": steps}, grants=["http:host=other.test"])
     assert answers[1]["error"] == "op.denied"
-    assert names.asked == []
+    assert names.lookups == []
 
 
 async def test_name_is_looked_up_once_per_request(get, names, server):
     answers = iter([["127.0.0.1"], ["8.8.8.8"], ["8.8.8.8"]])
     names.known[NAME] = lambda: next(answers)
     assert (await get(f"{GRANTED},network=loopback"))["status"] == 200
-    assert names.asked == [NAME]
+    assert names.lookups == [NAME]
 
 
 async def test_changed_address_is_checked_again(open_host, names, server, monkeypatch):

@@ -128,7 +128,7 @@ async def test_cookie_set_by_a_redirect_is_sent(host, server):
 async def test_host_attaches_the_credential(host, server, credentials, handle, sent):
     answer = await host.op("http.get", {"url": server.url("/echo"), "auth": handle})
     assert sent in server.seen[0]["headers"].items()
-    assert credentials.asked == [(handle, server.origin)]
+    assert credentials.resolved == [(handle, server.origin)]
     assert TOKEN not in repr(answer), "an echoed credential is redacted"
 
 
@@ -176,4 +176,4 @@ async def test_credential_is_not_resolved_for_a_denied_request(host, server, cre
         await host.op(
             "http.get", {"url": server.url("/echo"), "auth": "bearer"}, grants=["http:host=example.org", "secrets"]
         )
-    assert credentials.asked == []
+    assert credentials.resolved == []

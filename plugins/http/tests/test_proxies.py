@@ -36,7 +36,7 @@ class Proxy(socketserver.ThreadingTCPServer):
         if context is not None:
             self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
             self.scheme = "https"
-        self.asked = []
+        self.requests = []
         self.leads_to = None
         self.answer = b"HTTP/1.1 200 Connection established\r\n\r\n"
         self.released = threading.Event()
@@ -58,7 +58,7 @@ class Tunnel(socketserver.BaseRequestHandler):
             if not (piece := self.request.recv(65_536)):
                 return
             head += piece
-        self.server.asked.append(head.decode())
+        self.server.requests.append(head.decode())
         if self.server.answer is None:
             self.server.released.wait(20)
             return
@@ -119,7 +119,7 @@ async def test_tunnel_is_requested_to_the_checked_address(open_host, proxy, serv
     async with open_host(proxy=proxy.origin) as host:
         answer = await host.op("http.get", {"url": f"http://{NAME}/echo"}, grants=[f"http:host={NAME}"])
     assert answer["status"] == 200
-    assert proxy.asked == ["CONNECT 8.8.8.8:80 HTTP/1.1\r\nHost: 8.8.8.8:80\r\n\r\n"]
+    assert proxy.requests == ["CONNECT 8.8.8.8:80 HTTP/1.1\r\nHost: 8.8.8.8:80\r\n\r\n"]
     assert server.seen[0]["headers"]["host"] == NAME
     assert server.seen[0]["path"] == "/echo"
 
@@ -131,7 +131,7 @@ async def test_proxy_does_not_see_tls_content(open_host, proxy, tls_server, ca_f
     async with open_host(proxy=proxy.origin, ca_file=str(ca_file)) as host:
         answer = await host.op("http.get", {"url": tls_server.url("/echo?q=private"), "headers": {"X-A": "private"}})
     assert answer["status"] == 200
-    assert "private" not in proxy.asked[0]
+    assert "private" not in proxy.requests[0]
 
 
 @BOTH_BACKENDS
@@ -141,7 +141,7 @@ async def test_https_proxy_is_supported(open_host, server, names, server_context
         proxy.leads_to = server.server_address
         async with open_host(proxy=proxy.origin, ca_file=str(ca_file)) as host:
             assert (await host.op("http.get", {"url": f"http://{NAME}/echo"}))["status"] == 200
-        assert proxy.asked[0].startswith("CONNECT 8.8.8.8:80 ")
+        assert proxy.requests[0].startswith("CONNECT 8.8.8.8:80 ")
 
 
 async def test_proxy_with_an_untrusted_certificate_is_not_used(open_host, server, names, server_context):
@@ -150,7 +150,7 @@ async def test_proxy_with_an_untrusted_certificate_is_not_used(open_host, server
         async with open_host(proxy=proxy.origin) as host:
             with pytest.raises(sideband_http.HttpError):
                 await host.op("http.get", {"url": f"http://{NAME}/"})
-        assert proxy.asked == []
+        assert proxy.requests == []
 
 
 async def test_proxy_is_not_asked_for_an_address_without_grant(open_host, proxy, names):
@@ -158,13 +158,13 @@ async def test_proxy_is_not_asked_for_an_address_without_grant(open_host, proxy,
     async with open_host(proxy=proxy.origin) as host:
         with pytest.raises(AddressDenied):
             await host.op("http.get", {"url": f"http://{NAME}/"}, grants=[f"http:host={NAME}"])
-    assert proxy.asked == []
+    assert proxy.requests == []
 
 
 async def test_loopback_address_bypasses_the_proxy(open_host, proxy, server):
     async with open_host(proxy=proxy.origin) as host:
         answer = await host.op("http.get", {"url": server.url("/echo")})
-    assert (answer["status"], proxy.asked) == (200, [])
+    assert (answer["status"], proxy.requests) == (200, [])
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ async def test_each_scheme_may_have_its_own_proxy(open_host, proxy, names, schem
     async with open_host(proxy=dict.fromkeys(config, proxy.origin)) as host:
         with pytest.raises(ProxyFailed):
             await host.op("http.get", {"url": f"{scheme}://{NAME}/"})
-    assert len(proxy.asked) == 1
+    assert len(proxy.requests) == 1
 
 
 async def test_proxies_from_the_environment_are_ignored(host, server, proxy, monkeypatch):
@@ -185,7 +185,7 @@ async def test_proxies_from_the_environment_are_ignored(host, server, proxy, mon
         monkeypatch.setenv(name, proxy.origin)
         monkeypatch.setenv(name.upper(), proxy.origin)
     await host.op("http.get", {"url": server.url("/echo")})
-    assert proxy.asked == []
+    assert proxy.requests == []
 
 
 async def test_proxy_resolves_names_if_configured(open_host, proxy, server, names):
@@ -195,14 +195,14 @@ async def test_proxy_resolves_names_if_configured(open_host, proxy, server, name
         with pytest.raises(OpDenied, match="network=public"):
             await host.op("http.get", {"url": f"http://{NAME}/"}, grants=[f"http:host={NAME},network=private"])
     assert answer["status"] == 200
-    assert proxy.asked == [f"CONNECT {NAME}:81 HTTP/1.1\r\nHost: {NAME}:81\r\n\r\n"]
+    assert proxy.requests == [f"CONNECT {NAME}:81 HTTP/1.1\r\nHost: {NAME}:81\r\n\r\n"]
 
 
 async def test_proxy_that_resolves_names_is_not_asked_for_a_private_address_without_grant(open_host, proxy):
     async with open_host(proxy=proxy.origin, proxy_resolves=True) as host:
         with pytest.raises(OpDenied):
             await host.op("http.get", {"url": "http://10.0.0.1/"}, grants=["http"])
-    assert proxy.asked == []
+    assert proxy.requests == []
 
 
 async def test_proxy_that_resolves_names_is_asked_for_granted_addresses(open_host, proxy, server):
@@ -211,7 +211,7 @@ async def test_proxy_that_resolves_names_is_asked_for_granted_addresses(open_hos
         assert (await host.op("http.get", {"url": "http://10.0.0.1/echo"}, grants=["http:host=10.0.0.1"]))["ok"]
         local = server.url("/echo").replace("127.0.0.1", "localhost")
         assert (await host.op("http.get", {"url": local}, grants=["http:host=localhost"]))["ok"]
-    assert [one.split()[1] for one in proxy.asked] == ["10.0.0.1:80"]
+    assert [one.split()[1] for one in proxy.requests] == ["10.0.0.1:80"]
 
 
 async def test_proxy_credential_is_sent_to_the_proxy_only(open_host, proxy, server, names, credentials):
@@ -220,8 +220,8 @@ async def test_proxy_credential_is_sent_to_the_proxy_only(open_host, proxy, serv
     async with open_host(proxy=proxy.origin, proxy_auth="bearer") as host:
         await host.op("http.get", {"url": f"http://{NAME}/echo"}, grants=["http"])
     expected = b64encode(b"s3cr3t-token-value").decode()
-    assert f"\r\nProxy-Authorization: Basic {expected}\r\n" in proxy.asked[0]
-    assert credentials.asked == [("bearer", proxy.origin)]
+    assert f"\r\nProxy-Authorization: Basic {expected}\r\n" in proxy.requests[0]
+    assert credentials.resolved == [("bearer", proxy.origin)]
     assert "proxy-authorization" not in server.seen[0]["headers"]
 
 
@@ -235,7 +235,7 @@ async def test_proxy_credential_cannot_inject_a_header(open_host, proxy, names, 
     async with open_host(proxy=proxy.origin, proxy_auth="bearer") as host:
         with pytest.raises(ProxyFailed, match="not a valid header value"):
             await host.op("http.get", {"url": f"http://{NAME}/"})
-    assert proxy.asked == []
+    assert proxy.requests == []
 
 
 @pytest.mark.parametrize(
@@ -278,7 +278,7 @@ async def test_silent_proxy_is_asked_for_the_next_address(open_host, proxy, name
     async with open_host(proxy=proxy.origin) as host:
         with pytest.raises(HttpTimeout):
             await host.op("http.get", {"url": f"http://{NAME}/", "timeout": 0.3})
-    assert len(proxy.asked) == 2
+    assert len(proxy.requests) == 2
 
 
 async def test_unreachable_proxy_is_a_proxy_error(open_host, names):
@@ -298,7 +298,7 @@ async def test_next_address_is_requested_if_the_proxy_cannot_reach_the_first(ope
     async with open_host(proxy=proxy.origin) as host:
         with pytest.raises(ProxyFailed):
             await host.op("http.get", {"url": f"http://{NAME}/"})
-    assert [re.match(r"CONNECT (\S+)", one)[1] for one in proxy.asked] == ["8.8.8.8:80", "8.8.4.4:80"]
+    assert [re.match(r"CONNECT (\S+)", one)[1] for one in proxy.requests] == ["8.8.8.8:80", "8.8.4.4:80"]
 
 
 @pytest.mark.parametrize("first", [True, False])
@@ -309,7 +309,7 @@ async def test_proxied_and_direct_requests_coexist(open_host, proxy, server, nam
     async with open_host(proxy=proxy.origin) as host:
         for url in urls if first else urls[::-1]:
             assert (await host.op("http.get", {"url": url}))["status"] == 200
-    assert len(proxy.asked) == 1
+    assert len(proxy.requests) == 1
 
 
 @pytest.mark.parametrize(

@@ -24,13 +24,13 @@ class System:
 
     def __init__(self, *addresses):
         self.results = [address_info(one) for one in addresses]
-        self.asked = []
+        self.lookups = []
         self.began = threading.Semaphore(0)
         self.released = threading.Event()
         self.released.set()
 
     def __call__(self, host):
-        self.asked.append(host)
+        self.lookups.append(host)
         self.began.release()
         self.released.wait(20)
         return self.results
@@ -63,24 +63,24 @@ async def test_addresses_are_unique_and_in_order(resolver):
 )
 async def test_addresses_and_localhost_are_not_looked_up(resolver, system, host, addresses):
     assert [str(one) for one in await resolver.resolve(host, "me")] == addresses
-    assert system.asked == []
+    assert system.lookups == []
 
 
 async def test_result_is_cached_for_a_limited_time(resolver, system, monkeypatch):
     for _ in range(3):
         await resolver.resolve("h.test", "me")
-    assert system.asked == ["h.test"]
+    assert system.lookups == ["h.test"]
     monkeypatch.setattr(sideband_http._addresses._resolving, "_CACHE_SECONDS", -1.0)
     await resolver.resolve("other.test", "me")
     await resolver.resolve("other.test", "me")
-    assert system.asked == ["h.test", "other.test", "other.test"]
+    assert system.lookups == ["h.test", "other.test", "other.test"]
 
 
 async def test_cache_size_is_limited(resolver, system, monkeypatch):
     monkeypatch.setattr(sideband_http._addresses._resolving, "_MAX_CACHED", 2)
     for name in ("a.test", "b.test", "c.test", "c.test", "a.test"):
         await resolver.resolve(name, "me")
-    assert system.asked == ["a.test", "b.test", "c.test", "a.test"]
+    assert system.lookups == ["a.test", "b.test", "c.test", "a.test"]
 
 
 async def test_failure_is_not_cached(resolver, system):
@@ -88,7 +88,7 @@ async def test_failure_is_not_cached(resolver, system):
     for _ in range(2):
         with pytest.raises(NameUnresolved, match="no address"):
             await resolver.resolve("h.test", "me")
-    assert system.asked == ["h.test"] * 2
+    assert system.lookups == ["h.test"] * 2
 
 
 async def test_error_of_the_system_is_reported(resolver, system):
@@ -161,4 +161,4 @@ def test_thread_that_starts_after_its_slot_was_released_does_nothing(system):
     slot = sideband_http._addresses._resolving._LookupSlots().acquire("me")
     slot.release_unless_running()
     assert slot.run(system, "h.test") == ()
-    assert system.asked == []
+    assert system.lookups == []

@@ -94,7 +94,7 @@ async def test_credential_is_not_resolved_for_a_denied_request_of_a_session(host
     grants = ["http:host=example.org", "secrets"]
     answers = await run(host, opening(), ask(server.url("/echo"), auth="bearer"), grants=grants)
     assert answers[1]["error"] == "op.denied"
-    assert credentials.asked == []
+    assert credentials.resolved == []
 
 
 async def test_session_requires_some_grant(host):

@@ -22,12 +22,12 @@ class Fake:
     name: str = "fake"
     listed: object = field(factory=lambda: [ModelInfo(id="m"), ModelInfo(id="n")])
     script: object = None
-    asked: list = field(factory=list)
-    questions: int = 0
+    requests: list = field(factory=list)
+    list_calls: int = 0
     closed: int = 0
 
     async def models(self, ctx):
-        self.questions += 1
+        self.list_calls += 1
         if callable(self.listed):
             return await self.listed()
         if isinstance(self.listed, BaseException):
@@ -35,7 +35,7 @@ class Fake:
         return self.listed
 
     async def stream(self, request, ctx):
-        self.asked.append(request)
+        self.requests.append(request)
         try:
             for one in (
                 self.script if self.script is not None else [TextDelta(text="hel"), TextDelta(text="lo"), answer()]

@@ -25,13 +25,13 @@ async def test_unsupported_request_is_rejected_before_the_model_is_called(open_h
         with pytest.raises(ModelUnable, match=ability) as caught:
             await ask(host, **request_)
     assert (caught.value.code, bool(caught.value.hint)) == ("llm.unable", True)
-    assert fake.asked == []
+    assert fake.requests == []
 
 
 @pytest.mark.parametrize(("ability", "request_"), REQUESTS)
 async def test_request_is_sent_if_abilities_are_unknown(host, fake, ask, ability, request_):
     await ask(host, **request_)
-    assert len(fake.asked) == 1
+    assert len(fake.requests) == 1
 
 
 @pytest.mark.parametrize("request_", [{"thinking": "off"}, {"tools": TOOLS, "tool_choice": "none"}, {}])
@@ -39,4 +39,4 @@ async def test_unsupported_features_may_be_disabled_in_the_request(open_host, ma
     fake = make.provider(listed=[make.info(id="m", images=False, thinking=False, tools=False)])
     async with open_host(fake) as host:
         await ask(host, **request_)
-    assert len(fake.asked) == 1
+    assert len(fake.requests) == 1

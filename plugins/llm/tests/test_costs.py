@@ -57,8 +57,8 @@ async def test_models_are_requested_once(open_host, make, ask):
             for _ in range(5):
                 tasks.start_soon(ask, host)
         await ask(host)
-    assert fake.questions == 1
-    assert len(fake.asked) == 6
+    assert fake.list_calls == 1
+    assert len(fake.requests) == 6
 
 
 @pytest.mark.anyio
@@ -67,4 +67,4 @@ async def test_model_is_called_even_if_listing_fails(open_host, make, ask):
     async with open_host(fake) as host:
         assert (await ask(host))["usage"]["cost"] is None
         await ask(host)
-    assert fake.questions == 1
+    assert fake.list_calls == 1

@@ -38,7 +38,7 @@ async def test_provider_receives_the_whole_request(host, fake, ask):
         cache_key="k",
         options={"seed": 1},
     )
-    (request,) = fake.asked
+    (request,) = fake.requests
     assert request.model_dump(exclude={"messages", "tools"}) == {
         "model": "m",
         "system": "be brief",
@@ -67,26 +67,26 @@ async def test_params_have_the_fields_of_a_model_request():
 async def test_invalid_messages_are_rejected(host, fake, ask, messages):
     with pytest.raises(OpParamsInvalid):
         await ask(host, messages=messages)
-    assert fake.asked == []
+    assert fake.requests == []
 
 
 @pytest.mark.parametrize("grants", [(), ("llm:model=fake:n",), ("llm:model=other:*",), ("llm:model=m",)])
 async def test_model_without_grant_is_not_called(host, fake, ask, grants):
     with pytest.raises(OpDenied, match=r"llm:model=fake:m"):
         await ask(host, grants=grants)
-    assert fake.asked == []
+    assert fake.requests == []
 
 
 @pytest.mark.parametrize("grants", [("llm",), ("llm:model=fake:m",), ("llm:model=fake:*",), ("llm:model=fake%3Am",)])
 async def test_model_with_grant_is_called(host, fake, ask, grants):
     await ask(host, grants=grants)
-    assert len(fake.asked) == 1
+    assert len(fake.requests) == 1
 
 
 async def test_call_with_a_key_is_made_once(host, fake, ask):
     first = await ask(host, key="session:run:1")
     assert await ask(host, key="session:run:1") == first
-    assert len(fake.asked) == 1
+    assert len(fake.requests) == 1
 
 
 async def test_failed_call_may_be_repeated_under_its_key(host, fake, make, ask):
@@ -120,4 +120,4 @@ async def test_known_secret_is_not_sent_to_a_model(host, fake, ask, params):
     host.redactor.protect("canary-7f3a9c51", "canary", origins=["https://api.example.org"])
     with pytest.raises(EgressRefused, match="request to the model"):
         await ask(host, **params)
-    assert fake.asked == []
+    assert fake.requests == []

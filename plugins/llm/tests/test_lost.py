@@ -55,4 +55,4 @@ async def test_lost_call_may_be_repeated_under_its_key(killed, open_host, fake, 
     async with open_host(fake) as host:
         assert [(one.op, one.status) for one in host.recovered] == [("llm.generate", "failed")]
         assert (await ask(host, key="session:run:1"))["content"][0]["text"] == "hello"
-    assert len(fake.asked) == 1
+    assert len(fake.requests) == 1

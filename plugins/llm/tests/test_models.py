@@ -84,7 +84,7 @@ async def test_list_can_be_limited_to_one_provider(open_host, make):
         with pytest.raises(ProviderUnknown):
             await host.op("llm.models", {"provider": "none"})
     assert {one["provider"] for one in found["models"]} == {"fake"}
-    assert other.questions == 0
+    assert other.list_calls == 0
 
 
 async def test_setup_is_returned_if_no_model_is_available(open_host):
@@ -99,4 +99,4 @@ async def test_listing_requires_a_grant(host, fake):
     with pytest.raises(OpDenied):
         await host.op("llm.models", {}, grants=[])
     await host.op("llm.models", {}, grants=["llm:model=fake:m"])
-    assert fake.questions == 1
+    assert fake.list_calls == 1

@@ -42,7 +42,7 @@ async def test_unknown_bare_name_suggests_the_closest(open_host, make, ask):
 async def test_grant_for_a_bare_name_does_not_cover_the_full_name(host, fake, ask):
     with pytest.raises(OpDenied, match=r"llm:model=fake:m"):
         await ask(host, "m", grants=["llm:model=m"])
-    assert fake.asked == []
+    assert fake.requests == []
 
 
 async def test_alias_is_resolved_and_can_be_granted(open_host, fake, ask):
@@ -54,7 +54,7 @@ async def test_alias_is_resolved_and_can_be_granted(open_host, fake, ask):
 
 async def test_model_name_may_contain_a_colon(host, fake, ask):
     assert (await ask(host, "fake:llama:3b"))["model"] == "fake:llama:3b"
-    assert fake.asked[0].model == "llama:3b"
+    assert fake.requests[0].model == "llama:3b"
 
 
 @pytest.mark.parametrize(

@@ -48,4 +48,4 @@ async def test_skill_calls_only_the_model_it_was_granted(open_host, fake, skill)
         skill_dirs=[skill.parent],
     ) as host:
         assert await host.call("writer.summarise", text="long") == ["hello", "hello", "op.denied"]
-    assert [one.max_tokens for one in fake.asked] == [5, None]
+    assert [one.max_tokens for one in fake.requests] == [5, None]

@@ -190,13 +190,13 @@ class Credentials:
 
     def __init__(self):
         self.secrets = {}
-        self.asked = []
+        self.resolved = []
 
     def add(self, handle, value, origin, **headers):
         self.secrets[handle] = (Credential(handle=handle, value=value, headers=headers), origin)
 
     async def resolve(self, handle, audience, ctx):
-        self.asked.append((handle, audience))
+        self.resolved.append((handle, audience))
         if handle not in self.secrets:
             raise OpFailed("there is no such secret", code="secrets.missing")
         credential, origin = self.secrets[handle]

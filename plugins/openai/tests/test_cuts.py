@@ -61,7 +61,7 @@ def api(request):
 
 
 @pytest.fixture
-async def asked(open_client, server, make, api):
+async def receive(open_client, server, make, api):
     async with open_client(base_url=server.base_url, api=api) as client:
 
         async def ask(data):
@@ -79,17 +79,17 @@ async def asked(open_client, server, make, api):
         pytest.param(until_the_end, 4, id="until-close"),
     ],
 )
-async def test_truncated_response_is_an_error_or_complete(asked, make, api, framed, first):
+async def test_truncated_response_is_an_error_or_complete(receive, make, api, framed, first):
     """Truncate at every sixth byte, from a different start for each framing, and at each byte of the end."""
     stream = chat_stream(make) if api == "chat" else responses_stream()
     data = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n" + framed(stream)
-    whole = await asked(data)
+    whole = await receive(data)
     assert (whole.text, whole.tool_calls[0].arguments, whole.usage.input) == ("Grüße", {"at": "nöon"}, 7)
     right = []
     with anyio.fail_after(SECONDS):
         for place in [*range(first, len(data) - TAIL, STEP), *range(len(data) - TAIL, len(data))]:
             try:
-                message = await asked(data[:place])
+                message = await receive(data[:place])
             except (StreamBroken, ProviderUnreachable):
                 continue
             right.append(place)

@@ -58,12 +58,12 @@ async def test_text_is_streamed(client, behave):
 
 async def test_tool_call_round_trip(client, behave, make):
     behave({"type": "reply", "tool_calls": [{"name": "sky", "arguments": {"city": "Paris"}}]})
-    asked = make.request(model="gpt-4o", tools=["sky"])
-    message = await client.ask(asked)
+    request = make.request(model="gpt-4o", tools=["sky"])
+    message = await client.ask(request)
     (call,) = message.tool_calls
     assert (call.name, call.arguments, message.stop) == ("sky", {"city": "Paris"}, "tool_calls")
     result = {"role": "tool", "call": call.id, "tool": "sky", "content": "blue"}
-    messages = [*asked.messages, message, result]
+    messages = [*request.messages, message, result]
     answer = await client.ask(make.request(model="gpt-4o", tools=["sky"], messages=messages))
     assert (answer.stop, answer.tool_calls) == ("end", ())
 

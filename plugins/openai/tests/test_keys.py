@@ -34,7 +34,7 @@ async def test_stored_key_is_sent_to_its_origin(client, server, credentials):
     credentials.add("openai", KEY, server.origin)
     await client.ask()
     assert sent(server) == f"Bearer {KEY}"
-    assert credentials.asked == [("openai", server.origin)]
+    assert credentials.resolved == [("openai", server.origin)]
 
 
 async def test_stored_key_may_define_its_own_header(client, server, credentials):

@@ -152,7 +152,7 @@ async def test_local_server_is_found_and_gets_no_key(open_client, server, monkey
         server.reply(make.events(make.chunk(content="x"), make.chunk(finish="stop")))
         assert (await client.ask(name="openai-ollama")).text == "x"
     assert all("authorization" not in one.headers for one in server.seen)
-    assert credentials.asked == []
+    assert credentials.resolved == []
 
 
 async def test_absent_local_server_has_no_models(open_client, taken_port, monkeypatch):

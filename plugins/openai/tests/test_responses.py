@@ -39,11 +39,11 @@ async def client(open_client, server):
 
 @pytest.fixture
 def answer(client, server, make):
-    async def asked(*events, **fields):
+    async def call(*events, **fields):
         server.reply(make.events(*events, done=False))
         return await client.ask(**fields)
 
-    return asked
+    return call
 
 
 def body(*messages, official=True, summaries=None, **fields):

@@ -1,4 +1,4 @@
-"""Functions for skills beside the generated ones: a session as a context manager. Standard library only."""
+"""Functions for skills in addition to the generated ones: a session as a context manager. Standard library only."""
 
 from typing import Any, Self
 

@@ -1,4 +1,4 @@
-"""Functions for skills beside the generated ones. Standard library only."""
+"""Functions for skills in addition to the generated ones. Standard library only."""
 
 from typing import Any
 

@@ -17,7 +17,7 @@ Address = IPv4Address | IPv6Address
 
 
 class AddressClass(StrEnum):
-    """The network location of an address, ordered from harmless to forbidden. The last of several classes applies."""
+    """The network location of an address, from harmless to forbidden. If several match, the last one applies."""
 
     PUBLIC = "public"
     PRIVATE = "private"
