@@ -1,14 +1,14 @@
-"""Hostile skills beside a quiet neighbour, all on one real host. Loaded by ``conftest.py``, for the fixture ``fight``.
+"""Hostile skills next to an ordinary skill, the neighbour, on one real host. Used by the fixture ``fight``.
 
-A hostile skill is the body of a tool ``attack(victim)``, or a module that has it; ``victim`` is the id of a call of the
-neighbour that runs all the time. Beside it lie a tool ``fine``, which any next call runs, and ``forge``, which writes
-raw lines of the protocol.
+A hostile skill is the body of a tool ``attack(victim)``, or a module that contains it; ``victim`` is the ID of a call
+of the neighbour that runs for the whole attack. The skill also has a tool ``fine``, which is called after the attack,
+and a module ``forge``, which writes raw lines of the protocol.
 """
 
 import json
 import textwrap
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -46,7 +46,7 @@ def me():
     return running()[1].id
 
 def raw(data):
-    """Write all of it to the protocol's descriptor, as if that could block."""
+    """Write all data to the protocol's descriptor, which is non-blocking."""
     rest = memoryview(data)
     while rest:
         select.select([], [3], [])
@@ -64,7 +64,7 @@ def next_id():
     return f"d-{dispatches._last}"
 
 def messages():
-    """One of each kind, as a worker may send it."""
+    """Return one valid message of each type."""
     request = {"op": "vault.read", "params": {"name": "own"}}
     return {
         "dispatch": {"__id__": me(), "__dispatch_id__": next_id(), "__caps__": [], "__dispatch__": request},
@@ -80,7 +80,7 @@ def ask(call, name="neighbour", id=None, caps=(), op="vault.read", **fields):
          __dispatch__={"op": op, "params": {"name": name}}, **fields)
 
 def later(function):
-    """Run it when the host knows that this call has ended: in the next one."""
+    """Run the function in the next call, after the host has received the result of this one."""
     left.append(function)
 '''
 FINE = """
@@ -112,7 +112,7 @@ async def stay(key: str) -> str:
 
 
 def module(source: str) -> str:
-    """A hostile module from its text, or from the body of its tool."""
+    """Return a hostile module, given its source or only the body of its tool."""
     if "async def attack" not in source:
         source = "@tool\nasync def attack(victim: str) -> object:\n" + textwrap.indent(source.strip(), "    ")
     return HEADER + source
@@ -141,17 +141,17 @@ class VaultScope(Scope, family="vault"):
 
 @attrs.frozen
 class Attack:
-    """How a hostile call ended, and how everybody else fared.
+    """The outcome of a hostile call, and of the other calls around it.
 
     Attributes:
         skill: the hostile skill.
-        call: the call's id; empty if it raised.
-        output: what it returned.
-        error: what it raised.
-        logs: what it printed.
-        stayed: what a neighbour's call came to that ran all the time.
-        neighbours: what the neighbour's calls came to that began while it ran.
-        after: what the next calls of the same skill came to: one, and another if that met a worker that is lost.
+        call: the ID of the call; empty if it raised.
+        output: the returned value.
+        error: the raised error.
+        logs: the printed lines.
+        stayed: the outcome of the neighbour's call that ran for the whole attack.
+        neighbours: the outcomes of the neighbour's calls that started during the attack.
+        after: the outcomes of the next calls of the same skill: one, and a second one if the first lost its worker.
     """
 
     skill: str
@@ -165,13 +165,13 @@ class Attack:
 
     @property
     def code(self) -> str:
-        """The code of its error; empty if it returned."""
+        """The code of the error; empty if the call returned."""
         return "" if self.error is None else getattr(self.error, "code", type(self.error).__name__)
 
 
 @attrs.define
 class _Stay:
-    """A call of the neighbour that runs as long as an attack."""
+    """A call of the neighbour that runs for a whole attack."""
 
     call: str = ""
     begun: anyio.Event = attrs.Factory(anyio.Event)
@@ -180,22 +180,22 @@ class _Stay:
 
 @attrs.define
 class Arena:
-    """One host, its neighbour, and what happened on it.
+    """One host with its skills, and the outcomes of all attacks.
 
     Args:
-        folder: for its home and its skills.
-        seconds: how long a hostile call may take.
-        patience: how long the next call of its skill may take.
-        together: how many attack at once.
-        policy: of the host.
+        folder: the folder of its home and its skills.
+        seconds: the timeout of a hostile call.
+        patience: the timeout of the next call of its skill.
+        together: the number of concurrent attacks.
+        policy: the policy of the host.
 
     Attributes:
-        attacks: by name.
-        executed: each effect that was executed: the skill, and what it read.
-        isolations: the tiers that calls ran on which returned.
-        lines: how many lines each hostile skill printed.
-        stays: the neighbour's calls, by the name of the attack that they last as long as.
-        verdict: what the ledger is like.
+        attacks: the attacks by name.
+        executed: the executed effects: the skill, and the name that it read.
+        isolations: the tiers of the calls that returned.
+        lines: the number of lines that each hostile skill printed.
+        stays: the neighbour's long calls, by the name of the attack.
+        verdict: the verification of the ledger.
     """
 
     folder: Path
@@ -211,7 +211,7 @@ class Arena:
     verdict: Verification | None = None
 
     async def fight(self, sources: Mapping[str, str]) -> None:
-        """Run each hostile skill, with the neighbour beside it."""
+        """Run each hostile skill next to the neighbour."""
         folders = [self._write("neighbour", {"tools.py": NEIGHBOUR})]
         names = {name: f"hostile-{number}" for number, name in enumerate(sources)}
         for name, source in sources.items():
@@ -278,7 +278,7 @@ class Arena:
                 neighbours.append(answer(await outcome(host, request)))
 
         async with limiter:
-            # The worker is there before the attack begins, so that its time is not spent on the start.
+            # Start the worker before the attack, so that its start does not count against the timeout.
             await outcome(host, fine)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(call, "stayed", CallRequest("neighbour.stay", {"key": name}, NEIGHBOURS, timeout=120))
@@ -313,33 +313,40 @@ class Arena:
         )
 
     def refused(self, code: str) -> list[dict]:
-        """The origins of what the ledger says was refused with this code."""
+        """Return the origins of the ledger's entries with this error code."""
         files = sorted((self.folder / "home" / "ledger").glob("*.jsonl"))
         lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
         return [line["origin"] for line in lines if line.get("error") and line["error"]["code"] == code]
 
-    def check_others(self, name: str) -> None:
-        """The neighbour noticed nothing, and the next call of the skill works."""
-        attack = self.attacks[name]
-        assert attack.stayed == f"stayed for {name}"
-        assert attack.neighbours == ANSWERS
-        assert attack.after[-1] == KEPT
+    def unexpected(self, names: Iterable[str], is_expected: Callable[[Attack], bool]) -> dict[str, str]:
+        """Return the attacks whose outcome is not as expected, with their outcomes."""
+        failed = {name: self.attacks[name] for name in names if not is_expected(self.attacks[name])}
+        return {name: f"{attack.error!r}, {attack.output!r}, {attack.after!r}"[:500] for name, attack in failed.items()}
+
+    def check_others(self) -> None:
+        """Check that no attack affected the neighbour, and that the next call of each skill works."""
+        affected = {
+            name: (attack.stayed, attack.neighbours, attack.after)
+            for name, attack in self.attacks.items()
+            if (attack.stayed, attack.neighbours, attack.after[-1]) != (f"stayed for {name}", ANSWERS, KEPT)
+        }
+        assert affected == {}
 
     def check_record(self) -> None:
-        """No effect was executed that the grant of its call does not cover, and the ledger is whole."""
+        """Check that each executed effect is covered by the grant of its call, and that the ledger is valid."""
         assert {(skill, name) for skill, name in self.executed if skill == "neighbour"} == {("neighbour", "neighbour")}
         assert {name for skill, name in self.executed if skill != "neighbour"} == {"own"}
         assert self.verdict.ok, self.verdict.problems
 
 
 def answer(result: Any) -> Any:
-    """What a call returned or raised."""
+    """Return the output of a call, or its error."""
     return result if isinstance(result, Exception) else result.output
 
 
 async def outcome(host: Host, request: CallRequest) -> Any:
-    """The result of a call, or what it raised."""
+    """Make a call. Return its result, or the error that it raised."""
     try:
         return await host.run(request)
-    except Exception as error:  # noqa: BLE001  outcomes are the test's to judge
+    except Exception as error:  # noqa: BLE001  the test judges the outcome
         return error

@@ -1,28 +1,30 @@
-"""What hostile skills run in: real hosts, on each tier, and skills written on the spot.
+"""Fixtures for hostile skills: real hosts on each tier, and skills that are generated from source code.
 
-A hostile skill is an entry of a dictionary ``HOSTILE`` of a module of this folder (name → body of the tool); they are
-counted. Write it so that it returns if it got what it wanted, and raises if it was stopped.
+A hostile skill is an entry of the dictionary ``HOSTILE`` of a module in this folder (name → body of the tool); a test
+counts them. It must return if it succeeded, and raise if it was stopped.
 """
 
 import importlib.util
 import os
 import shutil
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import anyio
 import pytest
+from sideband.workers import WorkerPool
 
 HERE = Path(__file__).parent
 ORDINARY_USER = 61_234
 IS_ROOT = os.geteuid() == 0
-# Root also tries as an ordinary user. Who is no root can't become it; CI runs both.
+# Root also runs the tests as an ordinary user. CI runs them as root.
 WHO = ["root", "user"] if IS_ROOT else ["user"]
 TIERS = ["full", "no-namespaces"]
 
 
 def load_module(path):
-    """A module of this folder, which is no package."""
+    """Load a module of this folder, which is not a package."""
     spec = importlib.util.spec_from_file_location(f"security_{path.stem}", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -34,7 +36,7 @@ harness = load_module(HERE / "harness_host.py")
 
 @pytest.fixture
 def anyio_backend():
-    """One is enough: what is attacked here is the worker, which knows nothing of the host's event loop."""
+    """Return only asyncio: attacks target the worker, which does not depend on the host's event loop."""
     return "asyncio"
 
 
@@ -50,7 +52,7 @@ def who(request):
 
 @pytest.fixture(scope="session")
 def area():
-    """A folder that every user can pass, unlike pytest's own."""
+    """Return a folder that every user can traverse, unlike pytest's ``tmp_path``."""
     folder = Path(tempfile.mkdtemp(prefix="sideband-security-"))
     folder.chmod(0o755)
     yield folder
@@ -59,7 +61,7 @@ def area():
 
 @pytest.fixture
 def make_host(tmp_path):
-    """``make_host(tier, *skill_folders, **options)``: a host in this process, whose workers run on this tier."""
+    """Return ``make_host(tier, *skill_folders, **options)``: a host in this process whose workers run on this tier."""
 
     def make(tier, *folders, **options):
         return harness.make_host(tier, home=options.pop("home", tmp_path / "home"), skill_dirs=folders, **options)
@@ -69,11 +71,14 @@ def make_host(tmp_path):
 
 @pytest.fixture(scope="module")
 def fight(tmp_path_factory):
-    """``fight(skills, seconds=…)`` runs hostile skills on one host, and gives the ``Arena`` in which they were."""
+    """Return ``fight(skills, seconds=…)``: runs hostile skills on one host, and returns its ``Arena``."""
 
     def run(skills, *, backend="asyncio", **options):
         arena = load_module(HERE / "arena.py").Arena(tmp_path_factory.mktemp("arena"), **options)
-        anyio.run(arena.fight, skills, backend=backend)
+        with pytest.MonkeyPatch.context() as patch:
+            # Most attacks ignore their cancellation: wait less for them than in production.
+            patch.setattr("sideband.host._host.WorkerPool", partial(WorkerPool, cancel_grace=0.2))
+            anyio.run(arena.fight, skills, backend=backend)
         return arena
 
     return run

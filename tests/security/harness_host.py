@@ -1,11 +1,11 @@
-"""A host in a process of its own, run by path: what hostile skills attack there is not the test run.
+"""A host in a process of its own, run by path, so that hostile skills do not attack the test run.
 
-Orders are one line of JSON: ``tier``, ``home``, ``area`` (a folder that the host's user may write in), ``skills``
-(folders), ``neighbour`` (the tool that is called first, and whose worker stays), ``calls`` (tools), ``latecomer`` (the
-tool that is called last). For each call it answers with ``null`` if the skill got what it wanted, else with what
-stopped it. With ``--as-user ID`` it becomes that user first.
+Orders are one line of JSON: ``tier``, ``home``, ``area`` (a folder that the host's user may write to), ``skills``
+(folders), ``neighbour`` (a tool that is called first, and whose worker keeps running), ``calls`` (tools), ``latecomer``
+(a tool that is called last). For each call the answer is ``null`` if the skill succeeded, otherwise the error that
+stopped it. With ``--as-user ID`` it switches to that user first.
 
-Also loaded by ``conftest.py``, for hosts in the test's own process.
+Also loaded by ``conftest.py`` for hosts in the test process.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 CANARY = "canary-2f91c07e5ab3"
-NEIGHBOUR = "neighbour-5ab3"  # what the neighbour calls its worker; the kernel shows it to the host
+NEIGHBOUR = "neighbour-5ab3"  # the process name of the neighbour's worker, by which the host finds it
 _CLONE_NEWNS = 0x20000
 _MS_BIND_RECURSIVE = 0x5000
 _MS_PRIVATE_RECURSIVE = 0x44000
@@ -28,7 +28,7 @@ _NO_SUCH_CALL = 10_000
 
 
 def make_host(tier, *, home, settings=None, plugins=(), **options):
-    """A host whose workers run on exactly this tier: ``full``, ``no-namespaces`` or ``none``."""
+    """Return a host whose workers run on exactly this tier: ``full``, ``no-namespaces`` or ``none``."""
     from sideband import Host, Plugin
 
     settings = dict(settings or {})
@@ -42,7 +42,7 @@ def make_host(tier, *, home, settings=None, plugins=(), **options):
 
 
 def _sandboxes_without_namespaces():
-    """The sandbox of a machine that can't change the root of a process, and so proves the lower tier only."""
+    """Return a sandbox without a working pivot_root, whose strongest tier is therefore the lower one."""
     from attrs import evolve
     from sideband_sandbox import SystemSandbox
     from sideband_sandbox._machine._inspection import inspect_machine
@@ -53,7 +53,7 @@ def _sandboxes_without_namespaces():
 
 
 def become(user):
-    """Start again as an ordinary user, who finds the interpreter and the code even below a closed home."""
+    """Restart as an ordinary user, with bind mounts that make the interpreter and the code accessible."""
     libc = ctypes.CDLL(None, use_errno=True)
 
     def succeed(result):
@@ -77,12 +77,12 @@ def become(user):
     os.setgroups([])
     os.setresgid(user, user, user)
     os.setresuid(user, user, user)
-    # A new program, because the kernel protects one that has changed its identity better than an ordinary host.
+    # Execute the interpreter again, because a process that has changed its user ID is not dumpable, unlike a real host.
     os.execv(sys.executable, [sys.executable, __file__])
 
 
 def _processes():
-    """All that the host can see: process id → name and parent."""
+    """Yield the ID, the name and the parent of each process that the host can see."""
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             with contextlib.suppress(OSError, ValueError):
@@ -100,7 +100,7 @@ def _is_own(pid, parents):
 
 
 def _find_neighbour():
-    """Its worker's process id, and that of the worker's parent, as the host sees them."""
+    """Return the process IDs of the neighbour's worker and of its parent, as the host sees them."""
     processes = {pid: (name, parent) for pid, name, parent in _processes()}
     parents = {pid: parent for pid, (_, parent) in processes.items()}
     (found,) = [pid for pid, (name, _) in processes.items() if name == NEIGHBOUR and _is_own(pid, parents)]
@@ -109,7 +109,7 @@ def _find_neighbour():
 
 @contextlib.contextmanager
 def world(area):
-    """What there is to attack: files, servers, and a process of the same user. Gives the facts that skills are told."""
+    """Create targets: files, servers, and a process of the same user. Yield the facts that skills receive."""
     open_folder = area / "open"
     open_folder.mkdir()
     (area / "secret.txt").write_text(CANARY)
@@ -152,7 +152,7 @@ def world(area):
 
 
 async def attempt(host, tool, facts):
-    """How a hostile tool ended: ``None`` if it got what it wanted."""
+    """Call a hostile tool. Return the error that stopped it, or ``None`` if it succeeded."""
     from sideband import CallRequest, SidebandError
 
     try:
@@ -172,7 +172,7 @@ async def run(orders):
     folders = [Path(folder) for folder in orders["skills"]]
     with world(area) as facts:
         async with make_host(orders["tier"], home=home, skill_dirs=folders) as host:
-            (home / "grants.toml").write_text("# nothing has been granted\n")
+            (home / "grants.toml").write_text("# no grants\n")
             await host.op("sql.execute", {"sql": "CREATE TABLE secrets (secret)", "db": "canary.db"})
             settled = await host.run(CallRequest(orders["neighbour"], {"name": NEIGHBOUR}, grants=()))
             facts["neighbour"], facts["parent"] = _find_neighbour()
@@ -189,7 +189,7 @@ async def run(orders):
 
 
 def main():
-    """Become somebody, or serve."""
+    """Switch to another user, or run the host."""
     if sys.argv[1:2] == ["--as-user"]:
         become(int(sys.argv[2]))
     import anyio

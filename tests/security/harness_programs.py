@@ -1,8 +1,8 @@
-"""A host in a process of its own that runs hostile commands, by path: what they attack there is not the test run.
+"""A host in a process of its own that runs hostile programs, run by path, so that they do not attack the test run.
 
-Orders are one line of JSON: ``tier``, ``home``, ``area`` (a folder that the host's user may write in), ``attempts``
-(name → code). Each is run by this interpreter, as a command that was granted by name. For each it answers with ``null``
-if the command got what it wanted, else with what stopped it. With ``--as-user ID`` it becomes that user first.
+Orders are one line of JSON: ``tier``, ``home``, ``area`` (a folder that the host's user may write to), ``attempts``
+(name → code). One program run by this interpreter makes each attempt in a child process. For each attempt the answer
+is ``null`` if it succeeded, otherwise the error that stopped it. With ``--as-user ID`` it switches to that user first.
 """
 
 import contextlib
@@ -23,9 +23,9 @@ spec.loader.exec_module(harness)
 
 CANARY = "canary-5f0b1c7a9d24"
 PYTHON = os.path.realpath(sys.executable)
-PRELUDE = """
-import ctypes, json, os, signal, socket, sys
-facts = json.loads(sys.argv[1])
+PROGRAM = """
+import ctypes, json, os, signal, socket, sys, traceback
+facts, attempts = json.loads(sys.argv[1]), json.loads(sys.argv[2])
 libc = ctypes.CDLL(None, use_errno=True)
 libc.syscall.restype = ctypes.c_long
 def demand(result):
@@ -35,12 +35,34 @@ def connect(family, address):
     with socket.socket(family) as one:
         one.settimeout(5)
         one.connect(address)
+def attempt(code):
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        # Standard error is the pipe; the child has no other additional descriptor.
+        os.dup2(writing, 2)
+        os.close(reading)
+        os.close(writing)
+        try:
+            exec(code, globals())
+        except SystemExit as error:
+            os._exit(error.code)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    os.close(writing)
+    with open(reading) as stream:
+        errors = stream.read()
+    status = os.waitpid(pid, 0)[1]
+    return None if status == 0 else errors[-500:] or f"status {status}"
+print(json.dumps({name: attempt(code) for name, code in attempts.items()}))
 """
 
 
 @contextlib.contextmanager
 def stage(area):
-    """Files, services and a process to attack. Gives the facts that commands are told."""
+    """Create files and services to attack. Yield the facts that programs receive."""
     area = Path(area)
     private, place = area / "private", area / "place"
     for folder in (private, place, area / "open"):
@@ -81,22 +103,19 @@ def python_places():
 async def serve(orders):
     os.environ["CANARY"] = CANARY
     grants = [f"shell:binary={PYTHON},place=*,mode=read|write"]
-    answers = {}
     with stage(orders["area"]) as facts:
         async with harness.make_host(orders["tier"], home=Path(orders["home"])) as host:
             facts["home"] = str(host.home)
-            for name, code in orders["attempts"].items():
-                params = {
-                    "binary": PYTHON,
-                    "args": ["-I", "-S", "-B", "-c", PRELUDE + code, json.dumps(facts)],
-                    "read": [*python_places(), facts["place"]],
-                    "cwd": facts["place"],
-                    "timeout": 30,
-                }
-                answer = await host.op("shell.run", params, grants=grants)
-                got = answer["exit_code"] == 0
-                answers[name] = None if got else (answer["stderr"][-500:] or str(answer))
-    print(json.dumps(answers))
+            params = {
+                "binary": PYTHON,
+                "args": ["-I", "-S", "-B", "-c", PROGRAM, json.dumps(facts), json.dumps(orders["attempts"])],
+                "read": [*python_places(), facts["place"]],
+                "cwd": facts["place"],
+                "timeout": 120,
+            }
+            result = await host.op("shell.run", params, grants=grants)
+    assert result["exit_code"] == 0, result
+    print(result["stdout"])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Two servers, a secret that is bound to one of them, and everything in which it must not be seen.
+"""Servers for a secret, and functions that search for leaks of it.
 
 Loaded by ``test_secret_leaks.py`` and ``test_secret_skills.py``.
 """
@@ -17,20 +17,20 @@ CANARY = 'c4n4ry/+"q"\\z&=%99-5ab3'
 
 
 def forms(value):
-    """The value as it stands, and as it is written in other texts. Not what the redactor itself looks for."""
+    """Return the value and its encodings in other texts, independent of those that the redactor searches for."""
     raw = value.encode()
     plain = {value, raw.hex(), raw.hex().upper(), quote(value, safe=""), quote(value), quote_plus(value)}
     plain |= {json.dumps(value)[1:-1], json.dumps(json.dumps(value))[3:-3], repr(value + "'")[1:-2]}
     plain |= {"".join(f"%{byte:02x}" for byte in raw), "".join(f"\\u{ord(letter):04x}" for letter in value)}
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         for offset in range(3):
-            # what stands before and after it makes other characters of the first and of the last ones
+            # The neighbouring bytes affect the first and the last characters.
             plain.add(encode(b"\0" * offset + raw + b"\0\0").decode()[4 if offset else 0 : -4])
     return plain
 
 
 def seen_in(text, value=CANARY):
-    """In which forms the value stands in a text or bytes."""
+    """Return the encodings of the value that occur in a text or in bytes."""
     raw = text if isinstance(text, bytes) else text.encode(errors="replace")
     return sorted(form for form in forms(value) if form.encode() in raw)
 
@@ -45,8 +45,8 @@ class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
 
 @contextmanager
 def serve(answer):
-    """A server on loopback that says what ``answer(path, token)`` gives, byte for byte, and keeps what it is told."""
-    heard = []
+    """Run a loopback server that sends the bytes of ``answer(path, token)``, and records requests."""
+    requests = []
 
     class Handler(socketserver.StreamRequestHandler):
         timeout = 30
@@ -60,7 +60,7 @@ def serve(answer):
                 for name, _, value in (line.decode("latin-1").partition(":") for line in lines[1:])
             }
             body = self.rfile.read(int(headers.get("content-length", "0")))
-            heard.append(b"".join(lines) + b"\r\n" + body)
+            requests.append(b"".join(lines) + b"\r\n" + body)
             path = lines[0].decode("latin-1").split(" ")[1]
             with suppress(OSError):
                 self.wfile.write(answer(path, headers.get("authorization", "").removeprefix("Bearer ").encode()))
@@ -69,20 +69,20 @@ def serve(answer):
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:
-            yield SimpleNamespace(origin=f"http://127.0.0.1:{server.server_address[1]}", heard=heard)
+            yield SimpleNamespace(origin=f"http://127.0.0.1:{server.server_address[1]}", requests=requests)
         finally:
             server.shutdown()
             thread.join()
 
 
 def ok(body, *headers):
-    """An ordinary answer."""
+    """Return an ordinary response."""
     lines = [b"HTTP/1.1 200 OK", b"Connection: close", b"Content-Length: %d" % len(body), *headers]
     return b"\r\n".join(lines) + b"\r\n\r\n" + body
 
 
 def written_below(folder):
-    """All files of a folder in which the secret stands."""
+    """Return the files below a folder that contain the secret."""
     return {
         str(path.relative_to(folder)): found
         for path in Path(folder).rglob("*")
@@ -90,8 +90,8 @@ def written_below(folder):
     }
 
 
-def told_by_processes():
-    """All processes in whose arguments or environment the secret stands."""
+def processes_with_secret():
+    """Return the processes whose arguments or environment contain the secret."""
     found = []
     for process in Path("/proc").iterdir():
         for name in ("cmdline", "environ"):
@@ -102,7 +102,7 @@ def told_by_processes():
 
 
 def temporary_files():
-    """The files that this user has made in the folder for temporary ones, by name and content."""
+    """Return the files of this user in the temporary folder that contain the secret."""
     return {
         path: found
         for path in Path(os.environ.get("TMPDIR", "/tmp")).glob("*")

@@ -1,9 +1,9 @@
-"""Skills that crash, break what they run in, or raise what can't be printed. Calls end typed, nothing else does."""
+"""Skills that crash or raise unusual errors. Each call fails with a typed error, and no other call is affected."""
 
 import pytest
 from sideband.workers import SkillFailed, SkillRefused, WorkerExited
 
-# The process ends, and with it the call.
+# Attacks that end the process.
 DIES = {
     "an exit": "os._exit(0)",
     "an exit with a code": "os._exit(7)",
@@ -12,7 +12,7 @@ DIES = {
 threading.Thread(target=os._exit, args=(3,)).start()
 await asyncio.sleep(1000)
 """,
-    "an exit by the system": """
+    "an exit with the C library": """
 import ctypes
 ctypes.CDLL(None).exit(5)
 """,
@@ -30,7 +30,7 @@ await asyncio.sleep(1000)
 import ctypes
 ctypes.CFUNCTYPE(None)(8)()
 """,
-    "None overwritten": """
+    "overwriting None": """
 import ctypes
 ctypes.memset(id(None), 0xff, 64)
 gc.collect()
@@ -39,18 +39,18 @@ gc.collect()
 import ctypes
 ctypes.pythonapi.Py_FatalError(b'forged')
 """,
-    "byte code that is none": """
+    "invalid byte code": """
 def victim_of_it(): return 1
 victim_of_it.__code__ = victim_of_it.__code__.replace(co_code=bytes([100, 255, 83, 0]) * 2, co_consts=())
 victim_of_it()
 os.abort()
 """,
-    "a fault with a handler for faults": """
+    "a null pointer with faulthandler": """
 import ctypes, faulthandler
 faulthandler.enable(open(os.dup(2), 'w'))
 ctypes.string_at(0)
 """,
-    "an exit by a timer of faults": """
+    "an exit by a timer of faulthandler": """
 import faulthandler
 faulthandler.dump_traceback_later(0.05, exit=True, file=open(os.dup(2), 'w'))
 time.sleep(1000)
@@ -60,7 +60,7 @@ import ctypes
 data = ctypes.create_string_buffer(64)
 ctypes.CFUNCTYPE(None)(ctypes.addressof(data))()
 """,
-    "a stack of C that overflows": """
+    "a C stack overflow": """
 import ctypes
 Again = ctypes.CFUNCTYPE(None)
 @Again
@@ -69,7 +69,7 @@ def again():
 sys.setrecursionlimit(10**9)
 again()
 """,
-    "a stack of Python that overflows": """
+    "a Python stack overflow": """
 sys.setrecursionlimit(10**9)
 class Deep:
     def __getattr__(self, name):
@@ -78,7 +78,7 @@ def deep():
     return [deep for _ in [0] if max([0], key=lambda _: deep())]
 deep()
 """,
-    "a stack that overflows in a small thread": """
+    "a stack overflow in a thread with a small stack": """
 threading.stack_size(32768)
 sys.setrecursionlimit(10**9)
 def deep():
@@ -86,25 +86,25 @@ def deep():
 threading.Thread(target=deep).start()
 await asyncio.sleep(1000)
 """,
-    "the protocol closed": """
+    "closing the protocol": """
 os.close(3)
 await asyncio.sleep(1000)
 """,
-    "the protocol shut in one direction": """
+    "shutting down the protocol for writing": """
 import socket
 socket.socket(fileno=os.dup(3)).shutdown(socket.SHUT_WR)
 await asyncio.sleep(1000)
 """,
-    "the protocol shut in the other direction": """
+    "shutting down the protocol for reading": """
 import socket
 socket.socket(fileno=os.dup(3)).shutdown(socket.SHUT_RD)
 await asyncio.sleep(1000)
 """,
-    "every descriptor closed": """
+    "closing every descriptor": """
 os.closerange(0, 1000)
 await asyncio.sleep(1000)
 """,
-    "the protocol replaced by a pipe": """
+    "replacing the protocol by a pipe": """
 os.dup2(os.pipe()[0], 3)
 await asyncio.sleep(1000)
 """,
@@ -121,20 +121,20 @@ ctypes.string_at(0)
 @tool
 async def attack(victim: str) -> object: ...
 """,
-    "an exit in a finaliser": """
+    "an exit in a finalizer": """
 class Trap:
     def __del__(self):
         os._exit(4)
 trap = Trap()
 del trap
 """,
-    "an exit while its error is described": """
+    "an exit in the text of its error": """
 class Trap(Exception):
     def __str__(self):
         os._exit(5)
 raise Trap()
 """,
-    "an exit while its result is read": """
+    "an exit in its result": """
 class Trap(dict):
     def items(self):
         os._exit(6)
@@ -142,7 +142,7 @@ return [Trap(a=1)]
 """,
 }
 
-# A signal to itself: a worker may end of it, or the kernel may keep it from the first process of a namespace.
+# Signals to itself. They may kill the worker; process 1 of a namespace does not receive them.
 SIGNALS = {
     f"{how} {name}": code.format(name=name)
     for name in (
@@ -158,8 +158,13 @@ SIGNALS = {
         "SIGTTOU",
     )
     for how, code in {
-        "by kill": "import signal\nos.kill(os.getpid(), signal.{name})\nawait asyncio.sleep(0.05)\nreturn 'alive'",
-        "to a thread": """
+        "to its process": """
+import signal
+os.kill(os.getpid(), signal.{name})
+await asyncio.sleep(0.05)
+return 'alive'
+""",
+        "to its thread": """
 import signal
 signal.signal(signal.SIGUSR1, signal.SIG_DFL)
 signal.pthread_kill(threading.get_ident(), signal.{name})
@@ -169,9 +174,9 @@ return 'alive'
     }.items()
 }
 
-# What it raises is told, cut and printable, and nothing of it runs in the host.
+# Errors. They are reported, truncated and printable, and none of their code runs in the host.
 RAISES = {
-    "an error whose text hangs for a moment": """
+    "an error whose text takes long": """
 class Odd(Exception):
     def __str__(self):
         time.sleep(0.2)
@@ -197,23 +202,23 @@ class Odd(Exception):
         raise self
 raise Odd()
 """,
-    "an error whose text is no text": """
+    "an error whose text is a number": """
 class Odd(Exception):
     def __str__(self):
         return 7
 raise Odd()
 """,
-    "an error whose text lies about its kind": """
+    "an error whose text is a hostile subclass of str": """
 class Text(str):
     def __len__(self): return 0
     def __getitem__(self, _): raise SystemExit
     def encode(self, *_): return b'"}\\n'
     def __str__(self): return self
 class Odd(Exception):
-    def __str__(self): return Text('a lie' * 10_000)
+    def __str__(self): return Text('forged' * 10_000)
 raise Odd()
 """,
-    "an error whose text never ends": """
+    "an error whose text recurses": """
 def deep(): return deep()
 class Odd(Exception):
     def __str__(self): return deep()
@@ -227,9 +232,9 @@ class Odd:
 raise ValueError(Odd(), Odd())
 """,
     "an error with surrogates": "raise ValueError('\\ud800\\udfff')",
-    "an error with line feeds of the protocol": 'raise ValueError(\'\\n{"__type__":"ready"}\\n\')',
+    "an error with a line of the protocol": 'raise ValueError(\'\\n{"__type__":"ready"}\\n\')',
     "an error with control characters": "raise ValueError('\\x1b[2J\\x00\\x07\\u202e')",
-    "an error whose kind has another name": """
+    "an error whose type hides its name": """
 class Meta(type):
     @property
     def __name__(cls): raise SystemExit
@@ -237,8 +242,8 @@ class Meta(type):
 class Odd(Exception, metaclass=Meta): pass
 raise Odd()
 """,
-    "an error whose kind has a name of 10 MB": "raise type('x' * 10**7, (Exception,), {})()",
-    "an error whose kind pretends to be another": """
+    "an error whose type has a name of 10 MB": "raise type('x' * 10**7, (Exception,), {})()",
+    "an error with a hostile __class__": """
 class Odd(Exception):
     @property
     def __class__(self): raise SystemExit
@@ -259,7 +264,7 @@ first, second = ValueError(1), ValueError(2)
 first.__cause__, second.__cause__ = second, first
 raise first
 """,
-    "100,000 errors, each while handling the other": """
+    "100,000 chained errors": """
 error = None
 for number in range(100_000):
     new = ValueError(number)
@@ -267,19 +272,19 @@ for number in range(100_000):
     error = new
 raise error
 """,
-    "errors in groups in groups": """
-error = ValueError('inmost')
+    "nested exception groups": """
+error = ValueError('innermost')
 for _ in range(500): error = ExceptionGroup('outer', [error] * 2)
 raise error
 """,
-    "a trace of 100,000 frames": """
+    "a traceback of 100,000 frames": """
 sys.setrecursionlimit(150_000)
 def deep(n):
     if not n: raise ValueError('deep')
     deep(n - 1)
 deep(100_000)
 """,
-    "a trace with a file's name of the runtime": """
+    "a traceback with a file name of the runtime": """
 code = compile('raise ValueError(1)', 'sideband/workers/runtime/_runtime.py', 'exec')
 exec(code)
 """,
@@ -296,30 +301,30 @@ _thread.interrupt_main()
 time.sleep(0.1)
 raise ValueError('not interrupted')
 """,
-    "a kind below all errors": """
+    "a subclass of BaseException": """
 class Odd(BaseException): pass
 raise Odd('odd')
 """,
-    "the end of a generator": "raise GeneratorExit",
-    "the end of an iteration": "raise StopIteration(1)",
-    "the end of an asynchronous iteration": "raise StopAsyncIteration",
-    "a cancellation of its own": "raise asyncio.CancelledError('mine')",
-    "its own task, cancelled": """
+    "GeneratorExit": "raise GeneratorExit",
+    "StopIteration": "raise StopIteration(1)",
+    "StopAsyncIteration": "raise StopAsyncIteration",
+    "CancelledError": "raise asyncio.CancelledError('mine')",
+    "cancelling its own task": """
 asyncio.current_task().cancel()
 await asyncio.sleep(1000)
 """,
-    "a class that is raised": "raise type('Odd', (Exception,), {'__init__': lambda self: sys.exit(4)})",
-    "an error with a hostile finaliser": """
+    "an error class whose constructor exits": "raise type('Odd', (Exception,), {'__init__': lambda self: sys.exit(4)})",
+    "an error with a hostile finalizer": """
 class Odd(Exception):
     def __del__(self): raise SystemExit
 raise Odd('odd')
 """,
-    "an error that can be pickled to a command": """
+    "an error whose pickle runs a program": """
 class Odd(Exception):
     def __reduce__(self): return os.system, ('true',)
 raise Odd('odd')
 """,
-    "an awaitable that yields what no loop knows": """
+    "an awaitable that yields a number": """
 class Odd:
     def __await__(self): yield 42
 await Odd()
@@ -329,14 +334,14 @@ class Odd:
     def __await__(self): yield asyncio.current_task()
 await Odd()
 """,
-    "an awaitable that is none": """
+    "an invalid awaitable": """
 class Odd:
     def __await__(self): return 42
 await Odd()
 """,
-    "a loop within the loop": "asyncio.get_running_loop().run_until_complete(asyncio.sleep(0))",
-    "the loop, closed": "asyncio.get_running_loop().close()",
-    "a limit of recursion below what there is": """
+    "running the loop in the loop": "asyncio.get_running_loop().run_until_complete(asyncio.sleep(0))",
+    "closing the loop": "asyncio.get_running_loop().close()",
+    "a recursion limit below the current depth": """
 sys.setrecursionlimit(1)
 raise ValueError('it was set')
 """,
@@ -368,7 +373,7 @@ nested = []
 for _ in range(100_000): nested = [nested]
 pickle.dumps(nested)
 """,
-    "an asynchronous generator that ignores its end": """
+    "an asynchronous generator that ignores aclose": """
 async def stubborn():
     try:
         yield 1
@@ -378,13 +383,13 @@ generator = stubborn()
 await anext(generator)
 await generator.aclose()
 """,
-    "an error thrown into itself": """
+    "a generator that yields from itself": """
 def generator():
     yield from generator_itself
 generator_itself = generator()
 next(generator_itself)
 """,
-    "standard output that is none": """
+    "standard output replaced by None": """
 sys.stdout = sys.stderr = None
 raise ValueError('silent')
 """,
@@ -395,13 +400,13 @@ class Odd:
 sys.stdout = sys.stderr = Odd()
 print('x')
 """,
-    "hooks for errors that raise": """
+    "exception hooks that raise": """
 def hook(*_): raise SystemExit
 sys.excepthook = sys.unraisablehook = threading.excepthook = hook
 threading.Thread(target=lambda: 1 / 0).start()
 raise ValueError('hooked')
 """,
-    "the loop's handler of errors that raises": """
+    "an exception handler of the loop that raises": """
 def handler(loop, context): raise SystemExit
 loop = asyncio.get_running_loop()
 loop.set_exception_handler(handler)
@@ -439,14 +444,14 @@ again.attack.nothing
 @tool
 async def attack(victim: str) -> object: ...
 """,
-    "an import of a module that is no module": """
+    "an import of a number": """
 sys.modules['odd'] = 7
 import odd
 from odd import thing
 """,
 }
 
-# What is called there is no tool any more.
+# Attacks that replace the tool.
 REFUSED = {
     "a tool that became a number": """
 @tool
@@ -454,7 +459,7 @@ async def attack(victim: str) -> object: ...
 
 globals()['attack'] = 7
 """,
-    "a tool that is gone": """
+    "a tool that was deleted": """
 @tool
 async def attack(victim: str) -> object: ...
 
@@ -481,7 +486,7 @@ async def attack(victim: str) -> object: ...
 async def other(): os._exit(3)
 attack.__code__ = other.__code__
 """,
-    "a tool that became an object that can be called": """
+    "a tool that became a callable object": """
 @tool
 async def attack(victim: str) -> object: ...
 
@@ -499,40 +504,42 @@ def arena(fight):
     return fight({**DIES, **SIGNALS, **RAISES, **REFUSED}, backend="trio")
 
 
-@pytest.mark.parametrize("name", DIES)
-def test_a_crash_fails_its_call_typed_and_the_next_one_gets_a_new_worker(arena, name):
-    assert isinstance(arena.attacks[name].error, WorkerExited)
-    arena.check_others(name)
+def test_crash_fails_its_call_with_worker_exited(arena):
+    assert arena.unexpected(DIES, lambda attack: isinstance(attack.error, WorkerExited)) == {}
 
 
-@pytest.mark.parametrize("name", SIGNALS)
-def test_a_signal_to_itself_hurts_nobody_else(arena, name):
-    attack = arena.attacks[name]
-    assert attack.output == "alive" or attack.code in {"worker.exited", "skill.raised", "call.timeout"}
-    arena.check_others(name)
+def test_signal_to_itself_fails_at_most_the_call(arena):
+    def is_expected(attack):
+        return attack.output == "alive" or attack.code in {"worker.exited", "skill.raised", "call.timeout"}
+
+    assert arena.unexpected(SIGNALS, is_expected) == {}
 
 
-@pytest.mark.parametrize("name", RAISES)
-def test_what_a_skill_raises_is_told_and_cut_whatever_it_is(arena, name):
-    error = arena.attacks[name].error
-    assert isinstance(error, SkillFailed)
-    assert len(error.message) < 5_000
-    assert len(error.traceback) < 20_000
-    (error.message + error.traceback).encode()
-    arena.check_others(name)
-    assert len(arena.attacks[name].after) == 1
+def test_error_of_a_skill_is_reported_and_truncated(arena):
+    def is_expected(attack):
+        error = attack.error
+        if not isinstance(error, SkillFailed) or len(attack.after) != 1:
+            return False
+        (error.message + error.traceback).encode()
+        return len(error.message) < 5_000 and len(error.traceback) < 20_000
+
+    assert arena.unexpected(RAISES, is_expected) == {}
 
 
-@pytest.mark.parametrize("name", [name for name in RAISES if name.startswith("an error whose text")])
-def test_the_kind_of_an_error_is_told_even_where_its_text_can_not_be_had(arena, name):
-    assert " raised Odd: " in arena.attacks[name].error.message
+def test_type_of_an_error_is_reported_if_its_text_is_unavailable(arena):
+    names = [name for name in RAISES if name.startswith("an error whose text")]
+    assert names
+    assert arena.unexpected(names, lambda attack: " raised Odd: " in attack.error.message) == {}
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_is_no_tool_any_more_is_refused_and_not_run(arena, name):
-    assert isinstance(arena.attacks[name].error, SkillRefused)
-    arena.check_others(name)
+def test_replaced_tool_is_refused(arena):
+    assert arena.unexpected(REFUSED, lambda attack: isinstance(attack.error, SkillRefused)) == {}
 
 
-def test_no_effect_was_executed_that_a_grant_does_not_cover_and_the_ledger_is_whole(arena):
+def test_other_calls_are_not_affected(arena):
+    assert arena.attacks.keys() == HOSTILE.keys()
+    arena.check_others()
+
+
+def test_executed_effects_are_granted_and_the_ledger_is_valid(arena):
     arena.check_record()

@@ -1,14 +1,14 @@
-"""Skills that damage what they run in. They lose at most their own worker."""
+"""Skills that damage the interpreter of their worker. They affect at most that worker."""
 
 import pytest
 from sideband import SidebandError
 
 HOSTILE = {
-    "the loop, stopped": "asyncio.get_running_loop().stop()",
-    "the loop, forgotten": "asyncio.set_event_loop(None)",
-    "the loop's selector, closed": "asyncio.get_running_loop()._selector.close()",
-    "the loop's reader, removed": "asyncio.get_running_loop().remove_reader(3)",
-    "the loop's clock, stopped": "asyncio.get_running_loop().time = lambda: 0",
+    "stopping the loop": "asyncio.get_running_loop().stop()",
+    "unsetting the loop": "asyncio.set_event_loop(None)",
+    "closing the selector of the loop": "asyncio.get_running_loop()._selector.close()",
+    "removing the reader of the protocol": "asyncio.get_running_loop().remove_reader(3)",
+    "stopping the clock of the loop": "asyncio.get_running_loop().time = lambda: 0",
     "no more tasks": "asyncio.get_running_loop().create_task = None",
     "no more garbage collection": "gc.disable(); gc.freeze(); gc.set_threshold(0)",
     "no more modules": "sys.modules.clear()",
@@ -18,17 +18,17 @@ HOSTILE = {
     "no more standard descriptors": "os.close(0); os.close(1); os.close(2)",
     "no more threads": "threading.Thread.start = None",
     "no more json": "import json; json.JSONEncoder.encode = json.JSONDecoder.decode = None",
-    "no more exceptions that can be printed": "import reprlib; reprlib.Repr.repr = None",
+    "no more printable exceptions": "import reprlib; reprlib.Repr.repr = None",
     "a trace function that exits": "sys.settrace(lambda *_: sys.exit(3))",
     "a profile function that exits": "sys.setprofile(lambda *_: sys.exit(3))",
     "a trace function for threads": "threading.settrace(lambda *_: os._exit(3))",
-    "an audit hook that refuses all": """
+    "an audit hook that raises": """
 def refuse(event, _):
     if event not in ('object.__getattr__', 'sys._getframe'):
         raise RuntimeError(event)
 sys.addaudithook(refuse)
 """,
-    "a handler at exit that never ends": """
+    "an endless exit handler": """
 import atexit
 def forever():
     while True: pass
@@ -39,29 +39,29 @@ threading._register_atexit(forever)
 def refuse(_): raise SystemExit
 sys.set_asyncgen_hooks(refuse, refuse)
 """,
-    "the runtime's error type, replaced": """
+    "replacing error functions of the runtime": """
 from sideband.workers.runtime import _runtime
 _runtime.failure = _runtime.describe = None
 raise ValueError
 """,
-    "a wake-up descriptor of signals": """
+    "a wake-up descriptor for signals": """
 import signal, socket
 left, right = socket.socketpair()
 left.setblocking(False)
 signal.set_wakeup_fd(left.fileno())
 """,
-    "a timer of signals": """
+    "an interval timer": """
 import signal
 signal.signal(signal.SIGALRM, lambda *_: os._exit(3))
 signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
 """,
-    "a language of another kind": "import locale; locale.setlocale(locale.LC_ALL, 'tr_TR.UTF-8')",
+    "another locale": "import locale; locale.setlocale(locale.LC_ALL, 'tr_TR.UTF-8')",
     "another time zone": "os.environ['TZ'] = 'X' * 10_000; time.tzset()",
-    "another folder": "os.chdir('..')",
+    "another working directory": "os.chdir('..')",
     "no environment": "os.environ.clear()",
-    "decimals of another precision": "import decimal; decimal.setcontext(decimal.Context(prec=1))",
-    "the limit of digits, lifted": "sys.set_int_max_str_digits(0)",
-    "zombies of tasks": """
+    "another decimal precision": "import decimal; decimal.setcontext(decimal.Context(prec=1))",
+    "no limit of digits": "sys.set_int_max_str_digits(0)",
+    "tasks that ignore cancellation": """
 async def stubborn():
     while True:
         try:
@@ -72,7 +72,7 @@ for _ in range(1000):
     asyncio.ensure_future(stubborn())
 await asyncio.sleep(0)
 """,
-    "a generator left open": """
+    "an open asynchronous generator": """
 async def stubborn():
     try:
         yield 1
@@ -89,12 +89,14 @@ def arena(fight):
     return fight(HOSTILE, seconds=0.5, patience=3.0)
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_a_skill_that_damages_its_own_worker_loses_at_most_that(arena, name):
-    attack = arena.attacks[name]
-    assert attack.error is None or isinstance(attack.error, SidebandError)
-    arena.check_others(name)
+def test_damage_fails_at_most_the_own_call(arena):
+    expected = (type(None), SidebandError)
+    assert arena.unexpected(HOSTILE, lambda attack: isinstance(attack.error, expected)) == {}
 
 
-def test_no_effect_was_executed_that_a_grant_does_not_cover_and_the_ledger_is_whole(arena):
+def test_other_calls_are_not_affected(arena):
+    arena.check_others()
+
+
+def test_executed_effects_are_granted_and_the_ledger_is_valid(arena):
     arena.check_record()

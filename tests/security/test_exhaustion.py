@@ -1,42 +1,43 @@
-"""Skills that use up what there is: time, memory, threads, descriptors, output, the wire. Each ends within its limits,
-typed, and another skill's calls go on.
+"""Skills that exhaust time, memory, threads, descriptors, output or the protocol.
+
+Each call fails with a typed error within its limits, and calls of other skills are not affected.
 """
 
 import pytest
 from sideband.workers import CallTimeout, SkillFailed
 
-# They end when their time is up, whatever they do against it.
+# Attacks that run until their timeout.
 ENDLESS = {
     "a loop": "while True: pass",
-    "a loop that lets others run": "while True: await asyncio.sleep(0)",
-    "a wait for nothing": "await asyncio.Event().wait()",
-    "a sleep in the event loop's thread": "time.sleep(1000)",
-    "a lock that it holds itself": """
+    "a loop that yields to other tasks": "while True: await asyncio.sleep(0)",
+    "an endless wait": "await asyncio.Event().wait()",
+    "a blocking sleep": "time.sleep(1000)",
+    "a deadlock with itself": """
 lock = threading.Lock()
 lock.acquire()
 lock.acquire()
 """,
-    "a cancellation swallowed again and again": """
+    "ignoring cancellation": """
 while True:
     try:
         await asyncio.sleep(1000)
     except asyncio.CancelledError:
         pass
 """,
-    "a cancellation swallowed while spinning": """
+    "ignoring cancellation while spinning": """
 while True:
     try:
         await asyncio.sleep(0)
     except BaseException:
         pass
 """,
-    "a cancellation answered by another wait": """
+    "waiting again after cancellation": """
 try:
     await asyncio.sleep(1000)
 finally:
     await asyncio.shield(asyncio.sleep(1000))
 """,
-    "a generator that takes no exception": """
+    "a generator that ignores exceptions": """
 import types
 @types.coroutine
 def forever():
@@ -47,36 +48,36 @@ def forever():
             pass
 await forever()
 """,
-    "a finaliser without end": """
+    "an endless finalizer": """
 class Trap:
     def __del__(self):
         while True: pass
 trap = Trap()
 del trap
 """,
-    "a signal handler without end": """
+    "an endless signal handler": """
 import signal
 def forever(*_):
     while True: pass
 signal.signal(signal.SIGUSR1, forever)
 signal.raise_signal(signal.SIGUSR1)
 """,
-    "an error whose text never comes": """
+    "an error with endless text": """
 class Odd(Exception):
     def __str__(self):
         while True: pass
 raise Odd()
 """,
-    "itself, stopped": """
+    "stopping itself": """
 import signal
 os.kill(os.getpid(), signal.SIGSTOP)
 """,
-    "every signal blocked": """
+    "blocking every signal": """
 import signal
 signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))
 while True: pass
 """,
-    "every signal ignored": """
+    "ignoring every signal": """
 import signal
 for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}:
     signal.signal(number, signal.SIG_IGN)
@@ -86,31 +87,31 @@ while True: pass
 import signal
 signal.pause()
 """,
-    "a read from a pipe that nobody writes to": """
+    "a read from a pipe without a writer": """
 ends = os.pipe()
 os.read(ends[0], 1)
 """,
-    "an import": """
+    "an endless import": """
 while True: pass
 
 @tool
 async def attack(victim: str) -> object: ...
 """,
-    "callbacks that call themselves": """
+    "callbacks that schedule themselves": """
 loop = asyncio.get_running_loop()
 def again():
     loop.call_soon(again)
 again()
 await asyncio.sleep(1000)
 """,
-    "a thread that never lets go": """
+    "a thread that does not release the GIL": """
 sys.setswitchinterval(1000)
 def spin():
     while True: pass
 threading.Thread(target=spin, daemon=True).start()
 await asyncio.sleep(1000)
 """,
-    "a thread that is waited for": """
+    "awaiting an endless thread": """
 def spin():
     while True: pass
 await asyncio.to_thread(spin)
@@ -125,7 +126,7 @@ math.factorial(10**8)
 number = 3
 while True: number *= number
 """,
-    "a result that is read without end": """
+    "an endless result": """
 class Odd(list):
     def __iter__(self):
         while True: yield 1
@@ -139,7 +140,7 @@ import itertools
 import re
 re.match(r'(a|aa)+$', 'a' * 60 + 'b')
 """,
-    "a hash of many rounds": """
+    "a key derivation": """
 import hashlib
 hashlib.pbkdf2_hmac('sha256', b'x', b'y', 2**31 - 1)
 """,
@@ -148,21 +149,21 @@ import sqlite3
 sqlite3.connect(':memory:').execute(
     'WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n').fetchone()
 """,
-    "a comparison that never ends": """
+    "an endless comparison": """
 class Odd:
     def __eq__(self, other):
         while True: pass
     __hash__ = None
 [Odd()].index(1)
 """,
-    "work shared among all its threads": """
+    "spinning in many threads": """
 def spin():
     while True: pass
 for _ in range(30):
     threading.Thread(target=spin, daemon=True).start()
 spin()
 """,
-    "ops that are refused": """
+    "denied ops": """
 while True:
     try:
         await vault.read(name='neighbour')
@@ -176,7 +177,7 @@ while True:
     except OpError:
         pass
 """,
-    "millions of ops at once": """
+    "millions of concurrent ops": """
 async def one():
     while True:
         try:
@@ -185,55 +186,55 @@ async def one():
             pass
 await asyncio.gather(*(one() for _ in range(2000)))
 """,
-    "millions of ops, past the runtime": """
+    "millions of ops, bypassing the runtime": """
 call = me()
 while True:
     ask(call, 'own')
 """,
-    "millions of ops that it gives up at once": """
+    "millions of cancelled ops": """
 while True:
     asking = asyncio.ensure_future(vault.read(name='own'))
     await asyncio.sleep(0)
     asking.cancel()
 """,
-    "progress without end": """
+    "endless progress": """
 while True:
     await progress.report(current=1, message='x' * 100)
 """,
-    "progress without end, past the runtime": """
+    "endless progress, bypassing the runtime": """
 call = me()
 while True:
     line(__type__='progress', __id__=call, current=1)
 """,
-    "log lines without end, past the runtime": """
+    "log lines, bypassing the runtime": """
 call = me()
 while True:
     line(__type__='log', __id__=call, stream='stdout', text='x' * 1000)
 """,
-    "cancels without end": """
+    "endless cancel messages": """
 id = next_id()
 ask(me(), 'own', id)
 while True:
     line(__type__='cancel', __dispatch_id__=id)
 """,
-    "print without end": "while True: print('x' * 1000)",
-    "print without a line feed": "while True: print('x' * 1000, end='')",
+    "print in a loop": "while True: print('x' * 1000)",
+    "print without line feeds": "while True: print('x' * 1000, end='')",
     "raw output of many lines": "while True: os.write(2, b'x\\n' * 30000)",
     "half a message": """
 raw(b'{"__type__":"log",')
 await asyncio.sleep(1000)
 """,
-    "a message at one byte a time": """
+    "a message sent byte by byte": """
 for byte in b'{"__type__":"log","stream":"stdout","text":"' + b'x' * 10**9:
     raw(bytes([byte]))
     await asyncio.sleep(0.01)
 """,
-    "large answers that it never reads": """
+    "unread large answers": """
 asking = [asyncio.ensure_future(vault.large()) for _ in range(32)]
 await asyncio.sleep(0)
 time.sleep(1000)
 """,
-    "large answers that it reads too slowly": """
+    "large answers, read slowly": """
 import select, socket
 asking = [asyncio.ensure_future(vault.large()) for _ in range(32)]
 await asyncio.sleep(0)
@@ -244,7 +245,7 @@ while True:
 """,
 }
 
-# They want more than there is. Python says so, or the worker is ended.
+# Attacks that exceed a limit. Python raises an error, or the worker is killed.
 GREEDY = {
     "memory": {
         "one block of memory": "return len(bytes(1 << 40))",
@@ -252,11 +253,11 @@ GREEDY = {
 kept = []
 while True: kept.append(bytearray(os.urandom(1 << 20)))
 """,
-        "memory of many small objects": """
+        "many small objects": """
 kept = []
 while True: kept.append({'a': [object()], 'b': str(len(kept))})
 """,
-        "a text that doubles": """
+        "a string that doubles": """
 text = 'x'
 while True: text += text
 """,
@@ -271,7 +272,7 @@ while True:
     kept.append(mmap.mmap(-1, 16 << 20))
     kept[-1].write(b'x' * (16 << 20))
 """,
-        "memory of C": """
+        "memory of the C library": """
 import ctypes
 allocate = ctypes.CDLL(None).malloc
 allocate.restype = ctypes.c_void_p
@@ -281,16 +282,16 @@ while True:
         raise MemoryError
     ctypes.memset(block, 1, 16 << 20)
 """,
-        "a bomb of zeros, unpacked": """
+        "a decompression bomb": """
 import zlib
 packer = zlib.compressobj(1)
 bomb = b''.join(packer.compress(bytes(1 << 20)) for _ in range(1024)) + packer.flush()
 return len(zlib.decompress(bomb))
 """,
-        "tasks without end": """
+        "endless tasks": """
 while True: asyncio.ensure_future(asyncio.sleep(1000, bytes(1000)))
 """,
-        "a queue without end": """
+        "an endless queue": """
 queue = asyncio.Queue()
 while True: queue.put_nowait(bytes(10_000))
 """,
@@ -363,14 +364,14 @@ await asyncio.sleep(1000)
     },
 }
 
-# The call returns, and something of it goes on.
+# Attacks that continue after their call has returned.
 LEFT_BEHIND = {
-    "a thread that goes on": """
+    "a thread that keeps running": """
 def spin():
     while True: pass
 threading.Thread(target=spin, daemon=True).start()
 """,
-    "callbacks that go on": """
+    "callbacks that keep running": """
 loop = asyncio.get_running_loop()
 def again():
     loop.call_soon(again)
@@ -390,10 +391,10 @@ contextvars.Context().run(asyncio.get_running_loop().create_task, forever())
 """,
 }
 
-WANTS_TOO_MUCH = {name: source for group in GREEDY.values() for name, source in group.items()}
-HOSTILE = {**ENDLESS, **WANTS_TOO_MUCH, **LEFT_BEHIND}
-# What Python's own error says, where the kernel's limit comes first.
-TOLD = {
+EXCEEDS_LIMIT = {name: source for group in GREEDY.values() for name, source in group.items()}
+HOSTILE = {**ENDLESS, **EXCEEDS_LIMIT, **LEFT_BEHIND}
+# The messages of Python's errors if a limit of the kernel applies before the watchdog.
+MESSAGES = {
     "memory": ("MemoryError", "Cannot allocate memory"),
     "threads": ("can't start new thread",),
     "files": ("Too many open files",),
@@ -403,12 +404,12 @@ TOLD = {
 
 @pytest.fixture(scope="module")
 def endless(fight):
-    return fight(ENDLESS, seconds=0.5, together=16)
+    return fight(ENDLESS, seconds=0.3, together=16)
 
 
 @pytest.fixture(scope="module")
 def greedy(fight):
-    return fight(WANTS_TOO_MUCH, together=6, policy={"memory": "256M"})
+    return fight(EXCEEDS_LIMIT, together=6, policy={"memory": "128M"})
 
 
 @pytest.fixture(scope="module")
@@ -416,39 +417,44 @@ def left_behind(fight):
     return fight(LEFT_BEHIND)
 
 
-@pytest.mark.parametrize("name", ENDLESS)
-def test_what_does_not_end_is_ended_when_its_time_is_up(endless, name):
-    assert isinstance(endless.attacks[name].error, CallTimeout)
-    endless.check_others(name)
+def test_endless_call_times_out(endless):
+    assert endless.unexpected(ENDLESS, lambda attack: isinstance(attack.error, CallTimeout)) == {}
 
 
-@pytest.mark.parametrize("name", [name for name in ENDLESS if "ops" in name])
-def test_no_call_gets_more_than_its_number_of_ops(endless, name):
-    # The two others are those of the calls before and after it.
-    assert endless.executed.count((endless.attacks[name].skill, "own")) <= 5_000 + 2
+def test_number_of_ops_of_a_call_is_limited(endless):
+    names = [name for name in ENDLESS if "ops" in name]
+    counts = {name: endless.executed.count((endless.attacks[name].skill, "own")) for name in names}
+    assert len(counts) >= 5
+    # Two more for the calls before and after the attack.
+    assert {name: count for name, count in counts.items() if count > 5_000 + 2} == {}
 
 
-@pytest.mark.parametrize("name", [name for name in ENDLESS if name.startswith(("print", "log lines", "raw"))])
-def test_no_call_prints_more_than_is_kept(endless, name):
-    assert endless.lines[endless.attacks[name].skill] <= 10_001
+def test_number_of_lines_of_a_call_is_limited(endless):
+    names = [name for name in ENDLESS if name.startswith(("print", "log lines", "raw"))]
+    counts = {name: endless.lines[endless.attacks[name].skill] for name in names}
+    assert len(counts) >= 4
+    assert {name: count for name, count in counts.items() if count > 10_001} == {}
 
 
-@pytest.mark.parametrize(("what", "name"), [(what, name) for what, group in GREEDY.items() for name in group])
-def test_what_wants_too_much_is_told_so_or_ended(greedy, what, name):
-    error = greedy.attacks[name].error
-    if isinstance(error, SkillFailed):
-        assert any(text in error.message for text in TOLD[what])
-    else:
-        assert error.code == f"worker.{what}"
-    greedy.check_others(name)
+@pytest.mark.parametrize("limit", GREEDY)
+def test_exceeding_a_limit_raises_or_kills_the_worker(greedy, limit):
+    def is_expected(attack):
+        if isinstance(attack.error, SkillFailed):
+            return any(text in attack.error.message for text in MESSAGES[limit])
+        return attack.code == f"worker.{limit}"
+
+    assert greedy.unexpected(GREEDY[limit], is_expected) == {}
 
 
-@pytest.mark.parametrize("name", LEFT_BEHIND)
-def test_what_a_call_leaves_behind_does_not_keep_the_next_one_from_working(left_behind, name):
-    assert left_behind.attacks[name].error is None
-    left_behind.check_others(name)
+def test_call_that_leaves_work_behind_succeeds(left_behind):
+    assert left_behind.unexpected(LEFT_BEHIND, lambda attack: attack.error is None) == {}
 
 
-def test_no_effect_was_executed_that_a_grant_does_not_cover_and_the_ledger_is_whole(endless, greedy, left_behind):
+def test_other_calls_are_not_affected(endless, greedy, left_behind):
+    for arena in (endless, greedy, left_behind):
+        arena.check_others()
+
+
+def test_executed_effects_are_granted_and_the_ledger_is_valid(endless, greedy, left_behind):
     for arena in (endless, greedy, left_behind):
         arena.check_record()

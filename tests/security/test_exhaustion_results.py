@@ -1,9 +1,9 @@
-"""Results and messages that no line can hold: too long, too deep, too many values, not JSON, or pretending."""
+"""Results and messages that exceed a limit, are not JSON, or are hostile objects."""
 
 import pytest
 from sideband.workers import ProtocolViolation, SkillRefused
 
-# What a line can't be.
+# Lines that exceed a limit.
 TOO_LARGE = {
     "a line of 1 GB": """
 for _ in range(1 << 14):
@@ -16,11 +16,11 @@ for _ in range(1 << 14):
 """,
     "nesting of 100,000": "raw(b'[' * 100_000 + b']' * 100_000 + b'\\n')",
     "nesting of 100,000 objects": "raw(b'{\"a\":' * 100_000 + b'1' + b'}' * 100_000 + b'\\n')",
-    "nesting of 100,000 without an end": "raw(b'[' * 100_000 + b'\\n')",
+    "unterminated nesting of 100,000": "raw(b'[' * 100_000 + b'\\n')",
     "nesting in the parameters of an op": """
-said = '{"__type__":"dispatch","__id__":"%s","__dispatch_id__":"%s","__caps__":[],'
-said += '"__dispatch__":{"op":"vault.read","params":%s}}\\n'
-raw((said % (me(), next_id(), '{"a":' * 100_000 + '1' + '}' * 100_000)).encode())
+text = '{"__type__":"dispatch","__id__":"%s","__dispatch_id__":"%s","__caps__":[],'
+text += '"__dispatch__":{"op":"vault.read","params":%s}}\\n'
+raw((text % (me(), next_id(), '{"a":' * 100_000 + '1' + '}' * 100_000)).encode())
 """,
     "millions of values": """
 raw(b'{"__type__":"result","__id__":"%s","value":[' % me().encode() + b'[],' * 5_000_000 + b'[]]}\\n')
@@ -31,7 +31,7 @@ raw(b'{"__type__":"result","__id__":"%s",' % me().encode() + keys + b'}\\n')
 """,
 }
 
-# Results that no line can hold.
+# Results that cannot be sent.
 UNSENDABLE = {
     "a set": "return {1, 2}",
     "a set within a list": "return [{'a': {1}}]",
@@ -87,7 +87,7 @@ return value
     "17 MiB of bytes": "return bytes(17 << 20)",
 }
 
-# Results that are what they are, however they pretend.
+# Results that are hostile subclasses of built-in types.
 ODD = {
     "a number that prints as a message": """
 class Odd(float):
@@ -96,20 +96,20 @@ class Odd(float):
     __str__ = __repr__
 return [Odd(1), {'a': Odd(2)}]
 """,
-    "a text that encodes as a message": """
+    "a string that encodes as a message": """
 class Odd(str):
     def encode(self, *_):
         return b'"}\\n{}'
     __str__ = __repr__ = encode
 return [Odd('a')]
 """,
-    "an object whose items lie": """
+    "a dict with forged items": """
 class Odd(dict):
     def items(self):
         return [('a', 1), ('a', 2)]
 return [Odd(b=1)]
 """,
-    "an object whose keys lie": """
+    "a dict with forged keys": """
 class Odd(dict):
     def keys(self):
         return ['__id__', '__error__']
@@ -117,7 +117,7 @@ class Odd(dict):
         return victim
 return Odd(value=1)
 """,
-    "an object that grows while it is read": """
+    "a dict that grows during iteration": """
 class Odd(dict):
     def items(self):
         while True:
@@ -138,27 +138,25 @@ def arena(fight):
     return fight(HOSTILE)
 
 
-@pytest.mark.parametrize("name", TOO_LARGE)
-def test_what_is_too_large_for_a_message_ends_its_worker(arena, name):
-    assert isinstance(arena.attacks[name].error, ProtocolViolation)
-    arena.check_others(name)
+def test_oversized_message_ends_its_worker(arena):
+    assert arena.unexpected(TOO_LARGE, lambda attack: isinstance(attack.error, ProtocolViolation)) == {}
 
 
-@pytest.mark.parametrize("name", UNSENDABLE)
-def test_a_result_that_can_not_be_sent_fails_its_call_and_nothing_else(arena, name):
-    attack = arena.attacks[name]
-    assert isinstance(attack.error, SkillRefused)
-    assert "attack" in attack.error.message
-    assert len(attack.after) == 1
-    arena.check_others(name)
+def test_result_that_cannot_be_sent_fails_only_its_call(arena):
+    def is_expected(attack):
+        error = attack.error
+        return isinstance(error, SkillRefused) and "attack" in error.message and len(attack.after) == 1
+
+    assert arena.unexpected(UNSENDABLE, is_expected) == {}
 
 
-@pytest.mark.parametrize("name", ODD)
-def test_a_result_that_pretends_to_be_something_else_is_plain_data_or_an_error(arena, name):
-    attack = arena.attacks[name]
-    assert attack.code in {"", "skill.refused", "worker.protocol"}
-    arena.check_others(name)
+def test_hostile_result_is_plain_data_or_an_error(arena):
+    assert arena.unexpected(ODD, lambda attack: attack.code in {"", "skill.refused", "worker.protocol"}) == {}
 
 
-def test_no_effect_was_executed_that_a_grant_does_not_cover_and_the_ledger_is_whole(arena):
+def test_other_calls_are_not_affected(arena):
+    arena.check_others()
+
+
+def test_executed_effects_are_granted_and_the_ledger_is_valid(arena):
     arena.check_record()

@@ -1,4 +1,4 @@
-"""Ops on files under load, on full disks, and several hosts at once."""
+"""Ops on files under load, on full disks, and with several hosts."""
 
 import json
 import shutil
@@ -41,7 +41,7 @@ async def host(tmp_path):
 
 @pytest.fixture
 def crowd():
-    """A folder of 100,000 files, in memory."""
+    """Return a folder in memory with 100,000 files."""
     folder = Path(tempfile.mkdtemp(dir="/dev/shm"))
     first = folder / "000000"
     first.touch()
@@ -51,7 +51,7 @@ def crowd():
     shutil.rmtree(folder)
 
 
-async def test_a_folder_of_100_000_names_is_listed_by_pages_and_not_searched_without_end(host, crowd):
+async def test_large_folder_is_listed_in_pages_and_searched_within_limits(host, crowd):
     page = await host.op("files.list", {"path": str(crowd), "limit": 2, "after": "099990"})
     assert [one["name"] for one in page["entries"]] == ["099991", "099992"]
     assert len((await host.op("files.list", {"path": str(crowd)}))["entries"]) == 1_000
@@ -62,7 +62,7 @@ async def test_a_folder_of_100_000_names_is_listed_by_pages_and_not_searched_wit
         await host.op("files.find", {"path": str(crowd), "pattern": "none"})
 
 
-async def test_a_flood_of_writers_and_readers_loses_nothing(host):
+async def test_concurrent_writes_are_not_lost(host):
     async def write(number):
         await host.op("files.write", {"path": f"{number % 10}/{number}", "content": f"{number}"})
         await host.op("files.write", {"path": "all", "content": f"{number}\n", "append": True})
@@ -76,7 +76,7 @@ async def test_a_flood_of_writers_and_readers_loses_nothing(host):
     assert sorted(int(one["name"].split("/")[1]) for one in found["entries"]) == list(range(120))
 
 
-async def test_of_many_who_expect_the_same_one_wins(host):
+async def test_one_of_many_conditional_writes_succeeds(host):
     first = await host.op("files.write", {"path": "x", "content": "first"})
     won = []
 
@@ -93,7 +93,7 @@ async def test_of_many_who_expect_the_same_one_wins(host):
     assert won == [(await host.op("files.read", {"path": "x"}))["sha256"]]
 
 
-async def test_a_digest_without_end_ends_with_its_deadline(host):
+async def test_digest_of_a_large_file_stops_at_its_deadline(host):
     root = host.home / "files"
     root.mkdir()
     with (root / "x").open("wb") as file:
@@ -124,7 +124,7 @@ anyio.run(main)
 )
 
 
-async def test_hosts_that_share_a_folder_and_say_what_they_expect_lose_nothing(tmp_path):
+async def test_conditional_writes_of_several_hosts_are_not_lost(tmp_path):
     (tmp_path / "shared").mkdir()
     counter = tmp_path / "shared" / "counter"
     counter.write_text("0")
@@ -140,7 +140,7 @@ FILLER = (
 async def main():
     root = Path(sys.argv[2])
     (root / "kept").write_text("old")
-    told = []
+    errors = []
     async with Host(home=Path(sys.argv[1]), plugins=PLUGINS, autoload=False) as host:
         (root / "half").write_text("x" * 300_000)
         for op, params in (
@@ -153,16 +153,16 @@ async def main():
             try:
                 await host.op(f"files.{op}", params)
             except FileError as error:
-                told.append([error.code, error.nothing_happened])
+                errors.append([error.code, error.nothing_happened])
         await host.op("files.write", {"path": f"{root}/kept", "content": "new", "overwrite": True})
-    print(json.dumps([told, sorted(one.name for one in root.iterdir()), (root / "kept").read_text()]))
+    print(json.dumps([errors, sorted(one.name for one in root.iterdir()), (root / "kept").read_text()]))
 
 anyio.run(main)
 """
 )
 
 
-async def test_a_full_disk_changes_nothing_and_is_no_end(tmp_path):
+async def test_full_disk_changes_no_file(tmp_path):
     (tmp_path / "small").mkdir()
     mount = 'mount -t tmpfs -o size=512k none "$1" && exec "$2" -c "$3" "$4" "$1"'
     words = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mount, "sh"]
@@ -170,6 +170,6 @@ async def test_a_full_disk_changes_nothing_and_is_no_end(tmp_path):
         [*words, tmp_path / "small", sys.executable, FILLER, tmp_path / "home"], check=False, stderr=subprocess.STDOUT
     )
     assert done.returncode == 0, done.stdout
-    told, names, kept = json.loads(done.stdout)
-    assert told == [["file.failed", True]] * 5
+    errors, names, kept = json.loads(done.stdout)
+    assert errors == [["file.failed", True]] * 5
     assert (names, kept) == (["half", "kept"], "new")

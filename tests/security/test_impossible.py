@@ -1,6 +1,7 @@
-"""What must be impossible: every attempt runs in a real worker of a real host, on both tiers, as root and as a user.
+"""Attempts that must fail. Each runs in a real worker of a real host, on both tiers, as root and as an ordinary user.
 
-Without confinement each of them gets what it wants; so none is stopped by chance, or because something is missing.
+A few workers make all attempts. Without isolation all attempts succeed, so none fails by accident or because a target
+is missing.
 """
 
 import json
@@ -42,14 +43,14 @@ async def attempt_{index}(facts: dict) -> None:
 
 
 def called(table, name):
-    """The full name of its tool. What ends its worker is a skill of its own."""
+    """Return the full name of the tool of an attempt. Attempts that kill their worker have a skill of their own."""
     index = list(TABLES[table]["HOSTILE"]).index(name)
     skill = f"{table}_{index}" if (table, name) in DEADLY else table
     return f"{skill}.attempt_{index}"
 
 
 def write_skills(folder):
-    """All skills: two quiet ones, one of each table, and those that end their workers."""
+    """Write all skills: two harmless ones, one for each table, and those that kill their workers."""
     neighbour = (FOLDER / "neighbour.py").read_text()
     skills = {"neighbour": neighbour, "latecomer": neighbour}
     for table, name in ATTEMPTS:
@@ -68,7 +69,7 @@ def write_skills(folder):
 
 @pytest.fixture(scope="session")
 def report(area):
-    """What came of all attempts, made at once for a user and a tier."""
+    """Return a function that makes all attempts on one host, once for each user and tier."""
     made = {}
 
     def report(who, tier):
@@ -106,37 +107,35 @@ def attack(place, who, tier):
     return json.loads(answer.stdout)
 
 
-def named(attempts):
-    return [pytest.param(attempt, id=": ".join(attempt)) for attempt in attempts]
+def test_attempts_succeed_without_isolation(report, who):
+    outcomes = report(who, "none")["outcomes"]
+    expected = [attempt for attempt in ATTEMPTS if who == "root" or attempt not in NEEDS_ROOT]
+    assert {": ".join(attempt): stopped for attempt in expected if (stopped := outcomes[called(*attempt)])} == {}
 
 
-@pytest.mark.parametrize("attempt", named(ATTEMPTS))
-def test_without_confinement_a_hostile_skill_gets_what_it_wants(report, who, attempt):
-    if who == "user" and attempt in NEEDS_ROOT:
-        return
-    assert report(who, "none")["outcomes"][called(*attempt)] is None
+def stopped_as_expected(attempt, error):
+    """Return whether the system stopped an attempt, rather than a resource that earlier attempts used up."""
+    if error is None or attempt in DEADLY:
+        return error is not None and "SIGSYS" in error
+    exhausted = ("Too many open files", "No space left", "Cannot allocate")
+    return "OSError" in error and not any(reason in error for reason in exhausted)
 
 
-@pytest.mark.parametrize("attempt", named(ATTEMPTS))
-def test_a_hostile_skill_is_stopped(report, who, tier, attempt):
-    if tier != "full" and attempt in ONLY_IN_NAMESPACES:
-        return
-    stopped = report(who, tier)["outcomes"][called(*attempt)]
-    assert stopped is not None
-    if attempt in DEADLY:
-        assert "SIGSYS" in stopped
-        return
-    # By the system, and not because an attempt before it has used up what this one needs.
-    assert "OSError" in stopped
-    assert not any(reason in stopped for reason in ("Too many open files", "No space left", "Cannot allocate"))
+def test_attempts_fail_with_isolation(report, who, tier):
+    outcomes = report(who, tier)["outcomes"]
+    expected = [attempt for attempt in ATTEMPTS if tier == "full" or attempt not in ONLY_IN_NAMESPACES]
+    errors = {attempt: outcomes[called(*attempt)] for attempt in expected}
+    assert {
+        ": ".join(attempt): error for attempt, error in errors.items() if not stopped_as_expected(attempt, error)
+    } == {}
 
 
-def test_the_neighbour_of_hostile_skills_notices_nothing(report, who, tier):
+def test_neighbour_survives_the_attempts(report, who, tier):
     assert report(who, tier)["unharmed"]
 
 
 def traces(place):
-    """What can be found after the attempts: in the open folder, and where the host keeps skills and SDKs."""
+    """Return the files in the world-writable folder, and in the host's folders of skills and SDKs."""
     found = {}
     for folder in (place / "open", place / "home" / "skills", place / "home" / "sdk"):
         for path in folder.rglob("*"):
@@ -146,7 +145,7 @@ def traces(place):
     return found
 
 
-def test_hostile_skills_leave_no_trace(report, area, who, tier):
+def test_attempts_leave_no_trace_with_isolation(report, area, who, tier):
     report(who, tier)
     found = traces(area / f"{who}-{tier}")
     kept = {name: entry for name, entry in found.items() if name.startswith("open/")}
@@ -156,32 +155,32 @@ def test_hostile_skills_leave_no_trace(report, area, who, tier):
     assert not [name for name in found if "written" in name or name.endswith((".pyc", "renamed.txt", "hard"))]
 
 
-def test_without_confinement_they_would_leave_traces(report, area):
+def test_attempts_leave_traces_without_isolation(report, area):
     report(WHO_RUNS, "none")
     found = traces(area / f"{WHO_RUNS}-none")
     assert {"open/written", "open/hard", "open/elsewhere"} <= set(found)
 
 
 @pytest.mark.parametrize("tier", ["full", "no-namespaces", "none"])
-def test_a_worker_is_given_nothing_of_the_hosts_environment_and_no_file_of_the_host(report, who, tier):
-    """No tier has to stop what was never handed over. The host has a descriptor that could be inherited."""
+def test_worker_inherits_no_environment_or_file_of_the_host(report, who, tier):
+    """The host has an inheritable descriptor of a file, and a canary in its environment."""
     first, last = report(who, tier)["given"]
     assert set(first["environment"]) <= {"LANG", "LC_ALL", "LC_CTYPE", "MALLOC_ARENA_MAX", "PYTHONUTF8", "TZ"}
     kinds = first["descriptors"]
     assert {kinds[number] for number in "123"} == {stat.S_IFSOCK}
-    # The others are the event loop's. A pipe could be opened anew in its other direction; a file could be read.
+    # The others belong to the event loop. A pipe could be reopened in its other direction; a file could be read.
     assert set(kinds.values()) <= {stat.S_IFSOCK, stat.S_IFCHR, 0}
     assert last == {**first, **{name: last[name] for name in last if name.startswith("neighbour_")}}
 
 
 def tables_of(path):
-    """Whatever a module of this folder names in capitals and looks up by name, in words."""
+    """Yield the source code in the uppercase dictionaries of a module."""
     for name, table in runpy.run_path(str(path)).items():
         if name.isupper() and isinstance(table, dict):
             yield from (code for code in table.values() if isinstance(code, str))
 
 
-def test_there_are_enough_of_them_and_no_two_are_the_same():
+def test_attempts_are_numerous_and_unique():
     own = [code for content in TABLES.values() for code in content["HOSTILE"].values()]
     assert len(own) == len(set(own)) >= 300
     others = {

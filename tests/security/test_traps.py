@@ -1,26 +1,26 @@
-"""The traps that were met when the isolation was designed, each with the tests that keep it closed.
+"""Known traps of the isolation, each with the tests that cover it.
 
 ==  ==================================================  ===============================================================
-1   Landlock is a thread's own                          sandbox ``test_guards``: a thread that runs before the lock-down
-2   Landlock leaves modes, owners, times, attributes,   ``impossible/writing``, ``sockets``, ``processes``; sandbox
-    stat, local sockets, UDP and fork to others         ``test_guards``: the filter alone stops it
-3   Root's capabilities open /proc despite Landlock     ``impossible/reading`` and ``memory``, as root; sandbox
+1   Landlock applies to one thread                      sandbox ``test_guards``: lock-down refuses a running thread
+2   Landlock ignores modes, owners, times, attributes,  ``impossible/writing``, ``sockets``, ``processes``; sandbox
+    stat, unix sockets, UDP and fork                    ``test_guards``: filter alone stops attempts
+3   Capabilities of root open /proc despite Landlock    ``impossible/reading`` and ``memory``, as root; sandbox
                                                         ``test_guards``: root loses every capability
-4   Pipes can be opened anew through /proc              ``test_impossible``: a worker is given … no file of the host
-5   A datagram pair sends to any local socket           ``impossible/sockets``; sandbox ``test_seccomp``
-6   clone3 hides its flags; other binary interfaces     ``impossible/processes``: clone3, i386, x32
-7   A change of identity clears the death signal        sandbox ``test_guards``: a spinning worker dies with its host;
-                                                        ``crashes/test_orphans``
-8   The limit of threads spares root                    sandbox ``test_guards``: threads are limited, as root too
-9   Shared memory gets past the limit of data           sandbox ``test_guards``: memory is limited, shared memory too
-10  An own user can't pass a closed home                here: below a closed folder
-11  .pth files and sitecustomize run at the start       here: nothing of the skill's runs before the lock-down
-12  Refusals that look like something else              here: what is refused says so at once
-13  One function of SQLite can't be interrupted         sql ``test_hostile``: one function cannot keep a thread busy
-14  A shared worker stays poisoned                      here: poison stays with the skill that made it
+4   Pipes can be reopened through /proc                 ``test_impossible``: worker inherits no … file of the host
+5   A datagram pair sends to any unix socket            ``impossible/sockets``; sandbox ``test_seccomp``
+6   clone3 hides its flags; foreign call interfaces     ``impossible/processes``: clone3, i386, x32
+7   A change of the user ID clears PDEATHSIG            sandbox ``test_guards``: spinning worker is killed with its
+                                                        host; ``crashes/test_orphans``
+8   The process limit does not apply to root            sandbox ``test_guards``: thread limit alone stops threads
+9   Shared memory is not counted by RLIMIT_DATA         sandbox ``test_guards``: memory limit includes shared memory
+10  A user ID of its own cannot enter a closed home     here: skill below a closed folder
+11  .pth files and sitecustomize run at startup         here: code of the skill does not run before the lock-down
+12  Refusals that look like other errors                here: refusals are immediate errors
+13  A SQLite function that cannot be interrupted        sql ``test_hostile``: one function cannot keep a thread busy
+14  A shared worker remains damaged                     here: damage is limited to the skill
 ==  ==================================================  ===============================================================
 
-And one more: descriptors can be sent over the protocol's socket.
+One more: descriptors can be sent over the protocol's socket.
 """
 
 import os
@@ -55,7 +55,7 @@ async def who() -> int:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a worker a user of its own")
-async def test_a_worker_with_a_user_of_its_own_finds_its_skill_below_a_closed_folder(make_host, make_skill, tmp_path):
+async def test_worker_with_its_own_user_finds_its_skill_below_a_closed_folder(make_host, make_skill, tmp_path):
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o700)
     async with make_host("full", make_skill("who", WHO_AM_I), home=closed / "home") as host:
@@ -75,7 +75,7 @@ async def start():
 """
 
 
-async def test_nothing_of_the_skills_or_its_packages_runs_before_the_lock_down(area, tmp_path):
+async def test_code_of_the_skill_does_not_run_before_the_lock_down(area, tmp_path):
     place = area / tmp_path.name
     sdk, snapshot, packages = place / "sdk", place / "skill", place / "packages"
     for name, source in runtime_files().items():
@@ -111,7 +111,7 @@ REFUSALS = """
 import errno, os, socket, tempfile, time
 from sideband.skill import tool
 
-def said(attempt):
+def outcome(attempt):
     try:
         return attempt()
     except OSError as error:
@@ -121,22 +121,22 @@ def said(attempt):
 async def ask() -> list:
     started = time.monotonic()
     answers = [
-        said(lambda: os.system("true") != 0),
-        said(tempfile.mkdtemp),
-        said(lambda: socket.getaddrinfo("sideband.invalid", 80)),
+        outcome(lambda: os.system("true") != 0),
+        outcome(tempfile.mkdtemp),
+        outcome(lambda: socket.getaddrinfo("sideband.invalid", 80)),
     ]
-    print("this arrives, whatever the limit of files is")
+    print("a line")
     return [answers, time.monotonic() - started]
 """
 
 
-async def test_what_is_refused_says_so_at_once_and_printing_goes_on(make_host, make_skill, tier):
+async def test_refusals_are_immediate_errors(make_host, make_skill, tier):
     async with make_host(tier, make_skill("refused", REFUSALS)) as host:
         result = await run(host, "refused.ask")
     answers, seconds = result.output
     assert answers == [True, "FileNotFoundError", "gaierror"]
     assert seconds < 5
-    assert [line.text for line in result.logs] == ["this arrives, whatever the limit of files is"]
+    assert [line.text for line in result.logs] == ["a line"]
 
 
 LOOK = """
@@ -166,7 +166,7 @@ async def poison() -> str:
 """
 
 
-async def test_poison_stays_with_the_skill_that_made_it(make_host, make_skill, tier):
+async def test_damage_is_limited_to_the_skill(make_host, make_skill, tier):
     async with make_host(tier, make_skill("hostile", LOOK), make_skill("quiet", LOOK + "\n")) as host:
         assert (await run(host, "quiet.look")).output == 0
         assert (await run(host, "hostile.poison")).output == "Too many open files"
@@ -195,7 +195,7 @@ def open_descriptors():
     return {path.name for path in Path("/proc/self/fd").iterdir()}
 
 
-async def test_descriptors_that_a_skill_sends_along_never_arrive(make_host, make_skill, tier):
+async def test_sent_descriptors_are_not_received(make_host, make_skill, tier):
     async with make_host(tier, make_skill("sender", SEND), make_skill("who", WHO_AM_I)) as host:
         await run(host, "who.who")
         await run(host, "sender.send")

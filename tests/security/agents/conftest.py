@@ -1,4 +1,4 @@
-"""What hostile models, servers, tools and files meet: real agents; only what the model says is made up."""
+"""Fixtures for attacks on agents. The agents are real; only the model is scripted."""
 
 import importlib.util
 from pathlib import Path
@@ -12,26 +12,30 @@ _spec = importlib.util.spec_from_file_location("agent_stage", Path(__file__).par
 _agents = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_agents)
 
-anyio_backend = _agents.anyio_backend
 kit = _agents.kit
 stage = _agents.stage
 
 
 @pytest.fixture
+def anyio_backend():
+    return "asyncio"
+
+
+@pytest.fixture
 def loop_guard():
-    """The guard against models that do the same again and again."""
+    """Return the guard against repeated tool calls."""
     return Plugin("guard", "guard-loop", sideband_guard_loop.plugin)
 
 
 @pytest.fixture
 def retry():
-    """What makes failed model calls again."""
+    """Return the plugin that retries failed model calls."""
     return Plugin("hook", "retry", sideband_retry.plugin)
 
 
 @pytest.fixture
 def results():
-    """The results of tools that the session of an agent holds."""
+    """Return a function that returns the tool results in the session of an agent."""
 
     def found(agent):
         return [message for message in agent.session.messages() if message.role == "tool"]

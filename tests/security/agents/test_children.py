@@ -1,4 +1,4 @@
-"""Children: however one is asked for, it may do no more than its parent, for no longer, and not beyond its budget."""
+"""Child agents have at most the rights, the lifetime and the budget of their parent."""
 
 import asyncio
 import math
@@ -20,7 +20,7 @@ def call(*named):
 
 @pytest.fixture
 def spawning(kit):
-    """A tool that spawns a child, as it is told."""
+    """Return a function that creates a tool, which spawns a child with the given options."""
 
     def make(**how):
         @tool("helper")
@@ -46,23 +46,23 @@ def danger(kit):
     return Plugin("tool", "danger", danger), ran
 
 
-@pytest.mark.parametrize("wish", [["*"], ["d*"], ["helper", "*"], ["danger*", "helper"]])
-async def test_no_alias_gives_a_child_what_its_parent_lacks(stage, kit, spawning, danger, wish):
+@pytest.mark.parametrize("patterns", [["*"], ["d*"], ["helper", "*"], ["danger*", "helper"]])
+async def test_pattern_gives_a_child_no_tool_that_its_parent_lacks(stage, kit, spawning, danger, patterns):
     plugin, ran = danger
     turns = [call(("helper", {})), call(("danger", {})), "child", "ok"]
-    async with stage(turns, plugin, spawning(tools=wish), tools=["helper"]) as agent:
+    async with stage(turns, plugin, spawning(tools=patterns), tools=["helper"]) as agent:
         result = await agent.invoke("hi")
         offered = [one.name for request in agent.scripted.requests for one in request.tools]
     assert result.status == "completed"
     assert (ran, "danger" in offered) == ([], False)
 
 
-async def test_a_grandchild_has_at_most_the_tools_of_the_child(stage, kit, danger):
+async def test_grandchild_has_at_most_the_tools_of_its_parent(stage, kit, danger):
     plugin, ran = danger
 
     @tool("helper")
     async def helper(params: kit.Text, ctx) -> str:
-        """Let a child do it, with fewer tools each time."""
+        """Spawn a child, with fewer tools on the first level."""
         tools = ["helper"] if params.text == "first" else None
         return (await ctx.spawn_child("do it", tools=tools)).text
 
@@ -82,7 +82,7 @@ async def test_a_grandchild_has_at_most_the_tools_of_the_child(stage, kit, dange
 
 
 @pytest.mark.parametrize("share", [math.nan, math.inf, -1, 0, 1.5, -math.inf])
-async def test_a_share_that_is_none_spawns_no_child(stage, kit, spawning, results, share):
+async def test_invalid_share_spawns_no_child(stage, kit, spawning, results, share):
     turns = [call(("helper", {})), "ok", "never"]
     async with stage(turns, spawning(share=share), budget=Budget(tokens=100_000)) as agent:
         result = await agent.invoke("hi")
@@ -92,7 +92,7 @@ async def test_a_share_that_is_none_spawns_no_child(stage, kit, spawning, result
     assert 0 < left <= 100_000
 
 
-async def test_what_a_child_uses_is_its_parents_also_when_it_is_stopped(stage, kit, spawning):
+async def test_usage_of_an_aborted_child_counts_for_its_parent(stage, kit, spawning):
     hang = Hang(after=1)
     turns = [call(("helper", {})), call(("echo", {"text": "x" * 400})), hang]
     async with stage(turns, kit.echo, spawning(), budget=Budget(tokens=100_000)) as agent:
@@ -106,7 +106,7 @@ async def test_what_a_child_uses_is_its_parents_also_when_it_is_stopped(stage, k
     assert used > 100
 
 
-async def test_a_question_about_a_childs_call_goes_to_the_same_person(stage, kit, spawning, danger):
+async def test_question_about_a_call_of_a_child_goes_to_the_approver(stage, kit, spawning, danger):
     plugin, ran = danger
     asked = []
 
@@ -126,7 +126,7 @@ async def test_a_question_about_a_childs_call_goes_to_the_same_person(stage, kit
     assert (asked, ran) == ([("Really?", "danger")], [])
 
 
-async def test_a_guard_of_the_agent_itself_holds_three_deep(stage, kit, spawning, danger):
+async def test_guard_of_an_agent_applies_to_descendants(stage, kit, spawning, danger):
     plugin, ran = danger
 
     class Strict:
@@ -142,7 +142,7 @@ async def test_a_guard_of_the_agent_itself_holds_three_deep(stage, kit, spawning
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_a_child_that_a_tool_leaves_running_ends_with_the_call(stage, kit):
+async def test_child_left_running_by_a_tool_ends_with_the_call(stage, kit):
     hang, left = Hang(), []
 
     @tool("helper")
@@ -161,7 +161,7 @@ async def test_a_child_that_a_tool_leaves_running_ends_with_the_call(stage, kit)
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_an_effect_that_a_tool_leaves_running_ends_with_the_call(stage, kit):
+async def test_effect_left_running_by_a_tool_ends_with_the_call(stage, kit):
     hang, left = Hang(), []
     asking = {"model": "scripted:test", "messages": [{"role": "user", "content": "x"}]}
 

@@ -1,4 +1,4 @@
-"""Hostile models and servers: whatever they say, the run ends, the conversation stays whole, and others go on."""
+"""Hostile models and servers: the run ends, the conversation remains valid, and other agents are not affected."""
 
 import json
 from contextlib import aclosing
@@ -29,7 +29,7 @@ def nested(depth):
 
 
 class Raw(Scripted):
-    """A provider that streams what it is given, and no more."""
+    """A provider that streams the given events unchanged."""
 
     def __init__(self, stream):
         super().__init__([])
@@ -46,7 +46,7 @@ def size_of(agent):
     return sum(len(json.dumps(entry.model_dump(mode="json"))) for entry in agent.session.path())
 
 
-async def test_of_ten_thousand_calls_only_some_are_run_and_the_model_is_told(stage, kit, results):
+async def test_number_of_tool_calls_in_an_answer_is_limited(stage, kit, results):
     turn = call(*[("echo", {"text": str(number)}) for number in range(10_000)])
     async with stage([turn, "ok"], kit.echo) as agent:
         result = await agent.invoke("hi")
@@ -64,7 +64,7 @@ async def test_of_ten_thousand_calls_only_some_are_run_and_the_model_is_told(sta
     [{"text": "x" * (2 << 20)}, {"text": nested(40)}, {"text": [0] * 50_000}],
     ids=["too long", "too deep", "too many values"],
 )
-async def test_arguments_beyond_all_measure_are_neither_run_nor_kept(stage, kit, results, arguments):
+async def test_oversized_arguments_are_neither_run_nor_stored(stage, kit, results, arguments):
     ran = []
 
     @tool("greedy")
@@ -81,7 +81,7 @@ async def test_arguments_beyond_all_measure_are_neither_run_nor_kept(stage, kit,
     assert (result.status, ran) == ("completed", [])
 
 
-async def test_sixteen_mebibytes_of_arguments_are_no_answer_and_no_damage(stage, kit):
+async def test_answer_with_huge_arguments_fails_the_run(stage, kit):
     async with stage([call(("echo", {"text": "x" * (16 << 20)})), "ok"], kit.echo) as agent:
         result = await agent.invoke("hi")
         kit.assert_valid(agent.session.messages())
@@ -89,7 +89,7 @@ async def test_sixteen_mebibytes_of_arguments_are_no_answer_and_no_damage(stage,
     assert (result.status, result.error["code"]) == ("failed", "provider.stream")
 
 
-async def test_the_arguments_of_all_calls_of_an_answer_are_limited_together(stage, kit):
+async def test_arguments_of_one_answer_are_limited_together(stage, kit):
     turn = call(*[("echo", {"text": "x" * 100_000}) for _ in range(100)])
     async with stage([turn, "ok"], kit.echo) as agent:
         await agent.invoke("hi")
@@ -100,7 +100,7 @@ async def test_the_arguments_of_all_calls_of_an_answer_are_limited_together(stag
     assert len(str(request[1])) < 1 << 20
 
 
-async def test_arguments_ten_thousand_levels_deep_are_no_answer_and_no_damage(stage, kit):
+async def test_answer_with_deeply_nested_arguments_fails_the_run(stage, kit):
     def deep():
         part = ToolCallPart.model_construct(type="tool_call", id="1", name="echo", arguments=nested(10_000))
         return AssistantMessage.model_construct(
@@ -126,7 +126,7 @@ async def test_arguments_ten_thousand_levels_deep_are_no_answer_and_no_damage(st
     ],
     ids=["equal", "blank", "1 MiB", "control characters"],
 )
-async def test_ids_of_calls_become_such_as_every_provider_takes_back(stage, kit, results, ids):
+async def test_call_ids_are_replaced_by_portable_ones(stage, kit, results, ids):
     turns = [call(*[("echo", {"text": str(at)}, one) for at, one in enumerate(ids)]), "ok"]
     async with stage(turns, kit.echo) as agent:
         await agent.invoke("hi")
@@ -153,20 +153,20 @@ async def test_ids_of_calls_become_such_as_every_provider_takes_back(stage, kit,
         "tool.call",
     ],
 )
-async def test_no_other_name_is_taken_for_a_tool(stage, kit, results, name):
+async def test_similar_name_does_not_run_the_tool(stage, kit, results, name):
     async with stage([call((name, {"text": "ran"})), "ok"], kit.echo) as agent:
         result = await agent.invoke("hi")
         kit.assert_valid(agent.session.messages())
         (answered,) = results(agent)
-        said = agent.scripted.requests[1].messages[1].tool_calls[0].name
+        sent = agent.scripted.requests[1].messages[1].tool_calls[0].name
     assert result.status == "completed"
     assert answered.is_error
     assert len(answered.text) < 1_000
-    assert 0 < len(said) <= 64
-    assert set(said) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
+    assert 0 < len(sent) <= 64
+    assert set(sent) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 
 
-async def test_a_name_that_becomes_that_of_a_tool_once_it_is_cleaned_is_not_run(stage, kit, results):
+async def test_name_that_is_valid_only_after_cleaning_does_not_run_the_tool(stage, kit, results):
     @tool("a_b")
     async def joined(params: kit.Text, ctx) -> str:
         """Must not run."""
@@ -179,7 +179,7 @@ async def test_a_name_that_becomes_that_of_a_tool_once_it_is_cleaned_is_not_run(
     assert "ran" not in answered.text
 
 
-async def test_a_tool_that_was_not_offered_is_not_run(stage, kit, results):
+async def test_tool_that_was_not_offered_is_not_run(stage, kit, results):
     async with stage([call(("echo", {"text": "ran"})), "ok"], kit.echo, tools=[]) as agent:
         await agent.invoke("hi")
         (answered,) = results(agent)
@@ -188,7 +188,7 @@ async def test_a_tool_that_was_not_offered_is_not_run(stage, kit, results):
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
-async def test_numbers_that_json_does_not_have_are_no_answer_and_no_damage(stage, kit, number):
+async def test_answer_with_numbers_outside_json_fails_the_run(stage, kit, number):
     async with stage([call(("echo", {"text": number})), "ok"], kit.echo) as agent:
         result = await agent.invoke("hi")
         kit.assert_valid(agent.session.messages())
@@ -197,7 +197,7 @@ async def test_numbers_that_json_does_not_have_are_no_answer_and_no_damage(stage
     assert again.status == "completed"
 
 
-async def test_half_characters_are_no_answer_and_no_damage(stage, kit):
+async def test_lone_surrogates_do_not_damage_the_session(stage, kit):
     async with stage(["\ud800 \udfff", "ok"], kit.echo) as agent:
         result = await agent.invoke("hi")
         kit.assert_valid(agent.session.messages())
@@ -206,7 +206,7 @@ async def test_half_characters_are_no_answer_and_no_damage(stage, kit):
     assert again.status == "completed"
 
 
-async def test_a_stream_that_never_ends_is_ended(stage, kit):
+async def test_endless_stream_fails_the_run(stage, kit):
     async def stream():
         for _ in range(10_000_000):
             yield TextDelta(text="blah " * 200_000)
@@ -219,7 +219,7 @@ async def test_a_stream_that_never_ends_is_ended(stage, kit):
     assert "more than" in result.error["message"]
 
 
-async def test_empty_pieces_without_end_are_ended(stage, kit):
+async def test_endless_stream_of_empty_deltas_fails_the_run(stage, kit):
     async def stream():
         while True:
             yield TextDelta(text="")
@@ -230,7 +230,7 @@ async def test_empty_pieces_without_end_are_ended(stage, kit):
     assert (result.status, result.error["code"]) == ("failed", "provider.stream")
 
 
-async def test_an_answer_of_a_million_parts_is_none(stage, kit):
+async def test_answer_with_too_many_parts_fails_the_run(stage, kit):
     async def stream():
         yield Finished(message=AssistantMessage(content=tuple(TextPart(text="x") for _ in range(20_000))))
 
@@ -239,7 +239,7 @@ async def test_an_answer_of_a_million_parts_is_none(stage, kit):
     assert (result.status, result.error["code"]) == ("failed", "provider.stream")
 
 
-async def test_a_model_that_only_thinks_is_asked_again_and_then_no_more(stage, kit, retry):
+async def test_answer_with_only_thinking_is_retried_a_limited_number_of_times(stage, kit, retry):
     turns = [Turn(thinking="hm")]
     settings = {"plugins": {"retry": {"base": 0.001, "cap": 0.002}}}
     async with stage([], kit.echo, retry, scripted=Scripted(turns, repeat=True), settings=settings) as agent:
@@ -249,7 +249,7 @@ async def test_a_model_that_only_thinks_is_asked_again_and_then_no_more(stage, k
     assert result.status == "failed"
 
 
-async def test_thoughts_of_any_length_are_part_of_what_is_limited(stage, kit):
+async def test_thinking_counts_against_the_answer_limit(stage, kit):
     async def stream():
         part = ThinkingPart(text="x" * ANSWER_LIMITS.characters)
         yield Finished(message=AssistantMessage(content=(part, TextPart(text="done"))))
@@ -259,7 +259,7 @@ async def test_thoughts_of_any_length_are_part_of_what_is_limited(stage, kit):
     assert (result.status, result.error["code"]) == ("failed", "provider.stream")
 
 
-async def test_a_model_that_fails_in_the_same_way_for_ever_is_stopped_by_the_guard(stage, kit, loop_guard):
+async def test_loop_guard_aborts_repeated_failures(stage, kit, loop_guard):
     scripted = Scripted([call(("echo", {"text": ["no"]}))], repeat=True)
     async with stage([], kit.echo, loop_guard, scripted=scripted) as agent:
         result = await agent.invoke("hi")
@@ -268,7 +268,7 @@ async def test_a_model_that_fails_in_the_same_way_for_ever_is_stopped_by_the_gua
     assert (result.status, "same_tool_failure_halt" in result.error["message"]) == ("aborted", True)
 
 
-async def test_a_model_that_calls_tools_for_ever_is_parked_without_any_guard(stage, kit):
+async def test_turn_limit_parks_an_endless_run(stage, kit):
     scripted = Scripted([call(("echo", {"text": "again"}))], repeat=True)
     settings = {"agent": {"model": "scripted:test", "turns": 7}}
     async with stage([], kit.echo, scripted=scripted, settings=settings) as agent:
@@ -277,7 +277,7 @@ async def test_a_model_that_calls_tools_for_ever_is_parked_without_any_guard(sta
     assert (result.status, result.error["code"], len(scripted.requests)) == ("parked", "agent.turns", 7)
 
 
-async def test_what_a_server_says_it_has_counted_can_not_break_a_session(stage, kit):
+async def test_huge_usage_does_not_damage_the_session(stage, kit):
     turns = [Turn("a", usage=Usage(input=10**15, output=10**15, cost=1e9)), "b", "c"]
     async with stage(turns, kit.echo) as agent:
         await agent.invoke("hi")
@@ -287,7 +287,7 @@ async def test_what_a_server_says_it_has_counted_can_not_break_a_session(stage, 
             assert (await other.invoke("go on")).status == "completed"
 
 
-async def test_an_agent_beside_one_that_gets_no_answer_goes_on(stage, kit):
+async def test_agent_is_not_affected_by_another_without_an_answer(stage, kit):
     from sideband_scripted import Hang
 
     hang = Hang()

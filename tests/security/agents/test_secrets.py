@@ -1,4 +1,4 @@
-"""A known secret value reaches no file, no event and no log, whoever says it: user, model, server, tool or plugin."""
+"""A known secret from the user, a model, a server, a tool or a plugin appears in no file, event or log."""
 
 import json
 import logging
@@ -20,7 +20,7 @@ MASK = "[redacted:canary]"
 
 @pytest.fixture
 def leaks(tmp_path):
-    """The files below the home that hold the value."""
+    """Return a function that returns the files in the home folder that contain the secret."""
 
     def find():
         files = [path for path in (tmp_path / "home").rglob("*") if path.is_file()]
@@ -32,45 +32,45 @@ def leaks(tmp_path):
 
 @pytest.fixture
 def watched(stage, kit, caplog):
-    """An agent whose host knows the value, and everything that its events say."""
+    """Return a function that creates an agent and the list of its events."""
     caplog.set_level(logging.DEBUG)
 
     def open_stage(turns, *plugins, **options):
-        heard = []
-        made = stage(turns, kit.echo, *plugins, on_event=heard.append, **options)
-        return made, heard
+        events = []
+        made = stage(turns, kit.echo, *plugins, on_event=events.append, **options)
+        return made, events
 
     return open_stage
 
 
-def told(heard):
-    return json.dumps([asdict(event) for event in heard], default=str)
+def as_json(event):
+    return json.dumps(asdict(event), default=str)
 
 
 async def watch(watched, leaks, caplog, turns, *plugins, prompt="hi", **options):
-    made, heard = watched(turns, *plugins, **options)
+    made, events = watched(turns, *plugins, **options)
     async with made as agent:
         agent.host.redactor.protect(SECRET, "canary")
         result = await agent.invoke(prompt)
         name, sessions = agent.session.id, agent.sessions
         exported = "".join(await sessions.export(name))
         requests = str(agent.scripted.requests)
-    assert [type(event).__name__ for event in heard if SECRET in told([event])] == []
+    assert [type(event).__name__ for event in events if SECRET in as_json(event)] == []
     assert SECRET not in exported
     assert SECRET not in str(result)
     assert SECRET not in caplog.text
     assert leaks() == []
-    return result, requests, heard
+    return result, requests, events
 
 
-async def test_what_a_user_says(watched, leaks, caplog):
+async def test_prompt_of_the_user_is_redacted(watched, leaks, caplog):
     result, requests, _ = await watch(watched, leaks, caplog, ["ok"], prompt=f"use {SECRET} for it")
     assert result.status == "completed"
     assert SECRET not in requests
     assert f"use {MASK} for it" in requests
 
 
-async def test_what_a_user_adds_while_it_works(watched, leaks, caplog, kit):
+async def test_steering_message_is_redacted(watched, leaks, caplog, kit):
     @tool("nudge")
     async def nudge(params: kit.Text, ctx) -> str:
         """Steer."""
@@ -82,10 +82,10 @@ async def test_what_a_user_adds_while_it_works(watched, leaks, caplog, kit):
     assert f"and {MASK}" in requests
 
 
-async def test_what_a_model_says_thinks_and_calls_tools_with(watched, leaks, caplog):
+async def test_text_thinking_and_tool_calls_of_a_model_are_redacted(watched, leaks, caplog):
     turn = Turn(f"it is {SECRET}", thinking=f"hm, {SECRET}", tool_calls=[("echo", {"text": f"x{SECRET}y"})])
-    result, _, heard = await watch(watched, leaks, caplog, [turn, f"again {SECRET}"])
-    parts = [event.delta for event in heard if type(event).__name__ == "MessageUpdate"]
+    result, _, events = await watch(watched, leaks, caplog, [turn, f"again {SECRET}"])
+    parts = [event.delta for event in events if type(event).__name__ == "MessageUpdate"]
     assert result.text == f"again {MASK}"
     for kind in ("text", "thinking", "tool_call"):
         texts = "".join(part.get("text", part.get("arguments")) for part in parts if part["type"] == kind)
@@ -93,7 +93,7 @@ async def test_what_a_model_says_thinks_and_calls_tools_with(watched, leaks, cap
         assert SECRET not in texts
 
 
-async def test_what_a_model_says_letter_by_letter(watched, leaks, caplog):
+async def test_text_streamed_letter_by_letter_is_redacted(watched, leaks, caplog):
     class Slow(Scripted):
         async def stream(self, request, ctx):
             for one in f"a {SECRET} b":
@@ -107,24 +107,24 @@ async def test_what_a_model_says_letter_by_letter(watched, leaks, caplog):
                 if event.type == "finished":
                     yield event
 
-    _, _, heard = await watch(watched, leaks, caplog, [], scripted=Slow([f"a {SECRET} b"]))
-    parts = [event.delta for event in heard if type(event).__name__ == "MessageUpdate"]
+    _, _, events = await watch(watched, leaks, caplog, [], scripted=Slow([f"a {SECRET} b"]))
+    parts = [event.delta for event in events if type(event).__name__ == "MessageUpdate"]
     joined = "".join(part.get("text", part.get("arguments")) for part in parts)
     assert joined == f'a {MASK} b{MASK}{{"text": "{MASK}"}}'
 
 
-async def test_what_a_tool_returns_and_says_besides(watched, leaks, caplog, kit):
+async def test_output_metadata_and_progress_of_a_tool_are_redacted(watched, leaks, caplog, kit):
     @tool("leak")
     async def leak(params: kit.Text, ctx) -> ToolOutput:
         """Leak."""
         await ctx.progress(message=f"now {SECRET}")
-        return ToolOutput({"token": SECRET, SECRET: 1}, metadata={"said": SECRET})
+        return ToolOutput({"token": SECRET, SECRET: 1}, metadata={"note": SECRET})
 
     turns = [Turn(tool_calls=[("leak", {})]), "ok"]
     await watch(watched, leaks, caplog, turns, Plugin("tool", "leak", leak))
 
 
-async def test_long_results_that_are_kept(watched, leaks, caplog, kit):
+async def test_stored_long_results_are_redacted(watched, leaks, caplog, kit):
     @tool("leak")
     async def leak(params: kit.Text, ctx) -> str:
         """Leak."""
@@ -134,7 +134,7 @@ async def test_long_results_that_are_kept(watched, leaks, caplog, kit):
     await watch(watched, leaks, caplog, turns, Plugin("tool", "leak", leak))
 
 
-async def test_what_a_tool_fails_with(watched, leaks, caplog, kit):
+async def test_error_of_a_tool_is_redacted(watched, leaks, caplog, kit):
     @tool("leak")
     async def leak(params: kit.Text, ctx) -> str:
         """Leak."""
@@ -144,17 +144,17 @@ async def test_what_a_tool_fails_with(watched, leaks, caplog, kit):
     await watch(watched, leaks, caplog, turns, Plugin("tool", "leak", leak))
 
 
-async def test_arguments_that_do_not_fit(watched, leaks, caplog):
+async def test_invalid_arguments_are_redacted(watched, leaks, caplog):
     turns = [Turn(tool_calls=[("echo", {"text": [SECRET]})]), Turn(tool_calls=[(SECRET, {"a": SECRET})]), "ok"]
     await watch(watched, leaks, caplog, turns)
 
 
-async def test_arguments_that_can_not_be_read(watched, leaks, caplog):
-    part = ToolCallPart(id="c1", name="echo", problem=f"the arguments are no JSON object: {SECRET}")
+async def test_unparsable_arguments_are_redacted(watched, leaks, caplog):
+    part = ToolCallPart(id="c1", name="echo", problem=f"expected a JSON object: {SECRET}")
     await watch(watched, leaks, caplog, [Turn(tool_calls=[part]), "ok"])
 
 
-async def test_what_a_server_answers_an_error_with(watched, leaks, caplog, retry):
+async def test_error_response_of_a_server_is_redacted(watched, leaks, caplog, retry):
     refusal = ProviderRefused(
         "scripted",
         f"status 401: incorrect key {SECRET}",
@@ -168,7 +168,7 @@ async def test_what_a_server_answers_an_error_with(watched, leaks, caplog, retry
     assert SECRET[:8] not in str(result.error)
 
 
-async def test_what_plugins_make_of_results(watched, leaks, caplog):
+async def test_results_changed_by_plugins_are_redacted(watched, leaks, caplog):
     class Chatty:
         @hookimpl
         def tool_result(self, event):
@@ -178,12 +178,12 @@ async def test_what_plugins_make_of_results(watched, leaks, caplog):
     await watch(watched, leaks, caplog, turns, Plugin("guard", "chatty", Chatty))
 
 
-async def test_what_plugins_make_of_answers_and_requests(watched, leaks, caplog, kit):
+async def test_answers_and_requests_changed_by_plugins_are_redacted(watched, leaks, caplog, kit):
     def after_provider_response(event):
         return evolve(event, response={**event.response, "content": f"changed {SECRET}"})
 
     def ephemeral(event):
-        return [{"role": "nobody", "content": SECRET}]
+        return [{"role": "unknown", "content": SECRET}]
 
     def before_provider_request(event):
         return evolve(event, messages=[{"role": "user", "content": {"x": SECRET}}])
@@ -193,7 +193,7 @@ async def test_what_plugins_make_of_answers_and_requests(watched, leaks, caplog,
         await watch(watched, leaks, caplog, ["ok"], Plugin("hook", "chatty", hooks))
 
 
-async def test_what_a_guard_puts_in_the_place_of_arguments(watched, leaks, caplog, kit):
+async def test_arguments_replaced_by_a_guard_are_redacted(watched, leaks, caplog, kit):
     used = []
 
     @tool("use")
@@ -212,22 +212,22 @@ async def test_what_a_guard_puts_in_the_place_of_arguments(watched, leaks, caplo
     assert used == [SECRET]
 
 
-async def test_what_a_guard_ends_a_run_with(watched, leaks, caplog):
+async def test_reason_of_a_halting_guard_is_redacted(watched, leaks, caplog):
     class Strict:
         @hookimpl
         def tool_call(self, event):
-            return Deny(f"it holds {SECRET}", halt=True)
+            return Deny(f"it contains {SECRET}", halt=True)
 
     turns = [Turn(tool_calls=[("echo", {"text": "ha"})]), "ok"]
     result, _, _ = await watch(watched, leaks, caplog, turns, Plugin("guard", "strict", Strict))
     assert result.error["code"] == "agent.halted"
 
 
-async def test_what_plugins_store_in_a_session(watched, leaks, caplog, kit):
+async def test_session_data_of_plugins_is_redacted(watched, leaks, caplog, kit):
     @tool("note")
     async def note(params: kit.Text, ctx) -> str:
         """Note."""
-        await ctx.session.append_custom("note", {"said": [SECRET]})
+        await ctx.session.append_custom("note", {"text": [SECRET]})
         await ctx.session.rename(f"about {SECRET}")
         return "done"
 
@@ -235,7 +235,7 @@ async def test_what_plugins_store_in_a_session(watched, leaks, caplog, kit):
     await watch(watched, leaks, caplog, turns, Plugin("tool", "note", note))
 
 
-async def test_a_count_that_is_a_known_value_by_chance_breaks_nothing(stage, kit):
+async def test_token_count_equal_to_a_secret_does_not_fail_later_runs(stage, kit):
     turns = [Turn("a", usage=Usage(input=31_415_926)), "b"]
     async with stage(turns, kit.echo) as agent:
         agent.host.redactor.protect("31415926", "pin")

@@ -1,4 +1,4 @@
-"""Servers that say again what they were sent: the key of a request comes back in answers, errors and lists."""
+"""Servers that echo the API key of a request in answers, errors and lists of models."""
 
 import json
 import logging
@@ -38,7 +38,7 @@ class Echo(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    do_GET = do_POST = _answer  # noqa: N815  so they must be called
+    do_GET = do_POST = _answer  # noqa: N815  names required by the base class
 
     def log_message(self, *_):
         pass
@@ -86,10 +86,10 @@ def messages_letter_by_letter(key):
 
 REPLIES = {
     "refused": lambda key: (401, "application/json", json.dumps({"error": {"message": f"incorrect key {key}"}})),
-    "refused at length": lambda key: (400, "text/plain", f"{'x' * 3_990}{key}{'y' * 5_000}"),
+    "refused with a long body": lambda key: (400, "text/plain", f"{'x' * 3_990}{key}{'y' * 5_000}"),
     "failed": lambda key: (500, "text/plain", f"{'x' * 490}{key}"),
-    "moved": lambda key: (302, "text/html", f"<a href='/{key}'>"),
-    "an error inside": lambda key: (
+    "redirect": lambda key: (302, "text/html", f"<a href='/{key}'>"),
+    "an error event": lambda key: (
         200,
         "text/event-stream",
         f"event: error\ndata: {json.dumps({'type': 'error', 'error': {'type': key, 'message': key}})}\n\n",
@@ -103,10 +103,10 @@ REPLIES = {
 
 @pytest.mark.parametrize("reply", REPLIES)
 @pytest.mark.parametrize("name", ["openai", "anthropic"])
-async def test_a_key_that_a_server_says_again_is_stored_and_told_nowhere(tmp_path, monkeypatch, caplog, name, reply):
+async def test_key_echoed_by_a_server_is_redacted(tmp_path, monkeypatch, caplog, name, reply):
     caplog.set_level(logging.DEBUG, logger="sideband")
     plugin = {"openai": sideband_openai.plugin, "anthropic": sideband_anthropic.plugin}[name]
-    heard = []
+    events = []
     with serving(REPLIES[reply]) as server:
         address = f"http://127.0.0.1:{server.server_port}"
         monkeypatch.setenv("OPENAI_BASE_URL", f"{address}/v1")
@@ -120,19 +120,19 @@ async def test_a_key_that_a_server_says_again_is_stored_and_told_nowhere(tmp_pat
         ]
         settings = {"agent": {"model": f"{name}:any"}}
         host = Host(home=tmp_path / "home", settings=settings, plugins=plugins, autoload=False)
-        async with host, Agent(host, on_event=heard.append) as agent:
+        async with host, Agent(host, on_event=events.append) as agent:
             result = await agent.invoke("hi")
             try:
                 models = await host.op("llm.models", {"provider": name})
             except SidebandError as error:
                 models = error.as_dict()
             exported = "".join(await agent.sessions.export(agent.session.id))
-    assert any(KEY in key for key in server.keys), "the server was asked with the key"
-    told = json.dumps([[asdict(event) for event in heard], models, exported, str(result)], default=str)
-    shown = "".join(event.delta.get("text", "") for event in heard if type(event).__name__ == "MessageUpdate")
+    assert any(KEY in key for key in server.keys), "the server must receive the key"
+    outputs = json.dumps([[asdict(event) for event in events], models, exported, str(result)], default=str)
+    shown = "".join(event.delta.get("text", "") for event in events if type(event).__name__ == "MessageUpdate")
     if reply.startswith("letter by letter") and ("Messages" in reply) == (name == "anthropic"):
         assert "[redacted:" in shown
-    for text in (told, shown, caplog.text):
+    for text in (outputs, shown, caplog.text):
         assert KEY not in text
         assert KEY[:14] not in text
     files = [path for path in (tmp_path / "home").rglob("*") if path.is_file()]

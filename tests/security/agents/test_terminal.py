@@ -1,4 +1,4 @@
-"""Nothing that models, tools, skills and files say reaches a terminal as a command for it."""
+"""Control characters from models, tools, skills and files are not sent to the terminal."""
 
 import json
 
@@ -23,7 +23,7 @@ def assert_harmless(done):
         assert [one for one in HOSTILE if one in stream.replace("\n", "")] == []
 
 
-def test_what_a_model_says_and_calls(sideband, script, make_skill):
+def test_output_of_a_model_is_escaped(sideband, script, make_skill):
     code = "from sideband.skill import tool\n@tool\nasync def say(text: str) -> str:\n    return text\n"
     folder = make_skill("parrot", code)
     calls = [
@@ -38,14 +38,14 @@ def test_what_a_model_says_and_calls(sideband, script, make_skill):
     assert_harmless(done)
 
 
-def test_what_a_server_fails_with(sideband, script):
+def test_error_of_a_server_is_escaped(sideband, script):
     failure = {"message": f"no {ESCAPES}", "status": 401, "body": ESCAPES, "headers": {"request-id": ESCAPES}}
     done = sideband("run", "hi", *script({"failures": [failure], "text": "x"}))
     assert done.returncode == 4
     assert_harmless(done)
 
 
-def test_what_an_imported_file_says_of_itself(sideband, tmp_path):
+def test_content_of_an_imported_file_is_escaped(sideband, tmp_path):
     entries = [
         {"type": "session", "version": 1, "id": "0123456789abcdef", "channel": ESCAPES, "folder": f"/{ESCAPES}"},
         {"id": "a", "type": "message", "message": {"role": "user", "content": f"hi {ESCAPES}", "source": ESCAPES}},

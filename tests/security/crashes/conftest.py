@@ -1,4 +1,4 @@
-"""Hosts that can be killed, by root and by an ordinary user, and what is left of them afterwards."""
+"""Fixtures: hosts that tests can kill, as root and as an ordinary user, and functions that find their leftovers."""
 
 import json
 import os
@@ -17,13 +17,13 @@ from attrs import define, field, frozen
 
 ORDINARY_USER = 61_234
 IS_ROOT = os.geteuid() == 0
-# Root also tries as an ordinary user. Who is no root can't become it.
+# Root also runs the tests as an ordinary user.
 WHO = ["root", "user"] if IS_ROOT else ["user"]
 SECONDS = 30.0
 
 
 def eventually(condition, seconds=SECONDS):
-    """Wait for something that happens in other processes; gives what the condition gave at last."""
+    """Wait for a condition on other processes. Return its last value."""
     deadline = time.monotonic() + seconds
     while not (found := condition()) and time.monotonic() < deadline:
         time.sleep(0.003)
@@ -32,7 +32,7 @@ def eventually(condition, seconds=SECONDS):
 
 @frozen
 class Process:
-    """A process, told apart from a later one with the same id by when it began."""
+    """A process, identified by its ID and its start time, because IDs are reused."""
 
     pid: int
     began: str
@@ -72,7 +72,7 @@ def all_processes():
 
 
 def descendants(root):
-    """All that descend from a process, zombies too, parents first."""
+    """Return all descendants of a process including zombies, parents first."""
     processes = all_processes()
     children = {}
     for process in processes.values():
@@ -84,7 +84,7 @@ def descendants(root):
 
 
 def marked(marker):
-    """All that name the marker in their command line or environment."""
+    """Return the processes with the marker in their command line or environment."""
     found = []
     for process in all_processes().values():
         for file in ("cmdline", "environ"):
@@ -100,7 +100,7 @@ def marked(marker):
 
 @define
 class Hosts:
-    """The script that forks hosts, as one user."""
+    """The process that forks the hosts of one user."""
 
     process: subprocess.Popen
     python: Path
@@ -111,13 +111,13 @@ class Hosts:
         self.process.stdin.flush()
 
     def event(self, deadline):
-        """The next event, or ``None`` if there is none in time."""
+        """Return the next event, or ``None`` after the deadline."""
         while b"\n" not in self.received:
             readable, _, _ = select.select([self.process.stdout], [], [], max(0.0, deadline - time.monotonic()))
             if not readable:
                 return None
             data = os.read(self.process.stdout.fileno(), 1 << 20)
-            assert data, "the script that forks hosts has ended"
+            assert data, "the script that forks hosts has exited"
             self.received += data
         line, _, self.received = self.received.partition(b"\n")
         event = json.loads(line)
@@ -125,12 +125,12 @@ class Hosts:
         return event
 
     def expect(self, kind, seconds=SECONDS):
-        """The next event of that kind; others before it are dropped."""
+        """Return the next event of this kind, and drop others before it."""
         deadline = time.monotonic() + seconds
         while (event := self.event(deadline)) is not None:
             if event["event"] == kind:
                 return event
-        # It writes to standard error what it is doing.
+        # The host writes its stack traces to standard error.
         for process in descendants(self.process.pid)[:1]:
             process.signal(signal.SIGUSR1)
         raise AssertionError(f"no `{kind}` within {seconds:g} s")
@@ -146,7 +146,7 @@ class Hosts:
 
 @define
 class Crashing:
-    """One host at a time, in a home that stays."""
+    """Hosts that run one after the other with the same home."""
 
     hosts: Hosts
     home: Path
@@ -160,30 +160,26 @@ class Crashing:
     answers: dict = field(factory=dict)
 
     def start(self, work, **options):
-        """Fork a host, and go on at once."""
+        """Fork a host without waiting for it."""
         self.hosts.send({**self.order, "work": work, **options})
         self.pid = self.hosts.expect("forked")["pid"]
         self.pids.append(self.pid)
 
     def open(self):
-        """Start a host that makes calls when asked, and wait until it is open."""
-        self.start_obeying()
-        self.hosts.expect("open")
-
-    def start_obeying(self):
-        """The same without waiting."""
-        self.let_go()
+        """Start a host that executes commands, and wait until it is open."""
+        self.close_commands()
         path = self.temporary.with_name("commands")
         path.unlink(missing_ok=True)
         os.mkfifo(path)
         path.chmod(0o666)
         self.commands = os.open(path, os.O_RDWR)
         self.start("obey", commands=str(path))
+        self.hosts.expect("open")
 
-    def tell(self, **command):
+    def command(self, **command):
         os.write(self.commands, json.dumps(command).encode() + b"\n")
 
-    def let_go(self):
+    def close_commands(self):
         if self.commands >= 0:
             os.close(self.commands)
             self.commands = -1
@@ -199,17 +195,17 @@ class Crashing:
         self.order["skills"].append(str(folder))
 
     def ask(self, tool, *, timeout=20.0, **arguments):
-        """Begin a call; gives its number."""
+        """Start a call. Return its number."""
         self.count += 1
-        self.tell(id=self.count, tool=tool, arguments=arguments, timeout=timeout)
+        self.command(id=self.count, tool=tool, arguments=arguments, timeout=timeout)
         return self.count
 
     def answer(self, number, seconds=SECONDS):
-        """How the call ended: its ``output``, or the ``code`` of its error."""
+        """Return the answer to a call, with its ``output`` or the ``code`` of its error."""
         deadline = time.monotonic() + seconds
         while number not in self.answers:
             event = self.hosts.event(deadline)
-            assert event is not None, f"call {number} did not end within {seconds:g} s"
+            assert event is not None, f"no answer to call {number} within {seconds:g} s"
             self.take(event)
         return self.answers.pop(number)
 
@@ -218,7 +214,7 @@ class Crashing:
             self.answers[event["id"]] = event
 
     def until_waiting(self, count):
-        """Wait until so many ops are pending."""
+        """Wait until this number of ops is pending."""
         deadline = time.monotonic() + SECONDS
         while True:
             event = self.hosts.event(deadline)
@@ -228,7 +224,7 @@ class Crashing:
                 return
 
     def call(self, tool, **options):
-        """Make a call that has to succeed; gives what it returned."""
+        """Make a call that must succeed. Return its output."""
         answer = self.answer(self.ask(tool, **options))
         assert "output" in answer, answer
         return answer["output"]
@@ -240,27 +236,27 @@ class Crashing:
             return
 
     def ended(self):
-        """Wait for the host; gives its exit code."""
+        """Wait for the host to exit. Return its exit code."""
         return self.hosts.expect("ended")["status"]
 
     def close(self):
-        self.tell(close=True)
+        self.command(close=True)
         assert self.ended() == 0
 
     @property
     def below(self):
-        """The processes below the host."""
+        """The descendants of the host."""
         return descendants(self.pid)
 
     def worker(self, name):
-        """Make the first call of a skill; gives the process that has begun for it."""
+        """Make the first call of a skill. Return the process that was started for it."""
         before = self.below
         assert self.call(f"{name}.ping") == "pong"
         (worker,) = [process for process in self.below if process not in before]
         return worker
 
     def call_again(self, tool):
-        """Make a call right after a crash: if its worker is just going down, it says so, and the next one works."""
+        """Make a call right after a crash, and repeat it once if it used a worker that was exiting."""
         answer = self.answer(self.ask(tool))
         if "output" not in answer:
             assert answer["code"] in {"worker.exited", "worker.start"}, answer
@@ -272,34 +268,34 @@ class Crashing:
         return eventually(condition)
 
     def survivors(self):
-        """What still runs of all hosts that had this home, though no host runs."""
+        """Return the processes of all previous hosts with this home that still run."""
         orphans = [process for process in descendants(self.hosts.process.pid) if process.state != "Z"]
         return orphans + [process for process in marked(self.home.parent.name) if process not in orphans]
 
-    def nothing_survives(self, seconds=10.0):
+    def check_no_survivors(self, seconds=10.0):
         eventually(lambda: not self.survivors(), seconds)
         left = self.survivors()
         assert not left, [(process, process.name) for process in left]
 
     def names(self):
-        """The processes below the host, for messages."""
+        """Return the descendants of the host, for messages."""
         return [(process.pid, process.parent, process.state, process.name) for process in self.below]
 
     def descriptors(self):
         return len(list(Path(f"/proc/{self.pid}/fd").iterdir()))
 
     def groups(self):
-        """The control groups of all hosts that had this home."""
+        """Return the control groups of all hosts with this home."""
         folders = [folder for folder, _, _ in os.walk("/sys/fs/cgroup")]
         return [folder for folder in folders for pid in self.pids if f"/sideband-{pid}-" in folder]
 
     def memory(self):
-        """Resident bytes of the host."""
+        """Return the resident memory of the host in bytes."""
         return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def is_open(path):
-    """Whether every user can reach and read it."""
+    """Return whether every user can access and read a path."""
     real = path.resolve()
     return all(each.stat().st_mode & 0o001 for each in real.parents) and bool(real.stat().st_mode & 0o004)
 
@@ -313,7 +309,7 @@ def link_or_copy(source, target):
 
 @pytest.fixture(scope="session")
 def area():
-    """A folder that every user can reach, unlike pytest's own."""
+    """Return a folder that every user can access, unlike pytest's ``tmp_path``."""
     folder = Path(tempfile.mkdtemp(prefix="sideband-crash-tests-"))
     folder.chmod(0o755)
     yield folder
@@ -322,7 +318,7 @@ def area():
 
 @pytest.fixture(scope="session")
 def open_python(area):
-    """This interpreter, at a place where every user can run it."""
+    """Return this interpreter, copied to a folder where every user can run it if necessary."""
     python, library = Path(sys.executable).resolve(), Path(os.__file__).parent
     if is_open(python) and is_open(library):
         return python
@@ -334,7 +330,7 @@ def open_python(area):
     shutil.copy2(python, real)
     for shared in library.parent.glob("libpython*.so*"):
         shutil.copy2(shared, prefix / "lib" / shared.name)
-    # The copy would look for its shared library where the original's is.
+    # Without this the copy would load the shared library of the original.
     start = prefix / "bin" / "start"
     start.write_text(f'#!/bin/sh\nLD_LIBRARY_PATH={prefix}/lib exec {real} "$@"\n')
     subprocess.run(["chmod", "-R", "a+rX", str(prefix)], check=True)
@@ -344,7 +340,7 @@ def open_python(area):
 
 @pytest.fixture(scope="session")
 def open_packages(area):
-    """Where every user can import what is imported here: the folders themselves, or copies of closed ones."""
+    """Return the folders of ``sys.path``, copied if not every user can read them."""
     library = Path(os.__file__).parent
     folders = []
     for number, name in enumerate(sys.path):
@@ -362,7 +358,7 @@ def open_packages(area):
 
 @pytest.fixture(scope="session")
 def start_hosts(area, open_python, open_packages):
-    """The scripts that fork hosts, one a user, started when first needed."""
+    """Return a function that starts the process that forks hosts, once for each user."""
     started = {}
     script = area / "crash_host.py"
     shutil.copy(Path(__file__).with_name("crash_host.py"), script)
@@ -408,7 +404,7 @@ def backend(request):
 
 @pytest.fixture
 def make_host(area, start_hosts):
-    """``make_host(who, tier, backend)`` gives a home whose hosts can be started and killed."""
+    """Return ``make_host(who, tier, backend)``, which creates a home whose hosts can be started and killed."""
     made = []
 
     def make(who="root" if IS_ROOT else "user", tier="full", backend="asyncio"):
@@ -434,6 +430,6 @@ def make_host(area, start_hosts):
 
     yield make
     for crashing in made:
-        crashing.let_go()
+        crashing.close_commands()
         for process in crashing.survivors():
             process.signal(signal.SIGKILL)

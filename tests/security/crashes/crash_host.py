@@ -1,10 +1,10 @@
-"""Hosts to be killed: a script that forks one for each order, so that none of them has to import anything.
+"""A script that forks a host for each order, so that hosts start without importing anything.
 
-Orders come on standard input and events go to standard output, as JSON objects, one a line. The script waits for a
-host to end before it reads the next order.
+Orders are read from standard input and events written to standard output, as JSON objects, one per line. The script
+waits for a host to exit before it reads the next order.
 
-``{"home", "backend", "tier", "python", "temporary", "skills", "work", …}`` is an order; ``work`` names a function
-below. ``{"event": "forked", "pid"}``, then what the host says, then ``{"event": "ended", "status"}`` are the events.
+An order is ``{"home", "backend", "tier", "python", "temporary", "skills", "work", …}``; ``work`` names a function
+below. The events are ``{"event": "forked", "pid"}``, those of the host, and ``{"event": "ended", "status"}``.
 """
 
 import ctypes
@@ -24,22 +24,30 @@ from types import SimpleNamespace
 import anyio
 import anyio._backends._asyncio
 import anyio._backends._trio
+import sideband.host._host
 import sideband_http.plugin
 import sideband_progress.plugin
 import sideband_skills.plugin
 import sideband_sql.plugin
 import sideband_store_sqlite.plugin
-import trio  # noqa: F401  imported once for all hosts
+import trio  # noqa: F401  imported before the fork
 from attrs import evolve
 from pydantic import BaseModel
 from sideband import CallRequest, Host, Plugin, SidebandError
 from sideband.ledger import query, verify
 from sideband.ops import Level, OpContext, OpFamily, op
+from sideband.workers import WorkerPool
 from sideband_sandbox import SystemSandbox
 from sideband_sandbox._machine._inspection import inspect_machine
+from sideband_sandbox._workers import _forks
 
 _BECOME_PARENT_OF_ORPHANS = 36
 _ALL = 1_000_000
+
+# Wait less for stopped processes than in production.
+sideband.host._host.WorkerPool = partial(WorkerPool, cancel_grace=0.3)
+_forks._FORK_SECONDS = 2.0
+_forks._END_SECONDS = 1.0
 
 
 class Nothing(BaseModel):
@@ -47,7 +55,7 @@ class Nothing(BaseModel):
 
 
 class Gate:
-    """What pending ops wait for."""
+    """The event that pending ops wait for."""
 
     waiting = 0
     opened = None
@@ -70,7 +78,7 @@ class Gate:
 
 @op("crash.wait", level=Level.MONITORED)
 async def wait(params: Nothing, ctx: OpContext) -> str:
-    """Be pending until the test releases it."""
+    """Wait until the test releases the op."""
     await Gate.wait()
     return "released"
 
@@ -83,7 +91,7 @@ def make_sandbox(order):
     machine, reason = inspect_machine()
     assert machine is not None, reason
     if order["tier"] == "no-namespaces":
-        # A kernel that does not let this process change its root.
+        # Without a working pivot_root the tier full is not available.
         machine = evolve(machine, architecture=evolve(machine.architecture, pivot_root=10_000))
     return SystemSandbox(machine, python=Path(order["python"]))
 
@@ -106,7 +114,7 @@ def make_host(order):
 
 
 async def obey(order):
-    """Make the calls that are asked for, until told to close."""
+    """Execute commands until the command to close."""
     commands = os.open(order["commands"], os.O_RDWR | os.O_NONBLOCK)
     async with make_host(order) as host, anyio.create_task_group() as tasks:
         say(event="open")
@@ -134,7 +142,7 @@ async def one_call(host, command):
 
 
 async def storm(order):
-    """Cause effects of all kinds at once, until killed."""
+    """Cause effects of all kinds concurrently, until killed."""
     chance = random.Random(order["seed"])
     async with make_host(order) as host:
         say(event="open", recovered=len(host.recovered))
@@ -167,7 +175,7 @@ async def keep_posting_once(host, order, chance):
 
 
 def keys(order, chance):
-    """Numbers of which many were tried by the hosts before, and many will be tried by the hosts that follow."""
+    """Yield numbers that overlap with those of previous and later hosts."""
     first = 5 * order["round"]
     while True:
         yield first + chance.randrange(40)
@@ -186,20 +194,20 @@ async def call(host, tool, *, key=None, **arguments):
 
 
 async def check(order):
-    """Recover what was killed, make a call, and say all that the ledger says."""
+    """Recover the effects of killed hosts, make a call, and report the whole ledger."""
     async with make_host(order) as host:
         recovered = [one.status for one in host.recovered]
         if order["call"]:
             await call(host, "writer.write", tokens=[f"c{order['round']}"])
         verdict = await verify(host.ledger.folder, host.store)
         records = await query(host.ledger.folder, limit=_ALL)
-        said = [[record.op, record.status, record.key, dict(record.params)] for record in records]
+        shown = [[record.op, record.status, record.key, dict(record.params)] for record in records]
     say(
         event="checked",
         recovered=recovered,
         problems=[str(problem) for problem in verdict.problems],
         entries=verdict.entries,
-        records=said,
+        records=shown,
     )
 
 
@@ -209,14 +217,14 @@ def run(order):
     work = {"obey": obey, "storm": storm, "check": check}[order["work"]]
     try:
         anyio.run(partial(work, order), backend=order["backend"])
-    except BaseException:  # noqa: BLE001  whatever it was, the test has to hear of it
+    except BaseException:  # noqa: BLE001  every error must be reported to the test
         say(event="broken", trace=traceback.format_exc())
         os._exit(1)
     os._exit(0)
 
 
 def reap(pid):
-    """Wait for the host, and take note of its orphans, which are this process's children then."""
+    """Wait for the host, and reap its orphans, which become children of this process."""
     while True:
         ended, status = os.waitpid(-1, 0)
         if ended == pid:
@@ -230,7 +238,7 @@ def main():
     for line in sys.stdin.buffer:
         pid = os.fork()
         if not pid:
-            # Said here, so that nothing that the host says can come before it.
+            # Sent by the host, so that it precedes its other events.
             say(event="forked", pid=os.getpid())
             run(json.loads(line))
         say(event="ended", status=reap(pid))

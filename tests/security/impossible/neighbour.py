@@ -1,4 +1,4 @@
-"""The skill next door: it stays in its worker, and is there to be attacked."""
+"""A skill whose worker keeps running, as a target of attacks."""
 
 import ctypes
 import os
@@ -12,7 +12,7 @@ canary = ctypes.create_string_buffer(b"canary of the neighbour")
 
 @tool
 async def settle(name: str) -> dict:
-    """Give the worker a name that the host can find, and say what it has."""
+    """Set the process name by which the host finds the worker, and return its environment and descriptors."""
     ctypes.CDLL(None).prctl(15, name.encode(), 0, 0, 0)
     descriptors = {}
     for descriptor in range(256):

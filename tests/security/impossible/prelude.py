@@ -1,4 +1,4 @@
-"""What hostile skills have at hand: it is put in front of their code. Standard library only."""
+"""Helpers that are prepended to the code of hostile skills. Standard library only."""
 
 import asyncio  # noqa: F401  the skills use it
 import ctypes
@@ -51,7 +51,7 @@ own_file = here + "/own.txt"
 
 
 def demand(result):
-    """The call has to succeed."""
+    """Raise ``OSError`` if a C function failed."""
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
@@ -59,7 +59,7 @@ def demand(result):
 
 
 def reach(result):
-    """The call only has to reach the kernel's own code: any complaint but a refusal is one about its arguments."""
+    """Raise ``OSError`` only for EPERM and ENOSYS; other errors show that the kernel has executed the call."""
     if result < 0 and ctypes.get_errno() in (errno.EPERM, errno.ENOSYS):
         demand(result)
     return result
@@ -71,7 +71,7 @@ def call(name, *arguments):
 
 
 def insist(value):
-    """For functions that hide a failure in what they return."""
+    """Raise ``OSError`` if a function that does not raise returned a false value."""
     if not value:
         raise OSError("refused")
     return value
@@ -84,7 +84,7 @@ def reap(pid):
 
 
 def run_machine_code(code):
-    """What these bytes leave in the first register, without any function of Python or C."""
+    """Execute machine code, and return the value in the result register."""
     page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
     page.write(code)
     return ctypes.CFUNCTYPE(ctypes.c_long)(ctypes.addressof(ctypes.c_char.from_buffer(page)))()
@@ -128,7 +128,7 @@ def _close_all_but(kept):
 
 
 def _descriptors():
-    """Those that are open, without /proc."""
+    """Return the open descriptors, without using /proc."""
     found = set()
     for descriptor in range(256):
         try:
@@ -140,12 +140,12 @@ def _descriptors():
 
 
 async def attack(attempt, facts):
-    """Run it so that the next one finds the worker as this one did, and say how it was stopped."""
+    """Make an attempt, then close the descriptors that it opened. Raise if it was stopped."""
     kept = _descriptors()
     stopped = None
     try:
         await attempt(SimpleNamespace(**facts))
-    except BaseException as error:  # noqa: BLE001  however it was stopped, that is the answer
+    except BaseException as error:  # noqa: BLE001  any error is a result
         stopped = f"{' '.join(kind.__name__ for kind in type(error).__mro__[:-2])}: {error}"
     gc.collect()
     _close_all_but(kept)

@@ -1,8 +1,8 @@
-"""Starting processes and programs, by every door that Python, C and the kernel have."""
+"""Attempts to start processes and programs, with every interface of Python, C and the kernel."""
 
 import platform
 
-# The child ends where it began, so it needs nothing of what it shares.
+# The child exits at once, so it needs no memory of the parent.
 NATIVE = {
     # mov eax, NUMBER; syscall; test rax, rax; jnz behind; mov eax, 60; xor edi, edi; syscall; behind: ret
     "x86_64": {
@@ -28,10 +28,10 @@ def machine_code(name):
 
 HOSTILE = {
     "fork": "reap(os.fork())",
-    "fork by the C library": "reap(demand(libc.fork()))",
-    "fork by a system call": "reap(demand(call('clone', 17, 0, 0, 0, 0)))",
-    "fork by machine code": machine_code("fork"),
-    "vfork by machine code": machine_code("vfork"),
+    "fork with the C library": "reap(demand(libc.fork()))",
+    "fork with a system call": "reap(demand(call('clone', 17, 0, 0, 0, 0)))",
+    "fork with machine code": machine_code("fork"),
+    "vfork with machine code": machine_code("vfork"),
     "fork in a thread": "await asyncio.to_thread(lambda: reap(os.fork()))",
     "fork in a finalizer": """
         pids = []
@@ -63,9 +63,9 @@ HOSTILE = {
         insist(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0)
     """,
     "a process that shares memory": "reach(call('clone', 0x100 | 0x200 | 0x10000000, 0, 0, 0, 0))",
-    "a thread with handlers of its own": "reach(call('clone', 0x100 | 0x10000, 0, 0, 0, 0))",
+    "a thread with its own signal handlers": "reach(call('clone', 0x100 | 0x10000, 0, 0, 0, 0))",
     "clone3": "reach(call('clone3', bytes(88), 0))",
-    "a child in a terminal": """
+    "a child with a pseudo-terminal": """
         import pty
         pid, descriptor = pty.fork()
         if pid == 0:
@@ -76,8 +76,8 @@ HOSTILE = {
     "posix_spawn": "os.waitpid(os.posix_spawn('/bin/true', ['true'], {}), 0)",
     "spawnv": "insist(os.spawnv(os.P_WAIT, '/bin/true', ['true']) == 0)",
     "subprocess": "import subprocess; subprocess.run(['/bin/true'], check=True)",
-    "a shell of subprocess": "import subprocess; subprocess.check_output('echo out', shell=True)",
-    "posix_spawn by the C library": """
+    "subprocess with a shell": "import subprocess; subprocess.check_output('echo out', shell=True)",
+    "posix_spawn with the C library": """
         pid = ctypes.c_int()
         words = (ctypes.c_char_p * 2)(b'true', None)
         ctypes.set_errno(libc.posix_spawn(ctypes.byref(pid), b'/bin/true', None, None, words, None))
@@ -89,9 +89,9 @@ HOSTILE = {
         await process.wait()
     """,
     "os.system": "insist(os.system('true') == 0)",
-    "system by the C library": "insist(libc.system(b'true') == 0)",
+    "system with the C library": "insist(libc.system(b'true') == 0)",
     "popen": "insist(os.popen('echo out').read())",
-    "popen by the C library": """
+    "popen with the C library": """
         libc.popen.restype = ctypes.c_void_p
         stream = insist(libc.popen(b'true', b'r'))
         libc.pclose(ctypes.c_void_p(stream))
@@ -115,16 +115,16 @@ HOSTILE = {
         with multiprocessing.get_context('fork').Pool(1) as pool:
             pool.apply(os.getpid)
     """,
-    "a program in place of the worker": """
+    "a program that replaces the worker": """
         try:
             os.execv('/sideband-no-such-program', ['none'])
         except FileNotFoundError:
             pass
     """,
-    "a descriptor as a program": "reach(call('execveat', os.open(own_file, os.O_RDONLY), b'', 0, 0, 0x1000))",
-    "a file in memory as a program": """
+    "a descriptor as the program": "reach(call('execveat', os.open(own_file, os.O_RDONLY), b'', 0, 0, 0x1000))",
+    "a file in memory as the program": """
         descriptor = demand(call('memfd_create', b'program', 0))
-        os.write(descriptor, b'no program')
+        os.write(descriptor, b'invalid')
         reach(call('execveat', descriptor, b'', 0, 0, 0x1000))
         os.close(descriptor)
     """,
@@ -144,30 +144,30 @@ HOSTILE = {
         else:
             raise OSError('not found')
     """,
-    "a built-in module loaded anew": """
+    "a second copy of a built-in module": """
         from importlib.machinery import BuiltinImporter, ModuleSpec
         posix = BuiltinImporter.create_module(ModuleSpec('posix', BuiltinImporter, origin='built-in'))
         BuiltinImporter.exec_module(posix)
         reap(posix.fork())
     """,
-    "a module taken from the interpreter's table": "reap(sys.modules['posix'].fork())",
+    "a module from sys.modules": "reap(sys.modules['posix'].fork())",
     "a module reloaded from its source": """
         import importlib
         reap(importlib.reload(os).fork())
     """,
-    "a function made of another's code": """
+    "a function with the code of another one": """
         import types
         reap(types.FunctionType((lambda: fork()).__code__, {'fork': os.fork})())
     """,
-    "a namespace": "reach(call('unshare', 0x20000))",
+    "a mount namespace": "reach(call('unshare', 0x20000))",
     "a user namespace": "reach(call('unshare', 0x10000000))",
     "a process in a user namespace": "reap(demand(call('clone', 0x10000000 | 17, 0, 0, 0, 0)))",
     "entering a namespace": "reach(call('setns', 0, 0))",
 }
 
-# These end the worker, so each has one of its own.
+# These kill the worker, so each has a skill of its own.
 DEADLY = {
-    "another binary interface, i386": """
+    "a system call through i386": """
         # mov eax, 20 (getpid); int 0x80; ret
         insist(run_machine_code(bytes.fromhex('b814000000cd80c3')))
     """,
@@ -180,7 +180,7 @@ DEADLY = {
         # socket(AF_INET, SOCK_STREAM, 0): push rbx; mov eax, 359; mov ebx, 2; mov ecx, 1; xor edx, edx; int 0x80
         insist(run_machine_code(bytes.fromhex('53b867010000bb02000000b90100000031d2cd805bc3')) & 0x80000000 == 0)
     """,
-    "another binary interface, x32": "libc.syscall(ctypes.c_long(0x40000000 + 39))",
+    "a system call through x32": "libc.syscall(ctypes.c_long(0x40000000 + 39))",
     "opening a file through x32": "libc.syscall(ctypes.c_long(0x40000000 + 2), b'/etc/passwd', 0)",
 }
 if platform.machine() == "x86_64":
@@ -188,4 +188,4 @@ if platform.machine() == "x86_64":
 else:
     DEADLY = {}
 
-NEEDS_ROOT = {"a namespace"}
+NEEDS_ROOT = {"a mount namespace"}

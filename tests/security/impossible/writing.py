@@ -1,4 +1,4 @@
-"""Changing anything that outlives the worker."""
+"""Attempts to change anything that outlives the worker."""
 
 HOSTILE = {
     "a file in its own folder": "write(here + '/written')",
@@ -10,38 +10,38 @@ HOSTILE = {
     "the SDK": "write(sys.path[0] + '/written.py')",
     "the runtime": "os.close(os.open(sys.modules['sideband.workers.runtime'].__file__, os.O_WRONLY))",
     "the standard library": "os.close(os.open(os.__file__, os.O_WRONLY))",
-    "the folder of its neighbour": "write(facts.neighbour_snapshot + '/written')",
+    "the folder of the neighbour": "write(facts.neighbour_snapshot + '/written')",
     "the skills of the host": "write(facts.home + '/skills/written')",
     "the grants": "write(facts.home + '/grants.toml', os.O_APPEND)",
     "the ledger": "os.close(os.open(facts.ledger, os.O_WRONLY | os.O_APPEND))",
     "the store": "os.close(os.open(facts.store, os.O_RDWR))",
-    "the folder for all": "write('/tmp/sideband-written'); os.unlink('/tmp/sideband-written')",
-    "the folder for all, second": "write('/var/tmp/sideband-written'); os.unlink('/var/tmp/sideband-written')",
-    "the shared memory of all": "write('/dev/shm/sideband-written'); os.unlink('/dev/shm/sideband-written')",
-    "an open folder": "write(facts.open + '/written')",
-    "an open folder, from within": """
+    "/tmp": "write('/tmp/sideband-written'); os.unlink('/tmp/sideband-written')",
+    "/var/tmp": "write('/var/tmp/sideband-written'); os.unlink('/var/tmp/sideband-written')",
+    "/dev/shm": "write('/dev/shm/sideband-written'); os.unlink('/dev/shm/sideband-written')",
+    "a world-writable folder": "write(facts.open + '/written')",
+    "a world-writable folder, after chdir": """
         os.chdir(facts.open)
         try:
             write('within')
         finally:
             os.chdir('/')
     """,
-    "an open folder, by its descriptor": """
+    "a world-writable folder, with its descriptor": """
         folder = os.open(facts.open, os.O_PATH)
         os.close(os.open('described', os.O_WRONLY | os.O_CREAT, 0o600, dir_fd=folder))
     """,
-    "an open folder, through the host": "write(f'/proc/{facts.host}/root{facts.open}/through')",
-    "a file that must not be there yet": "write(facts.open + '/exclusive', os.O_EXCL)",
-    "a file that is there": "os.close(os.open(facts.open + '/known', os.O_WRONLY))",
-    "a file that is there, with reading": "os.close(os.open(facts.open + '/known', os.O_RDWR))",
-    "the end of a file": "write(facts.open + '/known', os.O_APPEND)",
-    "a file without a name": "os.close(os.open(facts.open, os.O_TMPFILE | os.O_RDWR, 0o600))",
-    "a file, by openat2": """
+    "a world-writable folder, through the root of the host": "write(f'/proc/{facts.host}/root{facts.open}/through')",
+    "a new file, with O_EXCL": "write(facts.open + '/exclusive', os.O_EXCL)",
+    "an existing file": "os.close(os.open(facts.open + '/known', os.O_WRONLY))",
+    "an existing file, with O_RDWR": "os.close(os.open(facts.open + '/known', os.O_RDWR))",
+    "an existing file, with O_APPEND": "write(facts.open + '/known', os.O_APPEND)",
+    "a file without a name, with O_TMPFILE": "os.close(os.open(facts.open, os.O_TMPFILE | os.O_RDWR, 0o600))",
+    "a file, with openat2": """
         import struct
         how = struct.pack('=QQQ', os.O_WRONLY | os.O_CREAT, 0o600, 0)
         os.close(demand(call('openat2', -100, os.fsencode(facts.open + '/raw'), how, 24)))
     """,
-    "a file, by the C library": """
+    "a file, with the C library": """
         libc.fopen.restype = ctypes.c_void_p
         libc.fclose(ctypes.c_void_p(insist(libc.fopen(os.fsencode(facts.open + '/stream'), b'w'))))
     """,
@@ -62,39 +62,39 @@ HOSTILE = {
     "a temporary file with a name": "import tempfile; tempfile.NamedTemporaryFile(dir=facts.open).close()",
     "a temporary folder": "import tempfile; os.rmdir(tempfile.mkdtemp(dir=facts.open))",
     "a folder": "os.mkdir(facts.open + '/folder')",
-    "the name of a file": "os.rename(facts.open + '/moved', facts.open + '/elsewhere')",
-    "the name of its own folder": """
+    "renaming a file": "os.rename(facts.open + '/moved', facts.open + '/elsewhere')",
+    "renaming its own file": """
         os.rename(own_file, here + '/renamed.txt')
         os.rename(here + '/renamed.txt', own_file)
     """,
-    "a file away": "os.unlink(facts.open + '/removed')",
-    "its own file away": "os.unlink(here + '/spare.txt')",
+    "removing a file": "os.unlink(facts.open + '/removed')",
+    "removing its own file": "os.unlink(here + '/spare.txt')",
     "a symbolic link": "os.symlink('/etc', facts.open + '/symbolic')",
-    "a hard link of its own file": "os.link(own_file, facts.open + '/own')",
+    "a hard link to its own file": "os.link(own_file, facts.open + '/own')",
     "the length of a file": "os.truncate(facts.open + '/shortened', 1)",
-    "the length of a file, by its descriptor": """
+    "the length of a file, with its descriptor": """
         with open(facts.open + '/shortened', 'r+b') as stream:
             stream.truncate(0)
     """,
-    "the length of a file that is opened to read": """
+    "the length of a file, with O_RDONLY and O_TRUNC": """
         os.close(os.open(facts.open + '/shortened', os.O_RDONLY | os.O_TRUNC))
     """,
     "the length of its own file": "os.truncate(here + '/short.txt', 0)",
-    "the room of a file": """
+    "the allocation of a file": """
         with open(facts.open + '/known', 'r+b') as stream:
             os.posix_fallocate(stream.fileno(), 0, 4096)
     """,
     "the mode of a file": "os.chmod(facts.open + '/known', 0o666)",
     "the mode of its own file": "os.chmod(own_file, 0o644)",
-    "the mode of its own file, by its descriptor": "os.fchmod(os.open(own_file, os.O_RDONLY), 0o644)",
-    "the mode of a file, by a newer call": "reach(call('fchmodat2', -100, b'/none', 0o644, 0x1000))",
+    "the mode of its own file, with its descriptor": "os.fchmod(os.open(own_file, os.O_RDONLY), 0o644)",
+    "the mode of a file, with fchmodat2": "reach(call('fchmodat2', -100, b'/none', 0o644, 0x1000))",
     "the owner of a file": "os.chown(facts.open + '/known', os.getuid(), os.getgid())",
-    "the owner of its own file, by its descriptor": """
+    "the owner of its own file, with its descriptor": """
         os.fchown(os.open(own_file, os.O_RDONLY), os.getuid(), os.getgid())
     """,
     "the owner of a link": "os.lchown(own_file, os.getuid(), os.getgid())",
     "the times of a file": "os.utime(facts.open + '/known')",
-    "the times of its own file, by its descriptor": "os.utime(os.open(own_file, os.O_RDONLY))",
+    "the times of its own file, with its descriptor": "os.utime(os.open(own_file, os.O_RDONLY))",
     "an attribute of a file": "demand(libc.setxattr(os.fsencode(facts.open + '/known'), b'user.note', b'x', 1, 0))",
     "an attribute of its own file": "os.setxattr(os.open(own_file, os.O_RDONLY), 'user.note', b'x')",
     "the flags of its own file": """
@@ -103,28 +103,28 @@ HOSTILE = {
     "a lock on its own file": "import fcntl; fcntl.flock(os.open(own_file, os.O_RDONLY), fcntl.LOCK_SH)",
     "a lock on a part of its own file": "import fcntl; fcntl.lockf(os.open(own_file, os.O_RDONLY), fcntl.LOCK_SH)",
     "a lease on its own file": "import fcntl; fcntl.fcntl(os.open(own_file, os.O_RDONLY), 1024, fcntl.F_RDLCK)",
-    "a notice of changes in its own folder": "import fcntl; fcntl.fcntl(os.open(here, os.O_RDONLY), fcntl.F_NOTIFY, 1)",
+    "notifications for its own folder": "import fcntl; fcntl.fcntl(os.open(here, os.O_RDONLY), fcntl.F_NOTIFY, 1)",
     "a named pipe": "os.mkfifo(facts.open + '/pipe')",
     "a device": "os.mknod(facts.open + '/null', 0o20666, os.makedev(1, 3))",
-    "a file, by mknod": "os.mknod(facts.open + '/node')",
-    "a file by copying in the kernel": "reach(call('copy_file_range', -1, 0, -1, 0, 1, 0))",
-    "a file by sending": """
+    "a file, with mknod": "os.mknod(facts.open + '/node')",
+    "copy_file_range": "reach(call('copy_file_range', -1, 0, -1, 0, 1, 0))",
+    "sendfile": """
         left, right = pair()
         os.sendfile(left.fileno(), os.open(own_file, os.O_RDONLY), 0, 1)
     """,
-    "a pipe by splicing": """
+    "splice": """
         reading, writing = os.pipe()
         os.splice(os.open(own_file, os.O_RDONLY), writing, 1)
     """,
     "a mount": "reach(call('mount', b'none', b'/none', b'tmpfs', 0, 0))",
-    "what is mounted away": "reach(call('umount2', b'/none', 0))",
-    "a read-only mount": "reach(call('mount_setattr', -100, b'/none', 0, bytes(32), 32))",
-    "its root": "os.chroot('/')",
-    "its root, by moving it": "reach(call('pivot_root', b'/none', b'/none'))",
-    "the room of users": "reach(call('quotactl', -1, b'/none', 0, 0))",
-    "what the kernel swaps to": "reach(call('swapon', b'/none', 0))",
-    "what the kernel accounts": "reach(call('acct', b'/none'))",
-    "its own file by a mapping": """
+    "unmounting": "reach(call('umount2', b'/none', 0))",
+    "the attributes of a mount": "reach(call('mount_setattr', -100, b'/none', 0, bytes(32), 32))",
+    "its root, with chroot": "os.chroot('/')",
+    "its root, with pivot_root": "reach(call('pivot_root', b'/none', b'/none'))",
+    "disk quotas": "reach(call('quotactl', -1, b'/none', 0, 0))",
+    "swap space": "reach(call('swapon', b'/none', 0))",
+    "process accounting": "reach(call('acct', b'/none'))",
+    "a file, with a memory map": """
         descriptor = os.open(facts.open + '/known', os.O_RDWR)
         mmap.mmap(descriptor, 4)[:1] = b'c'
         os.close(descriptor)
@@ -136,6 +136,6 @@ HOSTILE = {
 
 NEEDS_ROOT = {
     "its own code", "the runtime", "the standard library", "the length of its own file", "a device",
-    "a read-only mount", "its root", "its root, by moving it", "what the kernel swaps to", "what the kernel accounts",
-    "the settings of the kernel",
+    "the attributes of a mount", "its root, with chroot", "its root, with pivot_root", "swap space",
+    "process accounting", "the settings of the kernel",
 }  # fmt: skip
