@@ -13,14 +13,14 @@ ORDINARY_USER = 61_234
 
 # Attempts that fail in isolation, and succeed without.
 STOPPED = {
-    "read a file outside of its places": "assert open(facts['secret']).read()",
+    "read a file outside its places": "assert open(facts['secret']).read()",
     "read through a link in its place": "assert open('way-out').read()",
-    "list a folder outside of its places": "os.listdir(facts['private'])",
+    "list a folder outside its places": "os.listdir(facts['private'])",
     "list the host's own folder": "os.listdir(facts['home'])",
-    "write outside of its places": "open(facts['open'] + '/written', 'w').close()",
-    "write in a place that it may read": "open('written', 'w').close()",
-    "change a file of a place that it may read": "os.truncate('known', 0)",
-    "make a link in a place that it may read": "os.symlink('/etc', 'link')",
+    "write outside its places": "open(facts['open'] + '/written', 'w').close()",
+    "write to a read-only place": "open('written', 'w').close()",
+    "truncate a file in a read-only place": "os.truncate('known', 0)",
+    "create a link in a read-only place": "os.symlink('/etc', 'link')",
     "read the environment of the host": "open(f\"/proc/{facts['host']}/environ\", 'rb').read()",
     "read the memory map of the host": "assert open(f\"/proc/{facts['host']}/maps\").read(1)",
     "connect to a service on the loopback": "connect(socket.AF_INET, ('127.0.0.1', facts['port']))",
@@ -37,8 +37,8 @@ except OSError as error:
     "signal the host": "os.kill(facts['host'], 0)",
     "trace the host": "demand(libc.ptrace(0x4206, facts['host'], 0, 0))",
     "take a descriptor of the host": "demand(libc.syscall(438, os.pidfd_open(facts['host']), 1, 0))",
-    "make a namespace": "demand(libc.unshare(0x10000000))",
-    "make a key": """
+    "create a namespace": "demand(libc.unshare(0x10000000))",
+    "create a key": """
 number = {'x86_64': 248, 'aarch64': 217}[os.uname().machine]
 demand(libc.syscall(number, b'user', b'x', b'y', 1, -1))
 """,
@@ -53,7 +53,7 @@ subprocess.run([path], check=True)
 # Attempts that are not made without isolation, because they would do damage or depend on the machine.
 STOPPED_ALWAYS = {
     "find the host's variables in its own environment": "assert 'CANARY' in os.environ",
-    "read the passwords of the machine": "assert open('/etc/shadow').read()" if os.geteuid() == 0 else "os.kill(1, 9)",
+    "read /etc/shadow": "assert open('/etc/shadow').read()" if os.geteuid() == 0 else "os.kill(1, 9)",
     "find a descriptor of the host": """
 for number in range(3, 1024):
     try: os.fstat(number)
@@ -79,7 +79,7 @@ WORKS = {
 import subprocess
 subprocess.run(['/bin/sh', '-c', 'cat known | grep -q known'], check=True)
 """,
-    "write in its temporary folder": "open(os.environ['TMPDIR'] + '/x', 'w').write('x')",
+    "write to its temporary folder": "open(os.environ['TMPDIR'] + '/x', 'w').write('x')",
     "use threads and processes": """
 import threading
 thread = threading.Thread(target=os.getpid); thread.start(); thread.join()
