@@ -5,9 +5,9 @@ from sideband_agent.sessions import Sessions
 from sideband_store_sqlite import open_sqlite
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request):
-    return request.param
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
 
 
 @pytest.fixture

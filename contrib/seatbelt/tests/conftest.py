@@ -4,9 +4,9 @@ import pytest
 from sideband.workers import LaunchRequest, runtime_files
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request):
-    return request.param
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
 
 
 @pytest.fixture

@@ -158,9 +158,9 @@ async def test_sandbox_exec_that_ignores_the_profile_has_no_tier(tmp_path):
     )
     assert (probe.isolation, interpreter) == (Isolation.NONE, None)
     for attempt in (
-        "read a file outside its folders", "list the folder above its own", "write in its own folder",
+        "read a file outside its folders", "list the parent of its own folder", "write to its own folder",
         "change a file of its own folder", "change the mode of a file", "remove a file",
-        "write in a world-writable folder", "connect to a server of the host", "connect to a unix socket of the host",
+        "write to a world-writable folder", "connect to a server of the host", "connect to a unix socket of the host",
         "send a datagram", "fork", "start a program", "signal the host",
     ):  # fmt: skip
         assert attempt in probe.hints[0]
@@ -216,7 +216,7 @@ async def test_missing_interpreter_has_no_tier(tmp_path):
 
 @pytest.mark.anyio
 async def test_worker_starts_under_its_profile(tmp_path, request_for_worker):
-    """The stand-in prints a report for the throw-away worker, and saves the profile of other workers."""
+    """The stand-in prints a report for the probe worker, and saves the profile of other workers."""
     start = f'echo "$2" > {tmp_path}/profile; shift 2; exec "$@"'
     script = f"""case "$*" in *_attempts.py*) {report('"no"')} ;; *) {start} ;; esac"""
     sandbox = SeatbeltSandbox(stand_in(tmp_path, script))

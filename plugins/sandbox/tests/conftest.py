@@ -33,9 +33,9 @@ IS_ROOT = os.geteuid() == 0
 WHO = ["root", "user"] if IS_ROOT else ["user"]
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request):
-    return request.param
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
 
 
 @pytest.fixture(scope="session")
@@ -238,6 +238,15 @@ async def sandbox():
     made = SystemSandbox()
     yield made
     await made.close()
+
+
+@pytest.fixture(scope="session")
+def verified_sandbox(area):
+    """Return a sandbox that is verified once for all tests, because verification is slow. Only for asyncio."""
+    made = SystemSandbox()
+    anyio.run(made.probe, [area])
+    yield made
+    anyio.run(made.close)
 
 
 @pytest.fixture

@@ -73,7 +73,7 @@ async def test_landlock_without_write_rights_rules_out_the_lower_tier(machine):
     no_namespaces = evolve(machine.architecture, pivot_root=10_000)
     probe = await claimed(evolve(machine, landlock=only_reading, architecture=no_namespaces))
     assert probe.isolation is Isolation.NONE
-    assert any("write in its own folder" in hint for hint in probe.hints), probe.hints
+    assert any("write to its own folder" in hint for hint in probe.hints), probe.hints
 
 
 async def test_filter_that_allows_sockets_rules_out_every_tier(machine):

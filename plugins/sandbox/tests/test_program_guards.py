@@ -21,11 +21,6 @@ from sideband_sandbox._programs._plan import ProgramVariant, program_plan
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
 AS_ROOT = os.geteuid() == 0
 NAMESPACES = ProgramVariant(namespaces=True, user_namespace=not AS_ROOT)
 BARE = ProgramVariant()
@@ -39,7 +34,7 @@ def platform(proved_launchers):
 
 @pytest.fixture
 def report(platform, monkeypatch):
-    """Return ``report(variant, change)``: runs the throw-away program with a changed plan, and returns its report."""
+    """Return ``report(variant, change)``: runs the probe program with a changed plan, and returns its report."""
 
     async def report(variant, change=lambda plan: None):
         seen = {}
@@ -79,7 +74,7 @@ def both(*changes):
 LANDLOCK = (
     "read a file outside its places",
     "list a folder outside its places",
-    "write in a place that it may read",
+    "write to a read-only place",
     "write outside its places",
     "run a program that it has written in a place",
     "run a program that it has written in its temporary folder",
@@ -93,7 +88,7 @@ async def test_landlock_alone_stops_attempts(report):
 
 
 MOUNTS = (
-    "write in a place that it may read",
+    "write to a read-only place",
     "run a program that it has written in a place",
     "run a program that it has written in its temporary folder",
     "learn whether a file exists",
@@ -121,8 +116,8 @@ FILTER = (
     "open an IPv4 socket",
     "open a netlink socket",
     "reach a service by its path",
-    "make a namespace",
-    "make a process in a namespace",
+    "create a namespace",
+    "create a process in a namespace",
     "use the kernel's keyrings",
     "outlive the host",
     "read the memory of another process",

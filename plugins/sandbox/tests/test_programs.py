@@ -19,11 +19,6 @@ PYTHON = os.path.realpath(sys.executable)
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
 BACKENDS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 
 
@@ -88,7 +83,6 @@ def place(tmp_path):
     return folder
 
 
-@BACKENDS
 async def test_program_runs_on_the_verified_tier_and_returns_its_exit_code(tier, launcher, run):
     assert await run("/bin/sh", "-c", "cat; echo bad >&2; exit 3", data=b"good\n") == (3, "good\n", "bad\n")
     program = await launcher.launch(ProgramRequest(arguments=("/bin/true",), folder=Path("/tmp")))
@@ -96,7 +90,7 @@ async def test_program_runs_on_the_verified_tier_and_returns_its_exit_code(tier,
     assert (await finish(program))[0] == 0
 
 
-async def test_throw_away_program_fails_to_break_out(tier_sandbox):
+async def test_probe_program_fails_to_break_out(tier_sandbox):
     proofs = await tier_sandbox.prove_programs()
     assert "could not read a file outside its places" in proofs
     assert "could not leave a process behind" in proofs
@@ -264,14 +258,14 @@ async def test_fork_bomb_is_limited_and_killed(launcher, python_places, tmp_path
         folder=Path("/tmp"),
         environment=dict([marker.split("=")]),
         places=python_places,
-        limits=ProgramLimits(processes=40),
+        limits=ProgramLimits(processes=20),
     )
     program = await launcher.launch(request)
     try:
         with anyio.fail_after(30):
             await anyio.wait_readable(program.stdout)
-            await until(lambda: len(marked_processes(marker)) >= 40)
-            assert len(marked_processes(marker)) <= 42
+            await until(lambda: len(marked_processes(marker)) >= 20)
+            assert len(marked_processes(marker)) <= 22
             program.kill()
             assert await program.wait() == -signal.SIGKILL
         assert marked_processes(marker) == []
@@ -346,7 +340,6 @@ anyio.run(main)
 """
 
 
-@BACKENDS
 async def test_program_is_killed_with_its_host(tier, python_places, tmp_path, until):
     marker = f"ORPHAN={tmp_path.name}-{os.getpid()}"
     code = LEAVES["a daemon"] + "\nimport signal; print('x', flush=True); signal.pause()"
@@ -398,6 +391,7 @@ async def test_file_size_is_limited(run, place):
     assert (place / "large").stat().st_size == 1 << 20
 
 
+@pytest.mark.parametrize("tier", ["full"])  # the limit is the same on both tiers, and takes a second
 async def test_processor_time_is_limited(run_python):
     assert (await run_python("while True: pass", limits=ProgramLimits(cpu_seconds=1)))[0] in (
         -signal.SIGXCPU,

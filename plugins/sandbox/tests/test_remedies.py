@@ -71,7 +71,7 @@ def test_other_errors_have_no_remedy():
     ("problem", "number"),
     [
         ("lock-down step `namespaces` failed: [Errno 1] unshare: Operation not permitted", 1),
-        ("the throw-away worker did not answer within 20 s", None),
+        ("the probe worker did not answer within 20 s", None),
         ("", None),
     ],
 )

@@ -1,4 +1,4 @@
-"""The throw-away worker of macOS: makes attempts that must fail in every worker. UNTESTED there, like the whole tier.
+"""The probe worker of macOS: makes attempts that must fail in every worker. UNTESTED there, like the whole tier.
 
 Runs by path with ``-I -S`` and the standard library only, under the profile of a worker. Its argument is JSON: the
 host's process ID, a folder that serves as a skill's snapshot, a world-writable folder, and the addresses of sockets
@@ -73,12 +73,12 @@ def _look_up_service(_: Facts) -> None:
 
 MUST_FAIL: dict[str, Attempt] = {
     "read a file outside its folders": lambda _: Path("/etc/passwd").read_bytes(),
-    "list the folder above its own": lambda facts: os.listdir(os.path.dirname(facts["snapshot"])),  # noqa: PTH120, PTH208
-    "write in its own folder": lambda facts: Path(facts["snapshot"], "written").write_bytes(b""),
+    "list the parent of its own folder": lambda facts: os.listdir(os.path.dirname(facts["snapshot"])),  # noqa: PTH120, PTH208
+    "write to its own folder": lambda facts: Path(facts["snapshot"], "written").write_bytes(b""),
     "change a file of its own folder": lambda facts: Path(facts["snapshot"], "skill.py").write_bytes(b""),
     "change the mode of a file": lambda facts: Path(facts["snapshot"], "skill.py").chmod(0o600),
     "remove a file": lambda facts: Path(facts["snapshot"], "skill.py").unlink(),
-    "write in a world-writable folder": lambda facts: Path(facts["open"], "written").write_bytes(b""),
+    "write to a world-writable folder": lambda facts: Path(facts["open"], "written").write_bytes(b""),
     "connect to a server of the host": lambda facts: _connect(socket.AF_INET, ("127.0.0.1", facts["server"])),
     "connect to a unix socket of the host": lambda facts: _connect(socket.AF_UNIX, facts["local"]),
     "send a datagram": lambda facts: _send(("127.0.0.1", facts["datagrams"])),

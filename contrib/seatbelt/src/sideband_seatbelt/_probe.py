@@ -1,4 +1,4 @@
-"""Verifies the tier of macOS with a throw-away worker.
+"""Verifies the tier of macOS with a probe worker.
 
 UNTESTED: no part of this has run on macOS. Tests on other systems only check that the tier is not claimed if an attempt
 succeeds. Hence its name.
@@ -59,7 +59,7 @@ print(json.dumps({"programs": [sys.executable, sys._base_executable, *images[:1]
 async def prove_seatbelt(
     python: Path, *, sandbox_exec: Path = SANDBOX_EXEC
 ) -> tuple[Probe, SeatbeltInterpreter | None]:
-    """Run a throw-away worker that tries to break out.
+    """Run a probe worker that tries to break out.
 
     Args:
         python: the interpreter of the workers.
@@ -139,6 +139,6 @@ async def _run(command: Sequence[str]) -> Mapping[str, Any]:
         done = await anyio.run_process(command, check=False, env={}, cwd="/", stderr=subprocess.PIPE)
     if done.returncode != 0:
         stderr = done.stderr.decode(errors="replace").strip()[-300:]
-        raise ValueError(stderr or f"the throw-away worker exited with code {done.returncode}")
+        raise ValueError(stderr or f"the probe worker exited with code {done.returncode}")
     report: Mapping[str, Any] = json.loads(done.stdout)
     return report

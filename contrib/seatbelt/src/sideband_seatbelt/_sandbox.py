@@ -15,7 +15,7 @@ from ._profile import SANDBOX_EXEC, SeatbeltInterpreter, seatbelt_profile, seatb
 
 
 class SeatbeltSandbox:
-    """Starts each worker under its own profile, once a throw-away worker has verified that profiles are enforced.
+    """Starts each worker under its own profile, once a probe worker has verified that profiles are enforced.
 
     UNTESTED: it has never run on macOS.
 

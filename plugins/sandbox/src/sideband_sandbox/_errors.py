@@ -2,7 +2,7 @@
 
     Exception
     ├── ZygoteFailed       a zygote did not start, has exited, or forked a worker that could break out
-    └── ProgramNotStarted  a step of a program's plan failed, or a throw-away program could break out
+    └── ProgramNotStarted  a step of a program's plan failed, or a probe program could break out
 
 Neither leaves this package: a caller gets an error of ``sideband.workers``, or a weaker tier with the reason as a hint.
 """

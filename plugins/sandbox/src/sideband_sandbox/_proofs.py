@@ -1,4 +1,4 @@
-"""Evaluates a throw-away process: its own report, and its status as the kernel shows it."""
+"""Evaluates a probe process: its own report, and its status as the kernel shows it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-# The prefix of the folders that throw-away processes run in.
+# The prefix of the folders that probe processes run in.
 PREFIX = "sideband-probe-"
 
 _EXPECTED_STATUS = {"Seccomp": "2", "NoNewPrivs": "1", "CapEff": "0" * 16, "CapPrm": "0" * 16, "CapAmb": "0" * 16}

@@ -52,7 +52,7 @@ class _Finding:
 class SystemSandbox:
     """Isolates workers and programs with operating system features. Implements ``sideband.workers.ProgramSandbox``.
 
-    A tier is claimed only after a throw-away worker, forked by the same zygote as all other workers, failed to break
+    A tier is claimed only after a probe worker, forked by the same zygote as all other workers, failed to break
     out of it.
 
     Args:
@@ -99,7 +99,7 @@ class SystemSandbox:
         return worker
 
     async def launch_program(self, request: ProgramRequest) -> ProgramProcess:
-        """Start a program on the tier of the workers, once a throw-away program has verified that tier.
+        """Start a program on the tier of the workers, once a probe program has verified that tier.
 
         The program never runs on a weaker tier, because its effects cannot be undone.
 
@@ -111,7 +111,7 @@ class SystemSandbox:
         return await (launch_plain(request) if launcher is None else launcher.launch(request))
 
     async def prove_programs(self) -> tuple[str, ...]:
-        """Return the attempts at which a throw-away program failed, one sentence each; empty on the tier `none`.
+        """Return the attempts at which a probe program failed, one sentence each; empty on the tier `none`.
 
         Raises:
             IsolationUnavailable: if the tier of the workers is not available for programs.
@@ -164,7 +164,7 @@ class SystemSandbox:
         return _Finding(_no_isolation(*dict.fromkeys(hints)))
 
     async def _fitting(self, variant: Variant, folders: tuple[Path, ...]) -> Variant:
-        """Return the verified variant, without its own user id if that user could not read the skill."""
+        """Return the verified variant, without its own user ID if that user could not read the skill."""
         if not variant.own_user or folders in self._open:
             return variant
         is_open = partial(open_to_everyone, folders, parents=not variant.namespaces)

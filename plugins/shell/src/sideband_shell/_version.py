@@ -1,3 +1,3 @@
-"""The version, as a constant: reading it from metadata would cost more than the whole of ``--version``."""
+"""The version as a constant, because reading it from the metadata would slow down ``--version``."""
 
 __version__ = "0.1.0"

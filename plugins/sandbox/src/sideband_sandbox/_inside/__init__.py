@@ -1,7 +1,7 @@
 """Files that run in isolated processes, or isolate them. They use the standard library only.
 
 The host imports none of these files, and none of them imports another: a process runs a file by its path with
-``-I -S``, and loads others by path too. The two files of attempts are copied to where the throw-away processes run.
+``-I -S``, and loads others by path too. The two files of attempts are copied to where the probe processes run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The throw-away program: tries actions that must fail in every program, and actions that must succeed.
+"""The probe program: tries actions that must fail in every program, and actions that must succeed.
 
 Runs by path like any program, in the interpreter that also runs the keepers, with the standard library only. It reads
 its facts as JSON from standard input and writes its report as JSON to standard output. It leaves a process behind that
@@ -124,12 +124,12 @@ def _more_processes(facts: Facts) -> None:
 MUST_FAIL: dict[str, Attempt] = {
     "read a file outside its places": lambda facts: _read(facts["secret"]),
     "list a folder outside its places": lambda facts: os.listdir(os.path.dirname(facts["secret"])),  # noqa: PTH120, PTH208
-    "read the passwords of the machine": lambda _: _read("/etc/shadow"),
-    "write in a place that it may read": lambda facts: _write(facts["readable"] + "/written"),
-    "write among the programs of the machine": lambda _: _write_and_remove("/usr/sideband-attempt"),
+    "read /etc/shadow": lambda _: _read("/etc/shadow"),
+    "write to a read-only place": lambda facts: _write(facts["readable"] + "/written"),
+    "write to /usr": lambda _: _write_and_remove("/usr/sideband-attempt"),
     "change the kernel's settings": lambda _: _write("/proc/sys/kernel/core_pattern"),
     "write outside its places": lambda facts: _write(facts["open"] + "/written"),
-    "write among the devices": lambda _: _write_and_remove("/dev/sideband-attempt"),
+    "write to /dev": lambda _: _write_and_remove("/dev/sideband-attempt"),
     "run a program that it has written in a place": lambda facts: _own_program(facts["writable"]),
     "run a program that it has written in its temporary folder": lambda _: _own_program(os.environ["TMPDIR"]),
     "open an IPv4 socket": lambda _: _socket(socket.AF_INET),
@@ -143,8 +143,8 @@ MUST_FAIL: dict[str, Attempt] = {
     "trace another process": lambda facts: _call(facts, "ptrace", _PTRACE_SEIZE, os.getppid(), 0, 0),
     "read the memory of another process": lambda facts: _call(facts, "process_vm_readv", os.getppid(), 0, 0, 0, 0, 0),
     "take a descriptor of another process": lambda facts: _call(facts, "pidfd_getfd", 0, 0, 0),
-    "make a process in a namespace": _clone,
-    "make a namespace": lambda facts: _call(facts, "unshare", _CLONE_NEWUSER),
+    "create a process in a namespace": _clone,
+    "create a namespace": lambda facts: _call(facts, "unshare", _CLONE_NEWUSER),
     "mount a file system": lambda facts: _call(facts, "mount", 0, 0, 0, 0, 0),
     "unmount a file system": lambda facts: _call(facts, "umount2", 0, 0),
     "change its root": lambda facts: _call(facts, "chroot", 0),
@@ -161,7 +161,7 @@ MUST_FAIL: dict[str, Attempt] = {
 
 MUST_FAIL_IN_NAMESPACES: dict[str, Attempt] = {
     "learn whether a file exists": lambda facts: os.stat(facts["secret"]),  # noqa: PTH116 - as a program would
-    "see the processes of the machine": lambda facts: os.stat(f"/proc/{facts['host']}/stat"),  # noqa: PTH116
+    "see the machine's processes": lambda facts: os.stat(f"/proc/{facts['host']}/stat"),  # noqa: PTH116
 }
 # In namespaces the init process ignores signals from inside; a keeper without namespaces does not.
 MUST_FAIL_WITHOUT_NAMESPACES: dict[str, Attempt] = {
@@ -187,11 +187,11 @@ def _pair(_: Facts) -> None:
 
 MUST_WORK: dict[str, Attempt] = {
     "read a place": lambda facts: _read(facts["readable"] + "/" + facts["file"]),
-    "write in a place": lambda facts: _write(facts["writable"] + "/written"),
-    "write in its temporary folder": lambda _: _write(os.environ["TMPDIR"] + "/written"),
+    "write to a writable place": lambda facts: _write(facts["writable"] + "/written"),
+    "write to its temporary folder": lambda _: _write(os.environ["TMPDIR"] + "/written"),
     "use the null device": lambda _: _write("/dev/null"),
-    "run a program of the machine": _run_program,
-    "make a pair of sockets": _pair,
+    "run one of the machine's programs": _run_program,
+    "create a socket pair": _pair,
 }
 
 

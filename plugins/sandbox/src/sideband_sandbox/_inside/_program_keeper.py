@@ -63,7 +63,7 @@ def main(arguments: list[str]) -> None:
 
 
 def _load(path: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(os.path.basename(path)[:-3], path)  # noqa: PTH119 - one import less
+    spec = importlib.util.spec_from_file_location(os.path.basename(path)[:-3], path)  # noqa: PTH119 - avoids an import
     assert spec is not None and spec.loader is not None  # noqa: S101, PT018 - a path with .py has a loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -321,7 +321,7 @@ def _reaped() -> Iterator[tuple[int, int]]:
 
 def _every_process() -> list[int]:
     try:
-        return [int(name) for name in os.listdir("/proc") if name.isdecimal()]  # noqa: PTH208 - one import less
+        return [int(name) for name in os.listdir("/proc") if name.isdecimal()]  # noqa: PTH208 - avoids an import
     except OSError:
         return []
 
@@ -331,7 +331,7 @@ def _descendants(root: int) -> list[int]:
     children: dict[int, list[int]] = {}
     for pid in _every_process():
         try:
-            with open(f"/proc/{pid}/stat", "rb") as stream:  # noqa: PTH123 - one import less
+            with open(f"/proc/{pid}/stat", "rb") as stream:  # noqa: PTH123 - avoids an import
                 status = stream.read()
         except OSError:
             continue
@@ -357,7 +357,7 @@ def _kill_process(pid: int) -> None:
 def _resident(pid: int) -> int:
     """Return the resident bytes that a process does not share, as estimated by ``statm``."""
     try:
-        with open(f"/proc/{pid}/statm", "rb") as stream:  # noqa: PTH123 - one import less
+        with open(f"/proc/{pid}/statm", "rb") as stream:  # noqa: PTH123 - avoids an import
             words = stream.read().split()
     except OSError:
         return 0

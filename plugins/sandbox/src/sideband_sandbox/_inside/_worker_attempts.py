@@ -1,4 +1,4 @@
-"""The skill of the throw-away worker: tries actions that must fail in every worker, and actions that must succeed.
+"""The skill of the probe worker: tries actions that must fail in every worker, and actions that must succeed.
 
 It is copied into a folder that serves as a skill's snapshot, and called like any tool, in a real worker of the zygote
 under test. It uses the standard library only.
@@ -126,39 +126,39 @@ def _own_threads(count: int) -> None:
 MUST_FAIL: dict[str, Attempt] = {
     "read a file outside its folders": lambda _: _read("/etc/passwd"),
     "list the root folder": lambda _: os.listdir("/"),  # noqa: PTH208 - as a skill would
-    "list the folder above its own": lambda facts: os.listdir(os.path.dirname(facts["snapshot"])),  # noqa: PTH120, PTH208
-    "write in its own folder": lambda facts: _write(facts["snapshot"] + "/written"),
+    "list the parent of its own folder": lambda facts: os.listdir(os.path.dirname(facts["snapshot"])),  # noqa: PTH120, PTH208
+    "write to its own folder": lambda facts: _write(facts["snapshot"] + "/written"),
     "change a file of its own folder": lambda facts: _write(facts["snapshot"] + "/" + facts["file"]),
-    "shorten a file of its own folder": lambda facts: os.truncate(facts["snapshot"] + "/" + facts["file"], 0),
+    "truncate a file of its own folder": lambda facts: os.truncate(facts["snapshot"] + "/" + facts["file"], 0),
     "change the mode of a file": lambda facts: Path(facts["snapshot"], facts["file"]).chmod(0o600),
     "remove a file": lambda facts: Path(facts["snapshot"], facts["file"]).unlink(),
-    "write in a world-writable folder": lambda facts: _write(facts["open"] + "/written"),
+    "write to a world-writable folder": lambda facts: _write(facts["open"] + "/written"),
     "read the environment of the host": lambda facts: _read(f"/proc/{facts['host']}/environ"),
     "read its own memory map": lambda _: _read("/proc/self/maps"),
     "open an IPv4 socket": lambda _: _connect(socket.AF_INET, ("127.0.0.1", 9)),
     "open an IPv6 socket": lambda _: _connect(socket.AF_INET6, ("::1", 9)),
     "open a unix socket": lambda _: _connect(socket.AF_UNIX, "\0sideband-probe"),
     "open a netlink socket": lambda _: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW).close(),
-    "make a datagram pair": _datagram_pair,
+    "create a datagram socket pair": _datagram_pair,
     "fork": lambda _: _child(os.fork()),
     "clone": _clone_raw,
     "start a program with posix_spawn": _spawn,
     "start a program with subprocess": _subprocess,
-    "replace itself by a program": _execute,
+    "execute a program": _execute,
     "signal the host": lambda facts: os.kill(facts["host"], 0),
     "signal all processes": lambda _: os.kill(-1, 0),
     "trace the host": _trace,
     "read the memory of the host": _read_memory,
-    "change limits of the host": lambda facts: resource.prlimit(facts["host"], resource.RLIMIT_NOFILE),
+    "change the limits of the host": lambda facts: resource.prlimit(facts["host"], resource.RLIMIT_NOFILE),
     "outlive the host": _outlive,
-    "make a namespace": lambda _: _demand(_libc().unshare(_CLONE_NEWUSER)),
+    "create a namespace": lambda _: _demand(_libc().unshare(_CLONE_NEWUSER)),
     "become root": lambda _: os.setuid(0),
 }
 
 MUST_FAIL_IN_NAMESPACES: dict[str, Attempt] = {
     "learn whether a file exists": lambda _: os.stat("/etc/passwd"),  # noqa: PTH116 - as a skill would
     "see /proc": lambda _: os.stat("/proc/self"),  # noqa: PTH116 - as a skill would
-    "see the programs of the machine": lambda _: os.stat("/bin/sh"),  # noqa: PTH116 - as a skill would
+    "see the machine's programs": lambda _: os.stat("/bin/sh"),  # noqa: PTH116 - as a skill would
 }
 
 MUST_FAIL_WITH_THREAD_LIMIT: dict[str, Attempt] = {

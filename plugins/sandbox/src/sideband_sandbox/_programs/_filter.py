@@ -89,7 +89,7 @@ def _conditional_rules(numbers: dict[str, int], *, network: bool, own_sockets: b
         yield Rule(numbers["socket"], ALLOW, _one_of(0, *families), otherwise=refuse(errno.EAFNOSUPPORT))
     else:
         yield Rule(numbers["socket"], refuse(errno.EAFNOSUPPORT))
-    # The ends of a stream pair are connected for good; a datagram socket could send to any socket's path.
+    # The ends of a stream pair are connected permanently; a datagram socket could send to any socket's path.
     kinds = tuple((Check(0, _AF_UNIX), Check(1, kind, mask=_SOCK_KIND)) for kind in (_SOCK_STREAM, _SOCK_SEQPACKET))
     alternatives = ((Check(0, _AF_UNIX),),) if own_sockets else kinds
     yield Rule(numbers["socketpair"], ALLOW, alternatives, otherwise=forbidden)

@@ -1,4 +1,4 @@
-"""Launches programs on the tier of the workers, once a throw-away program has verified that tier for programs."""
+"""Launches programs on the tier of the workers, once a probe program has verified that tier for programs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ProgramLauncher:
         self._problems: list[str] = []
 
     async def proofs(self) -> tuple[str, ...]:
-        """Return the attempts at which a throw-away program failed.
+        """Return the attempts at which a probe program failed.
 
         Raises:
             IsolationUnavailable: if the tier is not available for programs.

@@ -1,4 +1,4 @@
-"""Verifies the isolation of programs: a throw-away one tries to break out, and its status in ``/proc`` is checked."""
+"""Verifies the isolation of programs: a probe program tries to break out, and its status in ``/proc`` is checked."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ProgramPlatform:
 
 @frozen
 class _ProgramStage:
-    """Folders and unix sockets that the throw-away program tries to access."""
+    """Folders and unix sockets that the probe program tries to access."""
 
     folder: Path
     abstract: str
@@ -85,11 +85,11 @@ async def prove_programs(platform: ProgramPlatform, isolation: Isolation, varian
             with anyio.move_on_after(_SECONDS) as trying:
                 report, status = await _converse(program, _facts(platform, variant, stage))
             if trying.cancelled_caught:
-                raise ProgramNotStarted("the throw-away program or its child process did not exit")
+                raise ProgramNotStarted("the probe program or its child process did not exit")
         finally:
             await program.close()
     except (OSError, ValueError, KeyError) as error:
-        raise ProgramNotStarted(f"the throw-away program failed: {error}") from error
+        raise ProgramNotStarted(f"the probe program failed: {error}") from error
     finally:
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(manager.__exit__, None, None, None)
@@ -183,7 +183,7 @@ async def _converse(program: IsolatedProgram, facts: dict[str, Any]) -> tuple[di
     await _read(program.stdout)
     if not report:
         stderr = (await _read(program.stderr)).decode(errors="replace")
-        raise ProgramNotStarted(f"the throw-away program exited with code {code}: {stderr[-500:]}")
+        raise ProgramNotStarted(f"the probe program exited with code {code}: {stderr[-500:]}")
     return json.loads(report), status
 
 

@@ -1,4 +1,4 @@
-"""Verifies a zygote: a throw-away worker of it tries to break out, and its status in ``/proc`` is checked."""
+"""Verifies a zygote: a probe worker of it tries to break out, and its status in ``/proc`` is checked."""
 
 from __future__ import annotations
 
@@ -115,12 +115,12 @@ async def _prove(zygote: Zygote, variant: Variant, stage: _WorkerStage) -> tuple
     except SidebandError as error:
         raise ZygoteFailed(error.message) from error
     except (OSError, IndexError) as error:
-        raise ZygoteFailed("the throw-away worker is not visible in /proc") from error
+        raise ZygoteFailed("the probe worker is not visible in /proc") from error
     return _verdict(report, status)
 
 
 class _Launcher:
-    """The sandbox of the throw-away worker. It launches from one zygote."""
+    """The sandbox of the probe worker. It launches from one zygote."""
 
     name = "probe"
 
