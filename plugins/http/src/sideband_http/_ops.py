@@ -36,7 +36,7 @@ from ._preview import preview_download, preview_fetch_blob, preview_request, pre
 from ._request._cookies import CookieJar
 from ._request._header_rules import check_cookies, check_headers
 from ._request._plan import RequestPlan, plan_of
-from ._response._results import blob_result, download_result, response_result
+from ._response._result_data import blob_result, download_result, response_result
 from ._scope import HttpScope, scope_of
 from ._state import HttpState
 from ._transport._connections import HttpConnections
