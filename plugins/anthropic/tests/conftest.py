@@ -22,7 +22,7 @@ KEY = "sk-ant-t3st-k3y-value"
 PATIENCE = 20
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def anyio_backend():
     """Run on asyncio. Tests of cancellation, closing and concurrency override it with both backends."""
     return "asyncio"
@@ -230,24 +230,24 @@ def key():
     return KEY
 
 
+def host_with(config, home, store):
+    family = OpFamily(name="secrets", ops=(count,), scope=SecretsScope, credentials=store)
+    return Host(
+        home=home,
+        settings={"plugins": {"anthropic": config}},
+        plugins=[
+            Plugin(kind="store", name="sqlite", value=sideband_store_sqlite.plugin),
+            Plugin(kind="provider", name="anthropic", value=sideband_anthropic.plugin),
+            Plugin(kind="op", name="secrets", value=SimpleNamespace(sideband_ops=lambda: family)),
+        ],
+        autoload=False,
+    )
+
+
 @pytest.fixture
 def open_host(tmp_path, store):
     """Return a function that makes a host with this plugin; `config` is the table `[plugins.anthropic]`."""
-
-    def make(**config):
-        family = OpFamily(name="secrets", ops=(count,), scope=SecretsScope, credentials=store)
-        return Host(
-            home=tmp_path / "home",
-            settings={"plugins": {"anthropic": config}},
-            plugins=[
-                Plugin(kind="store", name="sqlite", value=sideband_store_sqlite.plugin),
-                Plugin(kind="provider", name="anthropic", value=sideband_anthropic.plugin),
-                Plugin(kind="op", name="secrets", value=SimpleNamespace(sideband_ops=lambda: family)),
-            ],
-            autoload=False,
-        )
-
-    return make
+    return lambda **config: host_with(config, tmp_path / "home", store)
 
 
 @pytest.fixture
@@ -255,6 +255,20 @@ async def host(open_host, server):
     """Open a host whose provider uses the server of this test."""
     async with open_host(base_url=server.origin, idle_timeout=PATIENCE) as one:
         yield one
+
+
+@pytest.fixture(scope="module")
+def shared_server():
+    with serving(Server()) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+async def shared_host(shared_server, tmp_path_factory):
+    """Open a host for all tests of a module that test the conversion of requests only."""
+    config = {"base_url": shared_server.origin, "idle_timeout": PATIENCE}
+    async with host_with(config, tmp_path_factory.mktemp("shared") / "home", Store()) as host:
+        yield host
 
 
 @pytest.fixture

@@ -21,6 +21,17 @@ CACHED = {"type": "ephemeral"}
 
 
 @pytest.fixture
+def server(shared_server):
+    shared_server.seen.clear()
+    return shared_server
+
+
+@pytest.fixture
+def host(shared_host):
+    return shared_host
+
+
+@pytest.fixture
 def sent(host, server, listen, say):
     """Return a function that sends a model request and returns the request body."""
 

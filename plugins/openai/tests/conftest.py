@@ -21,7 +21,7 @@ from sideband.providers import Finished, ModelRequest, ToolSchema
 PATIENCE = 20
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def anyio_backend():
     """Run on asyncio. Tests of cancellation, closing and concurrency override it with both backends."""
     return "asyncio"
@@ -226,24 +226,24 @@ def no_variables(monkeypatch):
         monkeypatch.delenv(name, raising=False)
 
 
+def host_with(config, home, credentials):
+    family = OpFamily(name="secrets", ops=(count,), scope=SecretsScope, credentials=credentials)
+    return Host(
+        home=home,
+        settings={"plugins": {"openai": config}},
+        plugins=[
+            Plugin(kind="store", name="sqlite", value=sideband_store_sqlite.plugin),
+            Plugin(kind="provider", name="openai", value=sideband_openai.plugin),
+            Plugin(kind="op", name="secrets", value=SimpleNamespace(sideband_ops=lambda: family)),
+        ],
+        autoload=False,
+    )
+
+
 @pytest.fixture
 def open_host(tmp_path, credentials):
     """Return a function that makes a host with this plugin; `config` is the table `[plugins.openai]`."""
-
-    def make(**config):
-        family = OpFamily(name="secrets", ops=(count,), scope=SecretsScope, credentials=credentials)
-        return Host(
-            home=tmp_path / "home",
-            settings={"plugins": {"openai": config}},
-            plugins=[
-                Plugin(kind="store", name="sqlite", value=sideband_store_sqlite.plugin),
-                Plugin(kind="provider", name="openai", value=sideband_openai.plugin),
-                Plugin(kind="op", name="secrets", value=SimpleNamespace(sideband_ops=lambda: family)),
-            ],
-            autoload=False,
-        )
-
-    return make
+    return lambda **config: host_with(config, tmp_path / "home", credentials)
 
 
 class Client:
@@ -303,6 +303,32 @@ async def client(open_host, server):
     """Open a client of the plugin, whose service `openai` is `server`."""
     async with open_host(base_url=server.base_url) as host:
         yield Client(host)
+
+
+@pytest.fixture(scope="module")
+def shared_config():
+    """Return the configuration of `shared_host`, except for its address; modules may override it."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def shared_server():
+    with running(Server()) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+async def shared_host(shared_config, shared_server, tmp_path_factory):
+    """Open a host for all tests of a module that test the conversion of requests and responses only."""
+    config = {**shared_config, "base_url": shared_server.base_url}
+    async with host_with(config, tmp_path_factory.mktemp("shared") / "home", Credentials()) as host:
+        yield host
+
+
+@pytest.fixture
+def shared_client(shared_host, shared_server):
+    shared_server.seen.clear()
+    return Client(shared_host)
 
 
 @pytest.fixture

@@ -14,6 +14,16 @@ USAGE = {
 }
 
 
+@pytest.fixture
+def server(shared_server):
+    return shared_server
+
+
+@pytest.fixture
+def client(shared_client):
+    return shared_client
+
+
 def calls(*parts):
     return {"tool_calls": list(parts)}
 

@@ -6,6 +6,16 @@ IMAGE = {"type": "image", "media_type": "image/png", "data": "AAAA"}
 
 
 @pytest.fixture
+def server(shared_server):
+    return shared_server
+
+
+@pytest.fixture
+def client(shared_client):
+    return shared_client
+
+
+@pytest.fixture
 def body(client, server, make):
     """Return a function that sends a model request and returns the request body."""
     server.reply(make.events(make.chunk(content="x"), make.chunk(finish="stop")))

@@ -31,10 +31,19 @@ def ended(*output, kind="response.completed", **fields):
     return {"type": kind, "response": {"status": status, "output": list(output), "usage": USAGE, **fields}}
 
 
+@pytest.fixture(scope="module")
+def shared_config():
+    return {"api": "responses"}
+
+
 @pytest.fixture
-async def client(open_client, server):
-    async with open_client(base_url=server.base_url, api="responses") as one:
-        yield one
+def server(shared_server):
+    return shared_server
+
+
+@pytest.fixture
+def client(shared_client):
+    return shared_client
 
 
 @pytest.fixture

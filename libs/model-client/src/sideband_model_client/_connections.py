@@ -26,7 +26,7 @@ _KEEP_SECONDS = 30.0
 
 
 class ServiceTransportFactory(Protocol):
-    """A factory of transports, which can replace the default transport of httpx.
+    """A factory of transports. Pass another one to replace the httpx transport.
 
     Example:
         >>> def mocked(tls):

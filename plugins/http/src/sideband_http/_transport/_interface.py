@@ -63,7 +63,7 @@ class TransportOptions:
 
 
 class HttpTransportFactory(Protocol):
-    """A factory of transports, which can replace the default one."""
+    """A factory of transports. Pass another one to replace the httpx transport."""
 
     def __call__(self, options: TransportOptions) -> httpx.AsyncBaseTransport:
         """Return a transport that does not follow redirects, keep cookies or read the environment.
