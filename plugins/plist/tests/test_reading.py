@@ -124,21 +124,21 @@ def test_pulse_stops_reading_and_writing(form):
 
 
 @given(VALUES)
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_written_document_is_read_back(value):
     for form, read in (("xml", read_xml), ("binary", read_binary)):
         assert read(write(value, form, Config(), never_stop), Config(), never_stop, typed=True) == value
 
 
 @given(VALUES)
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_plistlib_reads_written_documents(value):
     for form in ("xml", "binary"):
         assert plistlib.loads(write(value, form, Config(), never_stop)) == value
 
 
 @given(st.binary(max_size=300))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_arbitrary_binary_document_is_read_or_rejected(data):
     for document in (b"bplist00" + data, b"bplist00" + data + bytes([0] * 6 + [1, 1] + [0] * 7 + [4] + [0] * 16)):
         with suppress(PlistError):
@@ -146,7 +146,7 @@ def test_arbitrary_binary_document_is_read_or_rejected(data):
 
 
 @given(st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_damaged_document_is_read_or_rejected(data):
     form = data.draw(st.sampled_from(["xml", "binary"]))
     document = bytearray(write(ALL, form, Config(), never_stop))

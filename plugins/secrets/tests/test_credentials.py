@@ -34,17 +34,18 @@ async def test_equivalent_spelling_of_the_origin_is_accepted(host, audience):
     assert (await send(host, audience))["length"] == len("s3cr3t-value")
 
 
-@pytest.mark.parametrize(
-    "audience",
-    ["http://api.example.org", "https://example.org", "https://api.example.org.evil.test", "https://api.example.org:8443",
-     "https://x.api.example.org", "https://api.example.org@evil.test", "https://evil.test/https://api.example.org",
-     "https://evil.test#@api.example.org", "", "null", "https://api.example.org:443:443", "https://\u0430pi.example.org"],
-)  # fmt: skip
-async def test_other_origins_are_rejected(host, audience):
+async def test_other_origins_are_rejected(host):
     await store(host)
-    with pytest.raises(SecretAudience) as caught:
-        await send(host, audience)
-    assert caught.value.code == "secrets.audience"
+    audiences = [
+        "http://api.example.org", "https://example.org", "https://api.example.org.evil.test",
+        "https://api.example.org:8443", "https://x.api.example.org", "https://api.example.org@evil.test",
+        "https://evil.test/https://api.example.org", "https://evil.test#@api.example.org", "", "null",
+        "https://api.example.org:443:443", "https://\u0430pi.example.org",
+    ]  # fmt: skip
+    for audience in audiences:
+        with pytest.raises(SecretAudience) as caught:
+            await send(host, audience)
+        assert caught.value.code == "secrets.audience"
 
 
 async def test_secret_without_origins_is_never_sent(host):

@@ -20,6 +20,7 @@ from sideband_secrets import (
 )
 from sideband_secrets._encrypted import EncryptedBackend
 from sideband_secrets._keys import Keys
+from sideband_secrets._sealing import Sealed
 
 VALUE = b"s3cr3t-value"
 
@@ -114,17 +115,21 @@ def test_any_modified_byte_is_detected(store, open_store):
     intact = store.path.read_bytes()
     for position in range(len(intact)):
         changed = intact[:position] + bytes([(intact[position] + 1) % 256]) + intact[position + 1 :]
-        store.path.write_bytes(changed)
         with pytest.raises(SecretsDamaged):
-            open_store().read("token")
+            Sealed.parse(store.path, changed)
+    store.path.write_bytes(changed)
+    with pytest.raises(SecretsDamaged):
+        open_store().read("token")
 
 
 def test_truncated_file_is_detected(store, open_store):
     intact = store.path.read_bytes()
-    for length in range(0, len(intact), 7):
-        store.path.write_bytes(intact[:length])
+    for length in range(len(intact)):
         with pytest.raises(SecretsDamaged):
-            open_store().read("token")
+            Sealed.parse(store.path, intact[:length])
+    store.path.write_bytes(intact[:-1])
+    with pytest.raises(SecretsDamaged):
+        open_store().read("token")
 
 
 def tamper(path, change):
@@ -214,7 +219,7 @@ from sideband_secrets._keys import Keys
 folder = Path(sys.argv[1])
 def work():
     store = EncryptedBackend(folder=folder, keys=Keys(file=folder / "key"))
-    for number in range(20):
+    for number in range(10):
         stored = StoredSecret(f"{sys.argv[2]}-{number}", b"value", True)
         store.change(stored.name, lambda _before: stored)
 anyio.run(anyio.to_thread.run_sync, work)
@@ -224,9 +229,9 @@ anyio.run(anyio.to_thread.run_sync, work)
 def test_processes_can_store_concurrently(folder, open_store):
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     command = [sys.executable, "-c", _WRITER, str(folder)]
-    writers = [subprocess.Popen([*command, name], env=environment) for name in ("a", "b", "c")]
-    assert [writer.wait(60) for writer in writers] == [0, 0, 0]
-    assert len(open_store().summaries()) == 60
+    writers = [subprocess.Popen([*command, name], env=environment) for name in ("a", "b")]
+    assert [writer.wait(60) for writer in writers] == [0, 0]
+    assert len(open_store().summaries()) == 20
 
 
 @pytest.fixture(scope="module")

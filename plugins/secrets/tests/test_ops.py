@@ -27,6 +27,15 @@ def store(host, name="token", value="s3cr3t-value", **more):
     return host.op("secrets.set", {"name": name, "value": value, "origins": [ORIGIN], **more})
 
 
+async def is_stored(host, *arguments, **more):
+    """Return whether the parameters are accepted."""
+    try:
+        await store(host, *arguments, **more)
+    except OpParamsInvalid:
+        return False
+    return True
+
+
 async def test_stored_value_is_read_back(host):
     await store(host)
     assert await host.op("secrets.read", {"name": "token"}) == "s3cr3t-value"
@@ -98,40 +107,39 @@ class TestInMemory:
     def config(self):
         return {"backend": "memory"}
 
-    @pytest.mark.parametrize("value", ["", b"", "x" * 65537, b"x" * 65537, "ü" * 32769])
-    async def test_empty_or_oversized_value_is_rejected(self, host, value):
-        with pytest.raises(OpParamsInvalid) as caught:
-            await store(host, value=value)
-        assert "xxx" not in caught.value.message
+    async def test_empty_or_oversized_value_is_rejected(self, host):
+        for value in ("", b"", "x" * 65537, b"x" * 65537, "ü" * 32769):
+            with pytest.raises(OpParamsInvalid) as caught:
+                await store(host, value=value)
+            assert "xxx" not in caught.value.message
 
     def test_validation_error_omits_the_value(self):
         with pytest.raises(ValidationError) as caught:
             SecretSetParams.model_validate({"name": "A", "value": ["s3cr3t-value"], "more": "s3cr3t-value"})
         assert "s3cr3t-value" not in str(caught.value)
 
-    @pytest.mark.parametrize("name", ["", "A", "-a", ".a", "a/b", "a b", "a" * 65, ":index", "ä", "a\n"])
-    async def test_invalid_name_is_rejected(self, host, name):
-        with pytest.raises(OpParamsInvalid):
-            await store(host, name)
+    async def test_invalid_name_is_rejected(self, host):
+        names = ["", "A", "-a", ".a", "a/b", "a b", "a" * 65, ":index", "ä", "a\n"]
+        assert [name for name in names if await is_stored(host, name)] == []
 
-    @pytest.mark.parametrize(
-        "origin",
-        ["", "example.org", "https://", "https://*.example.org", "https://u:p@example.org", "https://example.org/path",
-         "https://example.org?q", "https://example.org#f", "https://exämple.org", "https://example.org:0",
-         "https://example.org:99999", "postgres://db", "https://a b", "https://example.org\n", "https://[::1%25eth0]",
-         "https://example.org."],
-    )  # fmt: skip
-    async def test_invalid_origin_is_rejected(self, host, origin):
-        with pytest.raises(OpParamsInvalid):
-            await store(host, origins=[origin])
+    async def test_invalid_origin_is_rejected(self, host):
+        origins = [
+            "", "example.org", "https://", "https://*.example.org", "https://u:p@example.org", "https://example.org/path",
+            "https://example.org?q", "https://example.org#f", "https://exämple.org", "https://example.org:0",
+            "https://example.org:99999", "postgres://db", "https://a b", "https://example.org\n", "https://[::1%25eth0]",
+            "https://example.org.",
+        ]  # fmt: skip
+        assert [origin for origin in origins if await is_stored(host, origins=[origin])] == []
 
-    @pytest.mark.parametrize(
-        "headers",
-        [{"Host": "{value}"}, {"A b": "{value}"}, {"X": "none"}, {"X": "{other} {value}"}, {"X": "{value}\r\nY: 1"}],
-    )
-    async def test_invalid_header_is_rejected(self, host, headers):
-        with pytest.raises(OpParamsInvalid):
-            await store(host, headers=headers)
+    async def test_invalid_header_is_rejected(self, host):
+        headers = [
+            {"Host": "{value}"},
+            {"A b": "{value}"},
+            {"X": "none"},
+            {"X": "{other} {value}"},
+            {"X": "{value}\r\nY: 1"},
+        ]
+        assert [one for one in headers if await is_stored(host, headers=one)] == []
 
     async def test_read_needs_a_reveal_grant(self, host):
         await store(host)

@@ -1,6 +1,4 @@
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -12,14 +10,13 @@ README = (Path(__file__).parents[1] / "README.md").read_text()
 EXAMPLES = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 
 
-def test_python_example_runs(tmp_path):
+def test_python_example_runs(tmp_path, monkeypatch, capsys):
     (program,) = [text for language, text in EXAMPLES if language == "python"]
-    environment = {"HOME": str(tmp_path), "SIDEBAND_HOME": str(tmp_path / "home")}
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, env=environment,
-        capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
-    assert (done.returncode, done.stdout) == (0, "op.egress\n2 True\n"), done.stderr
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SIDEBAND_HOME", str(tmp_path / "home"))
+    exec(compile(program, "README.md", "exec"), {"__name__": "__main__"})
+    assert capsys.readouterr().out == "op.egress\n2 True\n"
 
 
 @pytest.mark.parametrize("text", [text for language, text in EXAMPLES if language == "toml"])

@@ -1,6 +1,6 @@
 import apsw
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sideband_sql._sqlite._functions import install
 
@@ -26,6 +26,7 @@ _CALLS = [*(f"{name}({given})" for name in ("trim", "ltrim", "rtrim") for given 
 def test_replacements_return_the_same_as_sqlite(connections, call):
     plain, replaced = connections
 
+    @settings(max_examples=50)
     @given(_values, _values, _values, _hexadecimal)
     def same(x, y, z, h):
         values = {"x": x, "y": y, "z": z, "h": h}

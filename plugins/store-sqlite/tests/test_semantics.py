@@ -172,7 +172,7 @@ async def test_concurrent_versioned_increments_lose_nothing(store):
     assert (await store.get("counter")).value == {"n": 10}
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     steps=st.lists(
         st.one_of(
