@@ -82,7 +82,7 @@ async def test_policy_timeout_applies_to_a_skill(stage, make_skills, monkeypatch
 
 
 async def test_tool_seconds_below_the_policy_timeout_is_named(stage, make_skills):
-    answer = await waited(stage, make_skills, {"timeout": 3000.0}, {"tool_seconds": 0.3})
+    answer = await waited(stage, make_skills, {"timeout": 30.0}, {"tool_seconds": 0.3})
     assert answer.metadata["code"] == "op.timeout"
     assert "endless.wait timed out after 0.3 s (set by `[agent] tool_seconds`)" in answer.text
 

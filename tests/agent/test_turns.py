@@ -123,30 +123,24 @@ async def test_results_are_in_the_order_of_the_calls(stage, kit):
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_exclusive_tool_runs_alone(stage, kit):
-    running, together = set(), []
+    running, together = [], []
 
-    def counted(name):
-        async def count(params: kit.Text, ctx) -> str:
-            """Record the running calls."""
-            running.add((name, params.text))
-            await anyio.lowlevel.checkpoint()
-            together.append(frozenset(one for one, _ in running))
-            await anyio.lowlevel.checkpoint()
-            running.discard((name, params.text))
-            return ""
+    def watch(event):
+        if event.hook == "tool_execution_start":
+            running.append(event.tool)
+            together.append(list(running))
+        elif event.hook == "tool_execution_end":
+            running.remove(event.tool)
 
-        count.__annotations__["params"] = kit.Text
-        return count
+    @tool("alone", exclusive=True)
+    async def alone(params: kit.Text, ctx) -> str:
+        """Run alone."""
+        return ""
 
-    tools = [
-        Plugin("tool", "alone", tool("alone", exclusive=True)(counted("alone"))),
-        Plugin("tool", "other", tool("other")(counted("other"))),
-    ]
-    turn = calls(("other", {"text": "1"}), ("alone", {}), ("other", {"text": "2"}), ("other", {"text": "3"}))
-    async with stage([turn, "ok"], *tools) as agent:
+    turn = calls(("echo", {"text": "1"}), ("alone", {}), ("echo", {"text": "2"}), ("echo", {"text": "3"}))
+    async with stage([turn, "ok"], kit.echo, Plugin("tool", "alone", alone), on_event=watch) as agent:
         await agent.invoke("hi")
-    assert {"alone"} in together
-    assert not [names for names in together if len(names) > 1]
+    assert [names for names in together if "alone" in names] == [["alone"]]
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])

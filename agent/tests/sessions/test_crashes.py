@@ -214,7 +214,7 @@ def counted(store, tmp_path):
 async def test_append_does_not_read_the_session_again(counted):
     sessions, read = counted
     async with await sessions.create() as session:
-        for number in range(600):
+        for number in range(300):
             await session.append_custom("n", {"n": number})
             session.messages()
     assert sum(read) == 0
@@ -223,10 +223,10 @@ async def test_append_does_not_read_the_session_again(counted):
 async def test_list_reads_few_records_of_an_open_session_and_none_of_others(counted):
     sessions, read = counted
     async with await sessions.create(name="n") as session:
-        for number in range(600):
+        for number in range(300):
             await session.append_custom("n", {"n": number})
-        assert (await sessions.list())[0].entries == 601
+        assert (await sessions.list())[0].entries == 301
         assert 0 < sum(read) <= 256
     read.clear()
-    assert (await sessions.list())[0].entries == 601
+    assert (await sessions.list())[0].entries == 301
     assert sum(read) == 0
