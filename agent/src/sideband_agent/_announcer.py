@@ -9,7 +9,7 @@ from sideband.messages import Message, to_data
 
 @define(eq=False)
 class Announcer:
-    """Emits observe events.
+    """An emitter of observe events.
 
     Args:
         hooks: the agent's hooks.

@@ -107,7 +107,7 @@ class StructureRefused(AgentFailed, PermissionError):
     def __init__(self, action: str, reason: str, plugin: str | None) -> None:
         super().__init__(
             f"failed to {action}: {reason}",
-            hint=f"the plugin `{plugin}` denied it; follow its message, or remove it with `deny`",
+            hint=f"the plugin `{plugin}` denied it; follow its message, or disable the plugin in `[policy.deny]`",
         )
         self.plugin = plugin
 

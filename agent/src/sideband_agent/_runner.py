@@ -41,7 +41,7 @@ _REASONS = {"completed": "completed", "aborted": "aborted", "failed": "error", "
 
 @define(eq=False)
 class Runner:
-    """Executes the runs of one session, one at a time.
+    """The runner of one session's runs, one at a time.
 
     Args:
         session: stores the conversation.

@@ -63,7 +63,7 @@ class SessionParts:
 
 @frozen
 class SessionPartsMaker:
-    """Makes the parts of an agent for a session.
+    """A factory for the parts of an agent that belong to a session.
 
     Args:
         agent: the agent, as contexts use it.

@@ -17,7 +17,7 @@ from .sessions import Session, Sessions
 
 @define(eq=False)
 class SessionSwitcher:
-    """Opens, switches and closes the session of an agent.
+    """The open session of an agent, with methods to open, switch and close it.
 
     Args:
         sessions: the agent's sessions.

@@ -25,7 +25,7 @@ from .sessions import MessageEntry, Session
 
 @define(eq=False)
 class TurnLoop:
-    """Runs turns in one session.
+    """The loop of turns in one session.
 
     Args:
         session: stores the conversation.

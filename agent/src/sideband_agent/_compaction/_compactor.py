@@ -27,7 +27,7 @@ _SMALL = 2_000
 
 @define(eq=False)
 class Compactor:
-    """Compacts the session of an agent.
+    """The compactor of an agent's session.
 
     Args:
         session: the session.

@@ -57,7 +57,7 @@ def with_plain_names(message: AssistantMessage) -> AssistantMessage:
 
 @define
 class _Fitting:
-    """Sanitises the calls of one answer."""
+    """A sanitiser for the calls of one answer."""
 
     used: set[str]
     calls: int = field(default=0, init=False)

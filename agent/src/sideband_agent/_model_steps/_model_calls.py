@@ -48,7 +48,7 @@ class _Request:
 
 @define(eq=False)
 class ModelCalls:
-    """Calls models for one agent's session, through the broker.
+    """The model calls of one agent's session, made through the broker.
 
     Args:
         broker: checks and records the calls and finds the provider.
@@ -168,7 +168,7 @@ class ModelCalls:
 
 
 class _Parts:
-    """Emits the parts of an answer as they arrive."""
+    """An emitter of the parts of an answer as they arrive."""
 
     def __init__(self, announcer: Announcer, model: str) -> None:
         self._announcer = announcer

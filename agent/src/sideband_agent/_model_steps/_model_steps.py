@@ -24,7 +24,7 @@ _MOST_CALLS = 100
 
 @define(eq=False)
 class ModelSteps:
-    """Makes the model steps of an agent's runs.
+    """The model steps of an agent's runs.
 
     Args:
         calls: makes one call.

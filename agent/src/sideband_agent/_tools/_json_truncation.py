@@ -92,7 +92,7 @@ def _write_text(text: str) -> str:
 
 @define
 class _Shrinker:
-    """Caches the written length of each list and object, so that each is measured once."""
+    """A shortener that caches the written length of each list and object, so that each is measured once."""
 
     _sizes: dict[int, int] = field(factory=dict)
 

@@ -43,7 +43,7 @@ def fitted_parts(content: Any) -> Sequence[TextPart | ImagePart]:
             texts.append(part.text)
             continue
         images += 1
-        problem = _problem(part) if images <= RESULT_LIMITS.images else f"a result may have {RESULT_LIMITS.images}"
+        problem = _problem(part) if images <= RESULT_LIMITS.images else f"the limit is {RESULT_LIMITS.images} images"
         if problem:
             texts.append(f"[image omitted: {problem}]")
             continue

@@ -79,7 +79,7 @@ class _Planned:
 
 @define(eq=False)
 class ToolCalls:
-    """Runs the tool calls of an agent.
+    """The tool calls of an agent.
 
     Args:
         hooks: the agent's hooks, which decide about calls and change results.

@@ -22,7 +22,7 @@ from ._offered_skills import OfferedSkills
 
 @frozen
 class ToolContexts:
-    """Makes the contexts of an agent's tool calls.
+    """A factory for the contexts of an agent's tool calls.
 
     Args:
         agent: the agent.

@@ -62,7 +62,7 @@ class _RunningCall:
 
 @define(eq=False)
 class ToolEffects:
-    """Runs the tools of one agent's session.
+    """The tool calls of one agent's session, run as effects.
 
     Args:
         broker: claims and records effects.

@@ -35,9 +35,9 @@ def cut(text: str, tokens: int, *, handle: str | None = None) -> Cut:
 
     Example:
         >>> print(cut("x" * 80, 17).text)
-        xxxxxxxxxxxx
-        [… 57 of 80 characters are left out here …]
-        xxxxxxxxxxx
+        xxxxxxxxxxxxxxxxx
+        [… 47 of 80 characters omitted …]
+        xxxxxxxxxxxxxxxx
     """
     longest = max(0, tokens) * CHARACTERS_PER_TOKEN
     if len(text) <= longest:

@@ -22,7 +22,7 @@ _PACKAGES = {"pi": "sideband-pi-sessions"}
 
 
 class SessionFormat(Protocol):
-    """Reads and writes another program's session format: one JSON object per line, the header first."""
+    """A reader and writer of another program's session format: one JSON object per line, the header first."""
 
     def is_header(self, line: Mapping[str, Any]) -> bool:
         """Return whether a file with this first line has this format."""

@@ -38,7 +38,7 @@ class StoredSession:
 
 @frozen
 class SessionRecords:
-    """Reads and writes the streams and documents of sessions.
+    """Access to the streams and documents of sessions.
 
     Args:
         store: the store.

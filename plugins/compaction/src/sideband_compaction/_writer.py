@@ -30,7 +30,7 @@ _TOO_LONG = re.compile(
 
 @frozen
 class Writer:
-    """Writes summaries.
+    """A writer of summaries.
 
     Args:
         ctx: dispatches the model calls.

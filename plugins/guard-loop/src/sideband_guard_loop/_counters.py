@@ -43,7 +43,7 @@ class Seen:
 
 
 class Counters:
-    """Counts failures and unchanged results.
+    """Counters of failures and unchanged results.
 
     Example:
         >>> counters = Counters()

@@ -15,7 +15,7 @@ _MOST_CALLS = 1_024
 
 
 class LoopGuard:
-    """Counts within one run of one agent.
+    """A guard that counts within one run of one agent.
 
     A denied call counts as a failure of the tool. A model that repeats a denied call therefore reaches the limit that
     ends the run, instead of paying for turns without effect.

@@ -23,7 +23,7 @@ _QUICK_ATTEMPTS, _QUICK_FACTOR = 2, 0.25
 
 
 class RetryRules:
-    """Answers ``model_error``. Stateless: the event contains everything that the decision depends on.
+    """The rules that answer ``model_error``. Stateless: the event contains everything that the decision depends on.
 
     Args:
         config: the settings.

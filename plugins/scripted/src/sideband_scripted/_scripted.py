@@ -35,6 +35,7 @@ class Scripted:
 
     Example:
         >>> from sideband import Plugin
+        >>> from sideband_scripted import Scripted, Turn
         >>> scripted = Scripted(["Hello.", Turn(tool_calls=[("echo", {"text": "hi"})]), "It said hi."])
         >>> Plugin("provider", "scripted", scripted).name
         'scripted'

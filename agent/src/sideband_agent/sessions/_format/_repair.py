@@ -15,7 +15,7 @@ _REFERENCES = ("id", "parent", "target", "first_kept")
 
 @define
 class EntryReader:
-    """Reads the records of a session, in the order in which they were stored.
+    """A reader of the records of a session, in the order in which they were stored.
 
     The parent of an entry is always an earlier entry, whatever the record contains, so there are no cycles. Repairs are
     deterministic, so repaired ids are stable.
