@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Agent:
-    """An agent that talks to a model, runs the tools that it calls, and stores the conversation. Used as ``async with``.
+    """An agent that calls a model, runs its tools and stores the conversation. Used as ``async with``.
 
     An agent has one run at a time: methods that need an idle agent raise ``AgentBusy`` immediately while it is busy.
 

@@ -54,7 +54,7 @@ class MessageEntry(_EntryBase):
 
 
 class RunEntry(_EntryBase):
-    """A run began, or ended.
+    """The beginning or the end of a run.
 
     Attributes:
         run: the id of the run.
@@ -73,7 +73,7 @@ class RunEntry(_EntryBase):
 
 
 class ModelEntry(_EntryBase):
-    """The model was changed.
+    """A change of the model.
 
     Attributes:
         model: ``provider:model``.
@@ -84,7 +84,7 @@ class ModelEntry(_EntryBase):
 
 
 class ThinkingEntry(_EntryBase):
-    """The level of thinking was changed.
+    """A change of the level of thinking.
 
     Attributes:
         level: ``off``, ``low``, ``medium`` or ``high``; other programs have further levels.
@@ -95,7 +95,7 @@ class ThinkingEntry(_EntryBase):
 
 
 class CompactionEntry(_EntryBase):
-    """Older messages were replaced by a summary.
+    """A compaction, which replaces older messages by a summary.
 
     Attributes:
         summary: the summary that models see instead.
@@ -132,7 +132,7 @@ class BranchSummaryEntry(_EntryBase):
 
 
 class LabelEntry(_EntryBase):
-    """An entry was labelled, or its label was removed.
+    """A label of an entry, or its removal.
 
     Attributes:
         target: the entry.
@@ -145,7 +145,7 @@ class LabelEntry(_EntryBase):
 
 
 class NameEntry(_EntryBase):
-    """The session was named, or its name was removed.
+    """A name of the session, or its removal.
 
     Attributes:
         name: its name; ``None`` to remove it.
@@ -186,7 +186,7 @@ class CustomMessageEntry(_EntryBase):
 
 
 class LeafEntry(_EntryBase):
-    """The conversation was rewound: the next entry follows another one.
+    """A rewind of the conversation: the next entry follows another one.
 
     Attributes:
         target: that entry; the beginning if ``None``.
@@ -197,7 +197,7 @@ class LeafEntry(_EntryBase):
 
 
 class ChannelEntry(_EntryBase):
-    """The user continued in another channel.
+    """A change of the channel.
 
     Attributes:
         channel: ``cli``, ``server``, ….
