@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-ROW = re.compile(r"^\| \*\*([a-z ]+)\*\* \| (.+?) \| (.*?) \|$", re.MULTILINE)
+ROW = re.compile(r"^\| \*\*(.+?)\*\* \| (.+?) \|(.*)\|$", re.MULTILINE)
 PACKAGES = (
     "sideband sideband.blobs sideband.broker sideband.calls sideband.commands sideband.contexts sideband.environments "
     "sideband.errors sideband.exit_codes sideband.hooks sideband.host sideband.ledger sideband.loading "
