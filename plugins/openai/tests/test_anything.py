@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from sideband.messages import parse_message, to_data
 from sideband.providers import ModelRequest, ToolSchema
 from sideband_model_client import ServerSentEvent
-from sideband_openai._answer import ErrorInside, Malformed
 from sideband_openai._chat_stream import ChatReader
+from sideband_openai._response import Malformed, ReportedError
 from sideband_openai._responses_stream import ResponsesReader
 
 REQUEST = ModelRequest(
@@ -48,7 +48,7 @@ def test_any_events_give_a_response_or_an_error_of_this_package(reader):
     @given(EVENTS, st.sampled_from(["message", "error", "response.completed"]))
     def check(events, kind):
         one = reader(REQUEST, read_text=True)
-        with suppress(ErrorInside, Malformed):
+        with suppress(ReportedError, Malformed):
             for data in events:
                 for part in one.feed(ServerSentEvent(kind, json.dumps(data))):
                     part.model_dump_json()
@@ -62,7 +62,7 @@ def test_any_events_give_a_response_or_an_error_of_this_package(reader):
 def test_any_text_as_event_data_raises_only_errors_of_this_package(reader):
     @given(st.text(max_size=20).filter(lambda text: text.strip() != "[DONE]"))
     def check(text):
-        with suppress(ErrorInside, Malformed):
+        with suppress(ReportedError, Malformed):
             list(reader(REQUEST).feed(ServerSentEvent("message", text)))
 
     check()

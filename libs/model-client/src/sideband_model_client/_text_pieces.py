@@ -31,10 +31,10 @@ class TextPieces:
         piece, self._half = self._half + piece, ""
         if piece and "\ud800" <= piece[-1] <= "\udbff":
             piece, self._half = piece[:-1], piece[-1]
-        whole = whole_characters(piece)
-        if whole:
-            self._pieces.append(whole)
-        return whole
+        text = whole_characters(piece)
+        if text:
+            self._pieces.append(text)
+        return text
 
     @property
     def last(self) -> str:

@@ -8,10 +8,10 @@ from sideband.ops import Level, op
 from sideband.suggestions import closest
 
 from ._abilities import ability, check_abilities
-from ._answer_stream import read_answer
 from ._errors import SETUP, ModelUnclear, ProviderUnknown
 from ._model_names import ModelName
 from ._models import GenerateParams, ListedModel, ModelList, ModelsParams, ProviderProblem
+from ._response_stream import read_response
 from ._scope import LlmScope, scope_of
 from ._state import ModelCatalog
 from ._survey import Surveyed, open_provider, survey
@@ -41,7 +41,7 @@ async def generate(params: GenerateParams, ctx: ModelContext) -> AssistantMessag
     ctx.check_egress(None, {"request to the model": request.model_dump_json()})
     info = await models.find(name, provider, provider_ctx)
     check_abilities(name, request, info)
-    message = await read_answer(provider, request, provider_ctx, ctx.emit)
+    message = await read_response(provider, request, provider_ctx, ctx.emit)
     prices = models.prices_of(name, info)
     usage = message.usage
     if prices is not None and (usage.cost is None or str(name) in models.prices):

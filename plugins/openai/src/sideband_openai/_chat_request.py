@@ -81,16 +81,16 @@ def _system(request: ModelRequest) -> Iterator[dict[str, Any]]:
 
 def _messages(messages: list[Message], *, thoughts: bool) -> Iterator[dict[str, Any]]:
     # Reasoning is sent back within a series of tool calls only, not after the next user message.
-    last_user = max((place for place, one in enumerate(messages) if isinstance(one, UserMessage)), default=-1)
+    last_user = max((position for position, one in enumerate(messages) if isinstance(one, UserMessage)), default=-1)
     images: list[dict[str, Any]] = []
-    for place, one in enumerate(messages):
+    for position, one in enumerate(messages):
         if images and not isinstance(one, ToolResultMessage):
             yield {"role": "user", "content": images}
             images = []
         if isinstance(one, UserMessage):
             yield {"role": "user", "content": _content(one.content)}
         elif isinstance(one, AssistantMessage):
-            yield _assistant(one, thoughts=thoughts and place > last_user)
+            yield _assistant(one, thoughts=thoughts and position > last_user)
         else:
             yield {"role": "tool", "tool_call_id": call_id(one.call), "content": one.text}
             images += _images_of(one)

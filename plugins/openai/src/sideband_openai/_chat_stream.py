@@ -15,7 +15,17 @@ from sideband.messages import AssistantMessage, StopReason, TextPart, ThinkingPa
 from sideband.providers import ModelRequest, StreamEvent, TextDelta, ThinkingDelta, ToolCallDelta
 from sideband_model_client import ServerSentEvent, TextPieces, compact, whole_characters
 
-from ._answer import CallIds, CharacterLimit, ErrorInside, Malformed, as_text, event_data, offered, tool_call, usage_of
+from ._response import (
+    CallIds,
+    CharacterLimit,
+    Malformed,
+    ReportedError,
+    as_text,
+    event_data,
+    offered,
+    tool_call,
+    usage_of,
+)
 from ._tool_text import find_calls
 
 _MAX_CALLS = 256
@@ -69,7 +79,7 @@ class ChatReader:
         """Yield the parts that an event adds to the response.
 
         Raises:
-            ErrorInside: if the event reports an error.
+            ReportedError: if the event reports an error.
             Malformed: if the event violates the protocol.
         """
         if event.data.strip() == "[DONE]":
@@ -80,9 +90,9 @@ class ChatReader:
     def feed_data(self, data: dict[str, Any]) -> Iterator[StreamEvent]:
         """Yield the parts of a chunk or of a response that was not streamed. Raises the same errors as ``feed``."""
         if data.get("error"):
-            raise ErrorInside(data["error"])
+            raise ReportedError(data["error"])
         if data.get("object") == "error":
-            raise ErrorInside(data)
+            raise ReportedError(data)
         self._read_usage(data)
         choices = data.get("choices") or ()
         if not isinstance(choices, list | tuple):
@@ -125,7 +135,7 @@ class ChatReader:
 
     def _read_choice(self, choice: dict[str, Any]) -> Iterator[StreamEvent]:
         if choice.get("error"):
-            raise ErrorInside(choice["error"])
+            raise ReportedError(choice["error"])
         delta = choice.get("delta") or choice.get("message") or {}
         if not isinstance(delta, dict):
             raise Malformed("expected an object in `delta`")
@@ -138,8 +148,8 @@ class ChatReader:
         calls = delta.get("tool_calls") or ()
         if not isinstance(calls, list | tuple):
             raise Malformed("expected a list in `tool_calls`")
-        for place, call in enumerate(calls):
-            yield self._read_call(call, place)
+        for position, call in enumerate(calls):
+            yield self._read_call(call, position)
         reason = choice.get("finish_reason")
         if isinstance(reason, str) and reason:
             self._reason = reason
@@ -164,14 +174,14 @@ class ChatReader:
             yield from self._add_text(as_text(part.get("text")))
 
     def _add_text(self, piece: str) -> Iterator[StreamEvent]:
-        if whole := self._text.add(piece):
-            yield TextDelta(text=whole)
+        if text := self._text.add(piece):
+            yield TextDelta(text=text)
 
     def _add_thinking(self, piece: str) -> Iterator[StreamEvent]:
-        if whole := self._thought.add(piece):
-            yield ThinkingDelta(text=whole)
+        if text := self._thought.add(piece):
+            yield ThinkingDelta(text=text)
 
-    def _read_call(self, data: Any, place: int) -> ToolCallDelta:
+    def _read_call(self, data: Any, position: int) -> ToolCallDelta:
         if not isinstance(data, dict):
             raise Malformed("expected an object for a tool call")
         function = data.get("function") or {}
@@ -181,7 +191,7 @@ class ChatReader:
         arguments = function.get("arguments")
         piece = compact(arguments) if isinstance(arguments, dict | list) else as_text(arguments)
         index = data.get("index")
-        call = self._slot(index if isinstance(index, int) else place, id_, name, piece)
+        call = self._slot(index if isinstance(index, int) else position, id_, name, piece)
         new_name = name if not call.name else ""
         call.id, call.name = call.id or id_, call.name or name
         return ToolCallDelta(index=self._calls.index(call), name=new_name, arguments=call.arguments.add(piece))

@@ -27,11 +27,11 @@ from sideband_model_client import (
     refused_inside,
 )
 
-from ._answer import ErrorInside, Malformed
 from ._chat_request import chat_body
 from ._chat_stream import ChatReader
 from ._config import OpenAIService
 from ._model_list import listed_models
+from ._response import Malformed, ReportedError
 from ._responses_request import responses_body
 from ._responses_stream import ResponsesReader
 from ._service import is_official, model_service
@@ -197,7 +197,7 @@ def _converted_errors(reply: ServiceReply) -> Iterator[None]:
     """Convert exceptions of the readers to provider errors."""
     try:
         yield
-    except ErrorInside as error:
+    except ReportedError as error:
         raise refused_inside(reply.access, error.error, reply.headers) from None
     except (Malformed, EventStreamError) as error:
         raise broken(reply.access, str(error)) from None

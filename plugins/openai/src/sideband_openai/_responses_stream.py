@@ -10,7 +10,17 @@ from sideband.messages import AssistantMessage, StopReason, TextPart, ThinkingPa
 from sideband.providers import ModelRequest, StreamEvent, TextDelta, ThinkingDelta, ToolCallDelta
 from sideband_model_client import ServerSentEvent, TextPieces, compact, whole_characters
 
-from ._answer import CallIds, CharacterLimit, ErrorInside, Malformed, as_text, event_data, offered, tool_call, usage_of
+from ._response import (
+    CallIds,
+    CharacterLimit,
+    Malformed,
+    ReportedError,
+    as_text,
+    event_data,
+    offered,
+    tool_call,
+    usage_of,
+)
 from ._tool_text import find_calls
 
 _MAX_ITEMS = 1_024
@@ -43,7 +53,7 @@ class ResponsesReader:
         """Yield the parts that an event adds to the response. Unknown events are ignored.
 
         Raises:
-            ErrorInside: if the event reports an error.
+            ReportedError: if the event reports an error.
             Malformed: if the event violates the protocol.
         """
         if event.data.strip() == "[DONE]":
@@ -51,7 +61,7 @@ class ResponsesReader:
         data = event_data(event)
         kind = as_text(data.get("type")) or event.event
         if kind == "error":
-            raise ErrorInside(data.get("error") or data)
+            raise ReportedError(data.get("error") or data)
         if kind == "response.failed" or kind in _ENDS:
             self.feed_data(_object(data.get("response"), "`response`"))
         elif kind in _TEXT_EVENTS or kind in _THINKING_EVENTS:
@@ -63,13 +73,13 @@ class ResponsesReader:
         elif kind == "response.output_item.done":
             self._add_item(data.get("item"))
         elif not kind.startswith("response.") and data.get("error"):
-            raise ErrorInside(data["error"])
+            raise ReportedError(data["error"])
 
     def feed_data(self, data: dict[str, Any]) -> tuple[StreamEvent, ...]:
         """Store the whole response. Raises the same errors as ``feed``."""
         status = data.get("status")
         if data.get("error") or status == "failed":
-            raise ErrorInside(data.get("error") or "the service reported status `failed`")
+            raise ReportedError(data.get("error") or "the service reported status `failed`")
         if status not in ("completed", "incomplete"):
             raise Malformed(f"unexpected status of the response: {status!r}")
         self._response = data
@@ -118,20 +128,20 @@ class ResponsesReader:
         return [*thoughts, *([TextPart(text=text)] if text else []), *calls]
 
     def _add_text(self, kind: str, piece: str) -> Iterator[StreamEvent]:
-        whole = self._texts.setdefault(kind, TextPieces(self._limit.count)).add(piece)
-        if whole:
-            yield ThinkingDelta(text=whole) if kind in _THINKING_EVENTS else TextDelta(text=whole)
+        text = self._texts.setdefault(kind, TextPieces(self._limit.count)).add(piece)
+        if text:
+            yield ThinkingDelta(text=text) if kind in _THINKING_EVENTS else TextDelta(text=text)
 
     def _begin_call(self, data: dict[str, Any]) -> Iterator[StreamEvent]:
         item = data.get("item")
         if isinstance(item, dict) and item.get("type") == "function_call" and len(self._calls) < _MAX_ITEMS:
-            index = self._calls.setdefault(_place(data), len(self._calls))
+            index = self._calls.setdefault(_call_key(data), len(self._calls))
             yield ToolCallDelta(index=index, name=whole_characters(as_text(item.get("name"))))
 
     def _extend_call(self, data: dict[str, Any]) -> Iterator[StreamEvent]:
         piece = as_text(data.get("delta"))
         self._limit.count(piece)
-        if (index := self._calls.get(_place(data))) is not None:
+        if (index := self._calls.get(_call_key(data))) is not None:
             yield ToolCallDelta(index=index, arguments=whole_characters(piece))
 
     def _add_item(self, item: Any) -> None:
@@ -180,9 +190,9 @@ def _thought(item: dict[str, Any]) -> ThinkingPart:
     return ThinkingPart(text=whole_characters(text), signature=whole_characters(compact(kept)), redacted=not text)
 
 
-def _place(data: dict[str, Any]) -> object:
-    place = data.get("output_index")
-    return place if isinstance(place, int) else as_text(data.get("item_id"))
+def _call_key(data: dict[str, Any]) -> object:
+    index = data.get("output_index")
+    return index if isinstance(index, int) else as_text(data.get("item_id"))
 
 
 def _object(value: Any, what: str) -> dict[str, Any]:

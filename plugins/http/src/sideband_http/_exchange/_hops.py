@@ -56,11 +56,11 @@ async def exchange(
     """
     jar = CookieJar() if jar is None else jar
     redirects: list[Redirect] = []
-    with _after(redirects):
+    with _errors_after(redirects):
         peers = await peers_of(plan.target, plan.method, ctx, connections, file=plan.file)
         hop = await first_hop(plan, ctx)
     while True:
-        with _after(redirects), translated(hop.method, hop.target, plan.timeout):
+        with _errors_after(redirects), translated(hop.method, hop.target, plan.timeout):
             request = build_request(hop, plan.user_agent, jar)
             check_headers_leaving(request.headers, hop.target, ctx)
             await check_body(hop.content, hop.target, ctx)
@@ -80,12 +80,12 @@ async def exchange(
             hop = following
         finally:
             await response.aclose()
-        with _after(redirects):
+        with _errors_after(redirects):
             peers = await peers_of(hop.target, hop.method, ctx, connections, file=plan.file)
 
 
 @contextmanager
-def _after(redirects: Sequence[Redirect]) -> Iterator[None]:
+def _errors_after(redirects: Sequence[Redirect]) -> Iterator[None]:
     """Set ``nothing_happened`` of errors for the whole chain of redirects.
 
     An error sets it for its own hop, but after a redirect an earlier hop was answered. A denied hop was never sent.

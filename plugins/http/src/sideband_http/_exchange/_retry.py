@@ -53,7 +53,7 @@ class RequestRetry:
         for attempted in range(self.times):
             delay = min(self.delay * 2**attempted, _MAX_DELAY) * random.uniform(1, 1.5)  # noqa: S311  not cryptographic
             try:
-                with _after(reached), _set_retryable(repeatable):
+                with _errors_after(reached), _set_retryable(repeatable):
                     response = await attempt()
             except HttpError as error:
                 if not error.retryable or not _has_time(delay, until):
@@ -68,7 +68,7 @@ class RequestRetry:
                 if requested > _MAX_DELAY or not _has_time(delay, until):
                     return response
             await anyio.sleep(delay)
-        with _after(reached), _set_retryable(repeatable):
+        with _errors_after(reached), _set_retryable(repeatable):
             return await attempt()
 
 
@@ -84,7 +84,7 @@ def _set_retryable(repeatable: bool) -> Iterator[None]:
 
 
 @contextmanager
-def _after(reached: bool) -> Iterator[None]:
+def _errors_after(reached: bool) -> Iterator[None]:
     """Set ``nothing_happened`` of errors for all attempts. Errors set it for their own attempt only."""
     try:
         yield

@@ -42,7 +42,7 @@ def check_headers(headers: Mapping[str, str], *, attached: Iterable[str] = ()) -
     Raises:
         HeaderRefused: if a header is reserved, malformed or duplicated, or there are too many.
     """
-    taken = frozenset(map(_normalised, attached))
+    attached_names = frozenset(map(_normalised, attached))
     checked: dict[str, str] = {}
     for name, value in headers.items():
         lower = name.lower()
@@ -51,7 +51,7 @@ def check_headers(headers: Mapping[str, str], *, attached: Iterable[str] = ()) -
             raise HeaderRefused(name, "is reserved for the client")
         if _normalised(lower) in {"cookie", "cookie2"}:
             raise HeaderRefused(name, "cannot be set directly", hint="pass `cookies`")
-        if _normalised(lower) in taken:
+        if _normalised(lower) in attached_names:
             raise HeaderRefused(name, "is set by the credential", hint="remove either the header or `auth`")
         if lower in checked:
             raise HeaderRefused(name, "is duplicated")

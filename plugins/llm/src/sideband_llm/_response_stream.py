@@ -28,7 +28,7 @@ _MAX_STREAMED = 4 * ANSWER_LIMITS.characters
 _DELTA_COST = 256
 
 
-async def read_answer(
+async def read_response(
     provider: Provider,
     request: ModelRequest,
     ctx: PluginContext,

@@ -20,7 +20,7 @@ class Malformed(ValueError):
     """The response violates the protocol."""
 
 
-class ErrorInside(Exception):
+class ReportedError(Exception):
     """The response reports an error.
 
     Attributes:
@@ -126,7 +126,7 @@ def event_data(event: ServerSentEvent) -> dict[str, Any]:
     """Return the JSON object in an event.
 
     Raises:
-        ErrorInside: if the type of the event is ``error``.
+        ReportedError: if the type of the event is ``error``.
         Malformed: if the data is not a JSON object.
     """
     try:
@@ -136,7 +136,7 @@ def event_data(event: ServerSentEvent) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise Malformed("expected a JSON object in an event")
     if event.event == "error":
-        raise ErrorInside(data.get("error") or data)
+        raise ReportedError(data.get("error") or data)
     return data
 
 
