@@ -11,6 +11,8 @@ from sideband.ops import Level, OpContext, OpDenied, OpFailed, OpTimeout, Scope,
 
 pytestmark = pytest.mark.anyio
 
+both_backends = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+
 
 class Nothing(BaseModel):
     text: str = ""
@@ -108,6 +110,7 @@ async def test_child_effect_can_have_a_narrower_grant_than_its_parent(make_host,
             await host.op("area.send", {}, grants=["area:name=a|b"])
 
 
+@both_backends
 async def test_deadline_of_a_call_limits_its_ops(make_host, family):
     @op("area.hang", timeout=60)
     async def hang(params: Nothing, ctx: OpContext) -> None:
@@ -130,6 +133,7 @@ async def test_op_without_a_timeout_gets_the_default_timeout(make_host, family):
     assert 59 < deadlines[0] <= 60
 
 
+@both_backends
 async def test_exception_during_cancellation_at_the_deadline_becomes_a_timeout(make_host, family):
     @op("area.wrap", timeout=0.05)
     async def wrap(params: Nothing, ctx: OpContext) -> None:
@@ -240,6 +244,7 @@ async def test_op_error_gets_its_op_and_plugin(make_host, family):
     assert (caught.value.code, caught.value.op, caught.value.plugin) == ("area.no", "area.fail", "area")
 
 
+@both_backends
 async def test_exception_group_with_one_error_is_unwrapped(make_host, family):
     @op("area.group")
     async def group(params: Nothing, ctx: OpContext) -> None:
@@ -268,6 +273,7 @@ async def test_exception_with_a_failing_or_long_message_becomes_an_op_error(make
     assert len(caught.value.message) < 2_100
 
 
+@both_backends
 async def test_failing_cleanup_is_logged_and_the_others_run(make_host, family, caplog):
     closed = []
 
@@ -289,6 +295,7 @@ async def test_failing_cleanup_is_logged_and_the_others_run(make_host, family, c
     assert "stuck on [redacted:canary]" in caplog.text
 
 
+@both_backends
 async def test_cleanup_runs_after_cancellation(make_host, family):
     closed = []
 

@@ -27,6 +27,8 @@ from sideband.ops import (
 
 pytestmark = pytest.mark.anyio
 
+both_backends = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+
 
 class Text(BaseModel):
     model_config = ConfigDict(extra="forbid")
@@ -92,6 +94,7 @@ def echo(family):
     return family("echo", say, fail, hang, lie, nan, nest, many, scope=EchoScope)
 
 
+@both_backends
 async def test_op_returns_its_result_and_records_intent_and_outcome(make_host, echo, ledger_lines):
     async with make_host(echo) as host:
         assert await host.op("echo.say", {"text": "hello"}) == "hello"
@@ -190,6 +193,7 @@ async def test_grant_with_an_unknown_field_is_rejected(make_host, echo):
             await host.op("echo.say", {}, grants=["echo:txet=x"])
 
 
+@both_backends
 async def test_exception_of_a_handler_becomes_an_error_with_op_and_plugin(make_host, echo, outcomes):
     async with make_host(echo) as host:
         with pytest.raises(OpFailed, match="KeyError: 'boom'") as caught:
@@ -198,6 +202,7 @@ async def test_exception_of_a_handler_becomes_an_error_with_op_and_plugin(make_h
     assert [line["status"] for line in outcomes()] == ["failed"]
 
 
+@both_backends
 async def test_hanging_handler_is_cancelled_at_its_timeout(make_host, echo, outcomes):
     async with make_host(echo) as host:
         with pytest.raises(OpTimeout, match=r"0\.05 s"):
@@ -218,6 +223,7 @@ async def test_result_that_json_cannot_represent_is_an_error(make_host, echo):
             await host.op("echo.nan", {})
 
 
+@both_backends
 async def test_cancelled_dispatch_is_recorded_and_does_not_affect_others(make_host, family, outcomes):
     release = anyio.Event()
 
@@ -247,7 +253,6 @@ async def test_cancelled_dispatch_is_recorded_and_does_not_affect_others(make_ho
     ]
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # a handler can't do this on trio
 async def test_handler_that_raises_cancellation_itself_fails_with_an_error(make_host, family):
     @op("self.cancel")
     async def cancel(params: Text, ctx: OpContext) -> None:
@@ -366,6 +371,7 @@ async def test_pattern_of_a_plugin_is_redacted_in_text_and_bytes(make_host, fami
         assert await host.op("vault.tell", {"text": "forge_abc123"}) == ["it is [redacted:forge]", b"[redacted:forge]"]
 
 
+@both_backends
 @pytest.mark.parametrize("error", [SystemExit(3), GeneratorExit()])
 async def test_exit_in_a_handler_fails_the_op_only(make_host, family, outcomes, error):
     @op("bad.exit")

@@ -12,6 +12,8 @@ from sideband.ops import Level, OpContext, OpDenied, Scope, op
 
 pytestmark = pytest.mark.anyio
 
+both_backends = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+
 
 class Number(BaseModel):
     n: int
@@ -164,6 +166,7 @@ async def test_failing_observer_does_not_affect_the_effect(make_host, count, hoo
         assert await host.op("count.up", {"n": 1}) == 2
 
 
+@both_backends
 async def test_hanging_guard_denies_at_its_deadline(make_host, count, hook):
     @hookimpl
     async def op_call(event):

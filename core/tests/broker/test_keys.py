@@ -8,6 +8,8 @@ from sideband.ops import EffectInFlight, EffectUnknown, Level, OpContext, OpDeni
 
 pytestmark = pytest.mark.anyio
 
+both_backends = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+
 
 class Amount(BaseModel):
     amount: int = 1
@@ -103,6 +105,7 @@ async def test_effect_that_did_not_happen_can_be_retried_with_its_key(make_host,
     assert ran == [-1, -1]
 
 
+@both_backends
 async def test_effect_that_timed_out_is_unknown_and_not_repeated(make_host, bank):
     plugin, ran = bank
     async with make_host(plugin) as host:
@@ -113,6 +116,7 @@ async def test_effect_that_timed_out_is_unknown_and_not_repeated(make_host, bank
     assert ran == [101]
 
 
+@both_backends
 async def test_concurrent_dispatch_with_the_same_key_is_rejected_as_in_flight(make_host, bank):
     plugin, ran = bank
     ended = []

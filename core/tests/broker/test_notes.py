@@ -1,6 +1,6 @@
 """Notes: an op records data before it changes anything, and ``reconcile`` and ``undo`` get it."""
 
-import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -122,12 +122,19 @@ anyio.run(main)
 """
 
 
-@pytest.fixture
-def home_of_a_dead_host(tmp_path):
-    home = tmp_path / "home"
-    done = subprocess.run([sys.executable, "-c", DYING, str(home)], check=False, env=dict(os.environ))
+@pytest.fixture(scope="module")
+def dead_home(tmp_path_factory):
+    """Return the home of a host that was killed during an effect. Do not modify it."""
+    home = tmp_path_factory.mktemp("dead") / "home"
+    done = subprocess.run([sys.executable, "-c", DYING, str(home)], check=False)
     assert done.returncode == -signal.SIGKILL
     return home
+
+
+@pytest.fixture
+def home_of_a_dead_host(dead_home, tmp_path):
+    """Copy the home of a killed host to the home of ``make_host``."""
+    return shutil.copytree(dead_home, tmp_path / "home")
 
 
 async def test_reconcile_gets_the_notes_after_a_crash(home_of_a_dead_host, make_host, noting, outcomes):

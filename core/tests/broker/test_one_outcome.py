@@ -14,6 +14,8 @@ from sideband.ops import OpContext, OpError, OpFailed, OpParamsInvalid, OpTimeou
 
 pytestmark = pytest.mark.anyio
 
+both_backends = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+
 CANARY = "canary-7f3a9c51"
 
 
@@ -106,6 +108,7 @@ async def group(params: Text, ctx: OpContext) -> None:
         tasks.start_soon(anyio.sleep_forever)
 
 
+@both_backends
 async def test_exception_group_at_the_timeout_becomes_a_timeout(make_host, family, outcomes):
     async with make_host(family("odd", group)) as host:
         with pytest.raises(OpTimeout):
@@ -113,6 +116,7 @@ async def test_exception_group_at_the_timeout_becomes_a_timeout(make_host, famil
     assert len(outcomes()) == 1
 
 
+@both_backends
 async def test_exception_group_of_a_cancelled_handler_has_one_outcome(make_host, family, outcomes):
     async with make_host(family("odd", group)) as host:
         try:
@@ -155,6 +159,7 @@ async def test_key_claimed_by_a_dead_host_without_an_intent_is_free(make_host, o
         assert await host.op("odd.say", {}, key="k") == "said"
 
 
+@both_backends
 async def test_key_of_a_dispatch_cancelled_during_its_claim_is_free(make_host, odd):
     async with make_host(odd) as host:
         put = host.store.put

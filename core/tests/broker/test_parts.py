@@ -11,6 +11,8 @@ from sideband.plugins import PluginNotFound
 
 pytestmark = pytest.mark.anyio
 
+both_backends = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+
 
 class Nothing(BaseModel):
     pass
@@ -111,6 +113,7 @@ async def test_sensitive_keys_are_not_redacted_in_results_with_foreign_names(mak
     assert "hush-hush" not in reply["token"]
 
 
+@both_backends
 async def test_exit_in_a_task_of_a_handler_fails_the_op_only(make_host, family):
     from sideband.ops import OpError
 

@@ -13,6 +13,8 @@ from sideband.ops import Level, OpContext, Reconciled, op
 
 pytestmark = pytest.mark.anyio
 
+both_backends = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+
 
 class Name(BaseModel):
     name: str = ""
@@ -41,6 +43,7 @@ def mail(family):
     return make
 
 
+@both_backends
 async def test_hanging_reconcile_leaves_the_effect_unknown(make_host, mail, monkeypatch):
     monkeypatch.setattr(_recovery, "_RECONCILE_SECONDS", 0.05)
 
@@ -84,6 +87,7 @@ async def note(params: Name, ctx: OpContext) -> str:
     return "noted"
 
 
+@both_backends
 async def test_dispatch_in_a_lifespan_outside_the_brokers_lifetime_raises_a_sideband_error(make_host, family):
     raised = []
 

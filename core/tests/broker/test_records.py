@@ -13,6 +13,8 @@ from sideband.ops import EffectUnknown, Level, OpContext, OpDenied, OpNotFound, 
 
 pytestmark = pytest.mark.anyio
 
+both_backends = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+
 CANARY = "canary-7f3a9c51"
 
 
@@ -38,6 +40,7 @@ def note(family):
     return family("note", write, pay)
 
 
+@both_backends
 async def test_dispatch_cancelled_while_a_guard_decides_is_recorded_as_cancelled(make_host, note, hook, outcomes):
     @hookimpl
     async def op_call(event):
@@ -166,6 +169,7 @@ async def test_denial_after_a_replacement_is_recorded_with_the_replaced_paramete
     assert outcomes()[0]["params"] == {"text": "tame"}
 
 
+@both_backends
 async def test_finished_effect_of_a_cancelled_caller_is_recorded_as_done(make_host, family, outcomes):
     scope = anyio.CancelScope()
 
@@ -181,6 +185,7 @@ async def test_finished_effect_of_a_cancelled_caller_is_recorded_as_done(make_ho
     assert outcomes()[0]["status"] == "done"
 
 
+@both_backends
 async def test_cancelled_effect_with_a_key_is_unknown(make_host, family, outcomes):
     @op("late.hang", level=Level.RESTRICTED)
     async def hang(params: Note, ctx: OpContext) -> str:
@@ -194,6 +199,7 @@ async def test_cancelled_effect_with_a_key_is_unknown(make_host, family, outcome
             await host.op("late.hang", {}, key="k")
 
 
+@both_backends
 async def test_idempotent_effect_that_timed_out_can_be_retried_with_its_key(make_host, family):
     tries = []
 
@@ -220,6 +226,7 @@ async def test_rejected_dispatch_does_not_change_the_claim_of_its_key(make_host,
     assert "key" not in outcomes()[1]
 
 
+@both_backends
 @pytest.mark.parametrize("how", ["fails", "is cancelled"])
 async def test_key_is_released_if_the_intent_is_not_written(make_host, note, monkeypatch, how, tmp_path):
     scope = anyio.CancelScope()

@@ -1,5 +1,6 @@
 """Recovery after a host was killed: interrupted effects become done, failed or unknown, and are not repeated."""
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -77,12 +78,19 @@ class Name(BaseModel):
     name: str = ""
 
 
-@pytest.fixture
-def home_of_a_dead_host(tmp_path):
-    home = tmp_path / "home"
+@pytest.fixture(scope="module")
+def dead_home(tmp_path_factory):
+    """Return the home of a host that was killed during an effect. Do not modify it."""
+    home = tmp_path_factory.mktemp("dead") / "home"
     done = subprocess.run([sys.executable, "-c", DYING_HOST, str(home)], check=False)
     assert done.returncode == -signal.SIGKILL
     return home
+
+
+@pytest.fixture
+def home_of_a_dead_host(dead_home, tmp_path):
+    """Copy the home of a killed host to the home of ``make_host``."""
+    return shutil.copytree(dead_home, tmp_path / "home")
 
 
 def mail(family, **options):

@@ -6,7 +6,7 @@ import json
 import urllib.parse
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sideband.broker import Redaction, Unserializable
 
@@ -40,6 +40,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
+@settings(max_examples=40)
 @given(secret=SECRETS, before=st.text(max_size=5), after=st.text(max_size=5))
 def test_value_is_redacted_in_every_encoded_form(form, secret, before, after):
     redactor = Redaction()

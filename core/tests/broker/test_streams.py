@@ -26,7 +26,7 @@ def pieces_of(data, text):
     return [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(values=VALUES, texts=TEXTS, data=st.data())
 def test_output_of_a_stream_equals_the_redacted_text(values, texts, data):
     redactor = redactor_for(values)
@@ -36,7 +36,7 @@ def test_output_of_a_stream_equals_the_redacted_text(values, texts, data):
     assert "".join([*given_out, stream.end()]) == redactor.text(text)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(value=st.text(min_size=8, max_size=20), form=st.integers(0, 40), before=st.text(max_size=5), data=st.data())
 def test_every_form_of_a_value_is_redacted_in_a_stream(value, form, before, data):
     from sideband.broker._redaction import _forms

@@ -10,6 +10,8 @@ from sideband.ops import Level, OpContext, OpDenied, op
 
 pytestmark = pytest.mark.anyio
 
+both_backends = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+
 
 class Letter(BaseModel):
     text: str = ""
@@ -84,6 +86,7 @@ async def test_failing_preview_is_shown_and_does_not_decide(make_host, mail, hoo
     assert person.shown == ["preview failed: LookupError"]
 
 
+@both_backends
 async def test_hanging_preview_times_out(make_host, mail, hook, person, monkeypatch):
     async def hanging(params, ctx):
         await anyio.sleep_forever()

@@ -11,6 +11,8 @@ from sideband.ops import Level, Origin
 
 pytestmark = pytest.mark.anyio
 
+both_backends = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+
 
 def raw_lines(folder):
     return [line for path in sorted(folder.glob("*.jsonl")) for line in path.read_bytes().splitlines()]
@@ -29,6 +31,7 @@ async def test_lines_are_chained_as_documented(folder, store, write):
         prev = digest
 
 
+@both_backends
 async def test_host_writes_open_and_close_lines_around_its_effects(folder, store, write):
     async with Ledger(folder, store) as ledger:
         await write(ledger, 1)
@@ -155,6 +158,7 @@ async def test_effect_ids_are_unique_across_hosts(folder, store):
     assert len(set(ids)) == 200
 
 
+@both_backends
 async def test_concurrent_durable_intents_are_all_recorded(folder, store, write):
     async with Ledger(folder, store) as ledger, anyio.create_task_group() as tasks:
         for _ in range(50):
@@ -163,6 +167,7 @@ async def test_concurrent_durable_intents_are_all_recorded(folder, store, write)
     assert (verdict.ok, verdict.entries) == (True, 302)
 
 
+@both_backends
 async def test_cancelled_waiter_does_not_block_the_others(folder, store, write):
     async with Ledger(folder, store) as ledger:
         for _ in range(20):
@@ -200,6 +205,7 @@ async def test_closed_ledger_raises(folder, store, write):
         await write(ledger, 1)
 
 
+@both_backends
 async def test_exception_of_the_body_is_not_wrapped(folder, store, write):
     async def fail():
         async with Ledger(folder, store) as ledger:
@@ -211,6 +217,7 @@ async def test_exception_of_the_body_is_not_wrapped(folder, store, write):
     assert (await verify(folder, store)).ok
 
 
+@both_backends
 async def test_cancelled_host_still_writes_its_close_line_and_head(folder, store, write):
     with anyio.CancelScope() as scope:
         async with Ledger(folder, store) as ledger:

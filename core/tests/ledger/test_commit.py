@@ -9,6 +9,8 @@ from sideband.ledger import Intent, Ledger
 
 pytestmark = pytest.mark.anyio
 
+both_backends = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+
 
 class Disk:
     """A disk whose syncs block until ``may_end`` is set."""
@@ -51,6 +53,7 @@ async def record(ledger, done):
     done.append(True)
 
 
+@both_backends
 async def test_appends_during_a_sync_share_the_next_sync(ledger, disk):
     done = []
     async with anyio.create_task_group() as tasks:
@@ -64,6 +67,7 @@ async def test_appends_during_a_sync_share_the_next_sync(ledger, disk):
     assert (len(done), disk.syncs) == (11, 2)
 
 
+@both_backends
 async def test_next_sync_is_started_by_another_task_if_its_starter_is_cancelled(ledger, disk):
     done, never = [], []
     async with anyio.create_task_group() as tasks:

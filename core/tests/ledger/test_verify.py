@@ -72,7 +72,7 @@ def test_unmodified_ledger_is_intact(ledger_bytes, tmp_path):
 
 
 @pytest.mark.parametrize("kind", MUTATIONS)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_single_mutation_is_detected(ledger_bytes, tmp_path, kind, data):
     files, home = ledger_bytes
@@ -263,6 +263,7 @@ async def test_tampering_while_a_host_is_running_is_detected(folder, store, writ
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_verification_during_writes_finds_no_problem(folder, store, write):
     async def keep_writing():
         while True:

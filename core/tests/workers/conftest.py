@@ -22,9 +22,10 @@ from sideband.workers import (
 )
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request):
-    return request.param
+@pytest.fixture
+def anyio_backend():
+    """Use asyncio, unless a test is parametrized with both backends, because it concerns concurrency in the host."""
+    return "asyncio"
 
 
 @pytest.fixture(scope="session")
@@ -86,6 +87,12 @@ class Skill:
         )
         return attrs.evolve(call, **options)
 
+    def add_module(self, name: str, source: str) -> str:
+        """Add a module to the skill, and return its file name."""
+        header = "import asyncio, os, sys, threading, time\nfrom sideband.skill import OpError, dispatch, echo, tool\n"
+        (self.folder / f"{name}.py").write_text(header + textwrap.dedent(source))
+        return f"{name}.py"
+
     def output(self, stream: str) -> list[str]:
         """Return the lines that any call logged on a stream."""
         return [line.text for _, line in self.logged if line.stream == stream]
@@ -98,9 +105,9 @@ def make_skill(tmp_path, sdk) -> Callable[..., Skill]:
     def make(source: str, name: str = "skill") -> Skill:
         folder = tmp_path / name
         folder.mkdir()
-        header = "import asyncio, os, sys, threading, time\nfrom sideband.skill import OpError, dispatch, echo, tool\n"
-        (folder / "tools.py").write_text(header + textwrap.dedent(source))
-        return Skill(folder, sdk, [], [])
+        skill = Skill(folder, sdk, [], [])
+        skill.add_module("tools", source)
+        return skill
 
     return make
 

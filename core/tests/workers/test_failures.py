@@ -22,10 +22,13 @@ from sideband.workers import (
     WorkerExited,
     WorkerPool,
     WorkerStartFailed,
+    _worker,
     launch,
 )
 
 pytestmark = pytest.mark.anyio
+
+both_backends = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 
 
 def exists(pid: int) -> bool:
@@ -93,8 +96,10 @@ TOOLS = """
     ],
 )
 async def test_crash_fails_all_calls_of_the_worker_and_the_next_call_gets_a_new_one(  # noqa: PLR0917  fixtures
-    make_skill, make_pool, gather, answers, function, how
+    make_skill, make_pool, gather, answers, function, how, monkeypatch
 ):
+    if function == "close":  # its process does not exit, so the host waits for it in vain
+        monkeypatch.setattr(_worker, "_END_GRACE", 0.1)
     skill = make_skill(TOOLS)
     other = make_skill(TOOLS, "other")
     async with make_pool() as pool:
@@ -119,6 +124,7 @@ async def test_crash_fails_all_calls_of_the_worker_and_the_next_call_gets_a_new_
         assert (await pool.call(skill.call("pid"))).value > 0
 
 
+@both_backends
 async def test_deadline_cancels_the_call_but_keeps_the_worker(make_skill, make_pool):
     skill = make_skill(TOOLS)
     async with make_pool() as pool:
@@ -143,6 +149,7 @@ async def test_worker_of_a_call_that_ignores_cancellation_is_replaced(make_skill
     assert [report.code for report in reports] == ["worker.stuck"]
 
 
+@both_backends
 async def test_other_calls_of_a_stuck_worker_may_finish(make_skill, make_pool, gather, answers, until):
     skill = make_skill(TOOLS)
     async with make_pool(cancel_grace=0.1) as pool:
@@ -165,6 +172,7 @@ async def test_other_calls_of_a_stuck_worker_may_finish(make_skill, make_pool, g
         await until(lambda: not exists(before))
 
 
+@both_backends
 async def test_cancelling_the_caller_cancels_the_call_and_its_dispatches(make_skill, make_pool, answers):
     skill = make_skill(TOOLS)
     async with make_pool() as pool:
@@ -177,6 +185,7 @@ async def test_cancelling_the_caller_cancels_the_call_and_its_dispatches(make_sk
         assert await pool.call(skill.call("pid")) == before
 
 
+@both_backends
 async def test_cancelling_the_caller_lets_the_skill_clean_up(make_skill, make_pool, until):
     skill = make_skill("""
         async def one():
@@ -194,6 +203,7 @@ async def test_cancelling_the_caller_lets_the_skill_clean_up(make_skill, make_po
         assert [op for _, op, _ in skill.dispatched] == ["echo.started", "echo.cleaned"]
 
 
+@both_backends
 async def test_call_cancelled_while_it_is_sent_does_not_corrupt_the_stream(make_skill, make_pool, until, reports):
     skill = make_skill("""
         async def block():
@@ -218,6 +228,7 @@ async def test_call_cancelled_while_it_is_sent_does_not_corrupt_the_stream(make_
     assert reports == []
 
 
+@both_backends
 async def test_op_that_the_skill_abandons_is_cancelled_in_the_host(make_skill, make_pool, answers, until):
     skill = make_skill("""
         async def one():
@@ -238,6 +249,7 @@ async def test_op_that_the_skill_abandons_is_cancelled_in_the_host(make_skill, m
         assert (await pool.call(skill.call("one", handler=handler))).value == ["slow"]
 
 
+@both_backends
 async def test_dispatches_that_outlive_their_call_are_cancelled(make_skill, make_pool, answers):
     skill = make_skill("""
         async def one():
@@ -249,6 +261,7 @@ async def test_dispatches_that_outlive_their_call_are_cancelled(make_skill, make
         assert answers.cancelled == ["left"]
 
 
+@both_backends
 async def test_ops_of_a_cancelled_call_end_before_the_call(make_skill, make_pool, answers, reports):
     skill = make_skill("""
         async def ready():
@@ -277,6 +290,7 @@ async def test_ops_of_a_cancelled_call_end_before_the_call(make_skill, make_pool
     assert reports == []
 
 
+@both_backends
 async def test_failing_handler_gives_one_typed_answer_and_does_not_affect_others(make_skill, make_pool, reports):
     skill = make_skill("""
         async def ask(verb):
@@ -342,7 +356,8 @@ async def test_unanswered_op_fails_in_the_skill_and_the_worker_is_kept(make_skil
         assert (await pool.call(skill.call("pid"))).value == pid
 
 
-async def test_descriptors_are_closed_after_a_crash(make_skill, make_pool, gather, until):
+async def test_descriptors_are_closed_after_a_crash(make_skill, make_pool, gather, until, monkeypatch):
+    monkeypatch.setattr(_worker, "_END_GRACE", 0.1)
     skill = make_skill(TOOLS)
     async with make_pool() as pool:
         await pool.call(skill.call("pid"))
@@ -367,17 +382,21 @@ async def test_worker_that_cannot_be_started_raises_with_the_reason(make_skill, 
 
 
 @pytest.mark.parametrize(
-    ("lockdown", "how"),
+    ("lockdown", "how", "start_timeout"),
     [
-        (
+        pytest.param(
             "def apply(plan):\n    raise OSError('seccomp is not there: ' + plan['name'])",
             "97 .*seccomp is not there: x",
+            30,
+            id="raises",
         ),
-        ("def apply(plan)", "97 .*SyntaxError"),
-        ("while True: pass", "not ready within"),
+        pytest.param("def apply(plan)", "97 .*SyntaxError", 30, id="invalid"),
+        pytest.param("while True: pass", "not ready within", 0.2, id="hangs"),
     ],
 )
-async def test_worker_with_a_failed_lock_down_runs_no_skill_code(make_skill, make_pool, tmp_path, lockdown, how):
+async def test_worker_with_a_failed_lock_down_runs_no_skill_code(  # noqa: PLR0917  fixtures
+    make_skill, make_pool, tmp_path, lockdown, how, start_timeout
+):
     class Locked(PlainSandbox):
         async def probe(self):
             return Probe(Isolation.FULL)
@@ -388,7 +407,7 @@ async def test_worker_with_a_failed_lock_down_runs_no_skill_code(make_skill, mak
     file = tmp_path / "lockdown.py"
     file.write_text(lockdown)
     skill = make_skill(f"open({str(tmp_path / 'canary')!r}, 'w')")
-    async with make_pool(sandbox=Locked(), start_timeout=1.0) as pool:
+    async with make_pool(sandbox=Locked(), start_timeout=start_timeout) as pool:
         with pytest.raises(WorkerStartFailed, match=how):
             await pool.call(skill.call("one"))
     assert not (tmp_path / "canary").exists()
@@ -416,13 +435,17 @@ async def test_lock_down_runs_before_the_import_path_is_extended(make_skill, mak
     assert (threads, asyncio_loaded) == (1, False)
 
 
-@pytest.mark.parametrize("then", ["await echo.get()", "while True: pass"])
-def test_workers_die_with_their_host(make_skill, then):
-    """The host is killed, so it can't clean up."""
-    skill = make_skill(f"""
-        async def one():
-            await dispatch("progress.report", {{"pid": os.getpid()}})
-            {then}
+def test_workers_die_with_their_host(make_skill):
+    """The host is killed, so it can't clean up. One of its workers waits for an op, the other one is in a busy loop."""
+    skill = make_skill("""
+        async def wait():
+            await dispatch("progress.report", {"pid": os.getpid()})
+            await echo.get()
+
+        async def spin():
+            await dispatch("progress.report", {"pid": os.getpid()})
+            while True:
+                pass
     """)
     host = f"""
 import anyio, sys
@@ -437,25 +460,28 @@ class Handler(CallHandler):
 async def main():
     snapshot, sdk = Path({str(skill.folder)!r}), Path({str(skill.sdk)!r})
     launch = LaunchRequest(snapshot=snapshot, sdk=sdk)
-    async with WorkerPool(PlainSandbox()) as pool:
-        await pool.call(WorkerCall(id="one", tool="skill.one", domain="d", launch=launch, function="one",
-                                   module=str(snapshot / "tools.py"), arguments={{}}, handler=Handler()))
+    async with WorkerPool(PlainSandbox()) as pool, anyio.create_task_group() as tasks:
+        for name in ("wait", "spin"):
+            call = WorkerCall(id=name, tool="skill." + name, domain=name, launch=launch, function=name,
+                              module=str(snapshot / "tools.py"), arguments={{}}, handler=Handler())
+            tasks.start_soon(pool.call, call)
 
 anyio.run(main)
 """
     process = subprocess.Popen([sys.executable, "-c", host], stdout=subprocess.PIPE, env={**os.environ})
-    pid = int(process.stdout.readline())
+    pids = [int(process.stdout.readline()) for _ in range(2)]
     process.send_signal(signal.SIGKILL)
     process.wait()
     process.stdout.close()
     deadline = time.monotonic() + 10
     try:
-        while exists(pid):
-            assert time.monotonic() < deadline
+        while left := [pid for pid in pids if exists(pid)]:
+            assert time.monotonic() < deadline, left
             time.sleep(0.01)
     finally:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 async def test_exception_of_a_skill_is_not_reported_as_a_worker_failure(make_skill, make_pool, reports):

@@ -5,9 +5,19 @@ import time
 import anyio
 import attrs
 import pytest
-from sideband.workers import CallTimeout, ProtocolViolation, WorkerExited, WorkerLimits, WorkerOverLimit
+from sideband.workers import (
+    CallTimeout,
+    ProtocolViolation,
+    WorkerExited,
+    WorkerLimits,
+    WorkerOverLimit,
+    _dispatching,
+    _pending,
+)
 
 pytestmark = pytest.mark.anyio
+
+both_backends = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 
 RAW = """
     import json
@@ -32,20 +42,26 @@ RAW = """
 """
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.fixture
+def small_limit_of_held_bytes(monkeypatch):
+    """Let the ops of a worker hold 2 MiB instead of 32 MiB."""
+    monkeypatch.setattr(_dispatching, "_MAX_HELD", 2 << 20)
+
+
+@pytest.mark.usefixtures("small_limit_of_held_bytes")
 async def test_reading_pauses_while_running_ops_hold_too_many_bytes(make_skill, make_pool, answers, until):
     skill = make_skill(
         RAW
         + """
     async def many():
-        await asyncio.gather(*(echo.get(key=n, data="x" * (15 << 20)) for n in range(5)))
+        await asyncio.gather(*(echo.get(key=n, data="x" * 900_000) for n in range(5)))
     """
     )
     async with make_pool() as pool, anyio.create_task_group() as tasks:
         tasks.start_soon(pool.call, skill.call("many", handler=answers.handler))
         await answers.arrived(3)
-        # Only answers free memory: each op holds 15 MiB, and the limit is 32 MiB. A fourth op would arrive soon.
-        with anyio.move_on_after(2):
+        # Only answers free memory: each op holds 900 kB, and the limit is 2 MiB. A fourth op would arrive soon.
+        with anyio.move_on_after(0.3):
             await answers.arrived(4)
         assert sorted(answers.waiting) == [0, 1, 2]
         for key in range(5):
@@ -54,13 +70,14 @@ async def test_reading_pauses_while_running_ops_hold_too_many_bytes(make_skill, 
     assert len(skill.dispatched) == 5
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_unread_answers_are_limited(make_skill, make_pool):
+async def test_unread_answers_are_limited(make_skill, make_pool, monkeypatch):
+    monkeypatch.setattr(_dispatching, "_MAX_UNREAD", 9 << 20)
+    monkeypatch.setattr(_dispatching, "_MAX_HELD", 99 << 20)
     skill = make_skill("""
         async def many():
             asked = [asyncio.create_task(ask(n)) for n in range(12)]
             await asyncio.sleep(0)
-            time.sleep(3)
+            time.sleep(0.7)
             return sorted(await asyncio.gather(*asked))
 
         async def ask(n):
@@ -69,18 +86,19 @@ async def test_unread_answers_are_limited(make_skill, make_pool):
             except OpError as error:
                 return error.code
     """)
-    large = "x" * (15 << 20)
+    large = "x" * (1 << 20)
 
     async def handler(op, params):
         return large
 
     async with make_pool(write_timeout=20) as pool:
         found = (await pool.call(skill.call("many", handler=handler))).value
-    assert found.count(str(15 << 20)) >= 8
+    assert found.count(str(1 << 20)) >= 8
     assert "limit.unread_bytes" in found
-    assert set(found) == {str(15 << 20), "limit.unread_bytes"}
+    assert set(found) == {str(1 << 20), "limit.unread_bytes"}
 
 
+@both_backends
 async def test_worker_that_reads_byte_by_byte_is_killed(make_skill, make_pool):
     skill = make_skill("""
         async def slow():
@@ -119,12 +137,14 @@ async def test_worker_that_does_not_finish_a_line_is_killed(make_skill, make_poo
     assert [report.code for report in reports] == ["worker.protocol"] * 2
 
 
+@both_backends
+@pytest.mark.usefixtures("small_limit_of_held_bytes")
 async def test_line_timeout_does_not_count_while_reading_is_paused(make_skill, make_pool, answers):
     skill = make_skill(
         RAW
         + """
     async def many():
-        large = [ask(n, key=n, data="x" * (15 << 20)) for n in (1, 2, 3)]
+        large = [ask(n, key=n, data="x" * 900_000) for n in (1, 2, 3)]
         write(b"".join(large) + b'{"__type__":')
         write(b'"result", "__id__": "mine", "value": "done"}\\n')
         await asyncio.sleep(30)
@@ -137,7 +157,7 @@ async def test_line_timeout_does_not_count_while_reading_is_paused(make_skill, m
 
         tasks.start_soon(run)
         await answers.arrived(3)
-        await anyio.sleep(0.6)
+        await anyio.sleep(0.5)
         for key in (1, 2, 3):
             answers.release(key)
 
@@ -146,12 +166,12 @@ async def test_worker_that_floods_its_output_is_throttled_and_then_killed(make_s
     skill = make_skill("async def flood():\n    while True:\n        os.write(1, b'x' * 65_535 + b'\\n')")
     async with make_pool() as pool:
         call = skill.call("flood")
-        call = attrs.evolve(call, launch=attrs.evolve(call.launch, limits=WorkerLimits(output=12 << 20)))
+        call = attrs.evolve(call, launch=attrs.evolve(call.launch, limits=WorkerLimits(output=7 << 20)))
         began = time.monotonic()
-        with pytest.raises(WorkerOverLimit, match="output limit of 12 MiB: 12 MiB") as caught:
+        with pytest.raises(WorkerOverLimit, match="output limit of 7 MiB: 7 MiB") as caught:
             await pool.call(call)
-        # 4 MiB in a burst, then 8 MiB at 10 MiB per second.
-        assert time.monotonic() - began > 0.7
+        # 4 MiB in a burst, then 3 MiB at 10 MiB per second.
+        assert time.monotonic() - began > 0.25
     assert caught.value.code == "worker.output"
     assert [report.code for report in reports] == ["worker.output"]
 
@@ -178,7 +198,6 @@ async def test_log_messages_that_bypass_the_runtime_count_as_output(make_skill, 
             await pool.call(call)
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_printing_is_limited_per_call_and_does_not_end_the_worker(make_skill, make_pool):
     skill = make_skill("""
         async def chatter():
@@ -197,13 +216,13 @@ async def test_printing_is_limited_per_call_and_does_not_end_the_worker(make_ski
     assert len(skill.output("stdout")) == 2 * (4_000_000 // 60_000)
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_reports_are_limited_and_the_rest_is_counted(make_skill, make_pool, reports):
+async def test_reports_are_limited_and_the_rest_is_counted(make_skill, make_pool, reports, monkeypatch):
+    monkeypatch.setattr(_pending, "MAX_DISPATCHES", 100)
     skill = make_skill(
         RAW
         + """
     async def many():
-        for number in range(1, 5_151):
+        for number in range(250):
             try:
                 await echo.get()
             except OpError:
@@ -223,6 +242,7 @@ async def test_answer_has_the_size_of_its_message(make_skill, make_pool):
     assert answer.size == len(b'{"__type__":"result","__id__":"mine","value":""}') + 1_000_000
 
 
+@both_backends
 @pytest.mark.parametrize("direction", ["SHUT_RD", "SHUT_WR"])
 async def test_closing_one_direction_affects_its_worker_only(make_skill, make_pool, gather, direction):
     skill = make_skill(
@@ -236,8 +256,9 @@ async def test_closing_one_direction_affects_its_worker_only(make_skill, make_po
     )
     neighbor = make_skill(RAW, "neighbor")
     async with make_pool(cancel_grace=0.1) as pool:
+        await pool.call(skill.call("pid"))
         found = await gather(
-            pool.call(skill.call("close", arguments={"direction": direction}, timeout=1)),
+            pool.call(skill.call("close", arguments={"direction": direction}, timeout=0.3)),
             pool.call(neighbor.call("one")),
         )
         assert isinstance(found[0], CallTimeout | WorkerExited)
@@ -254,7 +275,6 @@ FLOODS = {
 }
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 @pytest.mark.parametrize("flood", FLOODS)
 async def test_other_workers_are_served_while_one_floods_the_wire(make_skill, make_pool, gather, flood):
     skill, hostile = (
@@ -276,19 +296,18 @@ async def test_other_workers_are_served_while_one_floods_the_wire(make_skill, ma
 
         async def serve():
             times = []
-            end = time.perf_counter() + 1
+            end = time.perf_counter() + 0.5
             while (start := time.perf_counter()) < end:
                 await pool.call(skill.call("one"))
                 times.append(time.perf_counter() - start)
             return sorted(times)
 
-        times, problem = await gather(serve(), pool.call(hostile.call("flood", id="mine", timeout=1)))
+        times, problem = await gather(serve(), pool.call(hostile.call("flood", id="mine", timeout=0.7)))
     assert isinstance(problem, CallTimeout | WorkerOverLimit | ProtocolViolation)
     assert times[len(times) // 2] < 0.05
     assert times[-1] < 1.0
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_flooding_worker_is_throttled_while_another_is_busy(make_skill, make_pool, gather):
     skill, hostile = (
         make_skill(RAW, "quiet"),

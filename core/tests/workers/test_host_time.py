@@ -9,6 +9,8 @@ from sideband.workers._wire import is_large
 
 pytestmark = pytest.mark.anyio
 
+both_backends = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+
 
 def use(share, seconds):
     """Keep the host busy, and return whether the share is spent."""
@@ -43,6 +45,7 @@ async def test_small_amounts_of_time_need_no_rest(monkeypatch):
         now += 0.002
 
 
+@both_backends
 async def test_rest_is_short_without_a_busy_neighbor():
     time_of_host = HostTime()
     share, _idle_neighbor = time_of_host.share(), time_of_host.share()
@@ -64,6 +67,7 @@ async def test_spent_share_recovers_at_a_quarter_of_the_time_beside_a_busy_neigh
         tasks.cancel_scope.cancel()
 
 
+@both_backends
 async def test_resting_shares_share_one_quarter_of_the_time():
     time_of_host = HostTime()
     shares = [time_of_host.share() for _ in range(4)]

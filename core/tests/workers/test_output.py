@@ -4,7 +4,10 @@ import pytest
 
 pytestmark = pytest.mark.anyio
 
+both_backends = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 
+
+@both_backends
 async def test_concurrent_calls_get_their_own_lines(make_skill, make_pool, gather):
     skill = make_skill("""
         async def speak(name):
@@ -155,6 +158,7 @@ async def test_each_call_has_its_own_output_limit(make_skill, make_pool):
     assert len(skill.output("stdout")) == 12_000
 
 
+@both_backends
 async def test_log_messages_beyond_the_hosts_limit_are_dropped_and_counted(make_skill, make_pool):
     skill = make_skill("""
         async def one():

@@ -8,6 +8,8 @@ from sideband.workers import CallTimeout, PlainSandbox, SkillFailed, WorkerError
 
 pytestmark = pytest.mark.anyio
 
+both_backends = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+
 TOOLS = """
     async def wait(key="wait"):
         return await echo.get(key=key)
@@ -38,6 +40,7 @@ def exists(pid: int) -> bool:
     return True
 
 
+@both_backends
 async def test_concurrent_calls_of_a_domain_start_one_worker(make_skill, make_pool, gather):
     skill = make_skill(TOOLS)
     async with make_pool() as pool:
@@ -69,6 +72,7 @@ async def test_idle_worker_is_replaced_at_the_maximum(make_skill, make_pool, gat
         await until(lambda: sum(map(exists, pids)) <= 2)
 
 
+@both_backends
 async def test_domain_waits_for_a_worker_until_a_call_ends(make_skill, make_pool, gather, answers):
     skill = make_skill(TOOLS)
     async with make_pool(maximum=1) as pool:
@@ -93,6 +97,7 @@ async def test_domain_waits_for_a_worker_until_a_call_ends(make_skill, make_pool
     assert order == ["released", "first", "second"]
 
 
+@both_backends
 async def test_leaving_the_pool_kills_its_workers(make_skill, make_pool):
     skill = make_skill(TOOLS)
     async with make_pool() as pool:
@@ -116,6 +121,7 @@ class Unclosable(PlainSandbox):
         return process
 
 
+@both_backends
 async def test_failure_to_close_a_worker_does_not_affect_others(make_skill, make_pool, reports, until, caplog):
     skill = make_skill(TOOLS)
     async with make_pool(sandbox=Unclosable()) as pool:
@@ -128,6 +134,7 @@ async def test_failure_to_close_a_worker_does_not_affect_others(make_skill, make
     assert "the disk is gone" in caplog.text
 
 
+@both_backends
 async def test_exception_of_the_body_is_not_wrapped(make_pool):
     with pytest.raises(KeyError, match="mine"):
         async with make_pool():
@@ -174,11 +181,12 @@ async def test_worker_of_an_exclusive_call_ends_after_any_outcome(make_skill, ma
     skill = make_skill(TOOLS)
     sandbox = Counting()
     async with make_pool(sandbox=sandbox, cancel_grace=0.1) as pool:
-        (error,) = await gather(pool.call(skill.call(function, alone=True, timeout=1)))
+        (error,) = await gather(pool.call(skill.call(function, alone=True, timeout=0.5)))
         assert isinstance(error, (SkillFailed, WorkerExited, CallTimeout))
         await until(lambda: not exists(sandbox.launched[0].pid))
 
 
+@both_backends
 async def test_worker_of_an_exclusive_call_ends_when_its_caller_is_cancelled(
     make_skill, make_pool, answers, held, until
 ):
@@ -312,6 +320,7 @@ async def test_worker_with_a_long_call_is_not_chosen_to_leave(make_skill, make_p
             answers.release(key)
 
 
+@both_backends
 async def test_cancelled_waiter_makes_no_further_worker_leave(make_skill, make_pool, answers, held):
     skill = make_skill(TOOLS)
     sandbox = Counting()
@@ -327,6 +336,7 @@ async def test_cancelled_waiter_makes_no_further_worker_leave(make_skill, make_p
             answers.release(domain)
 
 
+@both_backends
 async def test_calls_waiting_for_a_leaving_worker_are_run(make_skill, make_pool):
     skill = make_skill(TOOLS)
     sandbox = Counting()
@@ -345,6 +355,7 @@ async def test_calls_waiting_for_a_leaving_worker_are_run(make_skill, make_pool)
     assert pids[0] == pids[1]
 
 
+@both_backends
 async def test_no_worker_is_started_for_a_call_cancelled_while_waiting(make_skill, make_pool, answers, held):
     skill = make_skill(TOOLS)
     sandbox = Counting()
@@ -362,6 +373,7 @@ async def test_no_worker_is_started_for_a_call_cancelled_while_waiting(make_skil
         assert len(sandbox.launched) == 2
 
 
+@both_backends
 async def test_no_worker_is_started_for_a_call_that_is_already_cancelled(make_skill, make_pool):
     skill = make_skill(TOOLS)
     sandbox = Counting()
@@ -374,6 +386,7 @@ async def test_no_worker_is_started_for_a_call_that_is_already_cancelled(make_sk
         assert (await pool.call(skill.call("pid"))).value == sandbox.launched[0].pid
 
 
+@both_backends
 async def test_cancelled_start_of_an_exclusive_call_releases_its_permit(make_skill, make_pool, until):
     skill = make_skill(TOOLS)
     sandbox = Counting()
@@ -385,6 +398,7 @@ async def test_cancelled_start_of_an_exclusive_call_releases_its_permit(make_ski
         assert (await pool.call(skill.call("pid", domain="other"))).value == sandbox.launched[0].pid
 
 
+@both_backends
 async def test_waiting_for_a_worker_counts_towards_the_timeout(make_skill, make_pool, answers, held):
     skill = make_skill(TOOLS)
     sandbox = Counting()
@@ -418,25 +432,27 @@ async def test_time_spent_waiting_reduces_the_time_in_the_worker(make_skill, mak
     async with make_pool(sandbox=sandbox) as pool, anyio.create_task_group() as tasks:
 
         async def let_launch():
-            await anyio.sleep(0.7)
+            await anyio.sleep(0.5)
             sandbox.may_launch.set()
 
         tasks.start_soon(let_launch)
         before = anyio.current_time()
         with pytest.raises(CallTimeout):
-            await pool.call(skill.call("sleep", timeout=1.5))
-        assert anyio.current_time() - before < 2.1
+            await pool.call(skill.call("sleep", timeout=0.9))
+        assert anyio.current_time() - before < 1.35
 
 
+@both_backends
 async def test_no_call_is_lost_while_a_worker_is_retired(make_skill, make_pool):
     skill = make_skill(TOOLS)
     sandbox = Counting()
     async with make_pool(idle_seconds=0.001, sandbox=sandbox) as pool:
-        for _ in range(20):
+        for _ in range(10):
             assert (await pool.call(skill.call("pid"))).value == sandbox.launched[-1].pid
             await anyio.sleep(0.001)
 
 
+@both_backends
 async def test_leaving_the_pool_fails_each_call_with_the_matching_error(make_skill, make_pool, answers, held):
     skill = make_skill(TOOLS)
     sandbox = Counting()

@@ -5,9 +5,11 @@ import sys
 import anyio
 import attrs
 import pytest
-from sideband.workers import WorkerLimits, WorkerOverLimit
+from sideband.workers import WorkerLimits, WorkerOverLimit, _watchdog
 
 pytestmark = pytest.mark.anyio
+
+both_backends = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 
 
 def limited(call, **limits):
@@ -71,6 +73,7 @@ async def test_worker_over_a_limit_is_killed_with_all_its_calls(  # noqa: PLR091
     assert [report.code for report in reports] == [f"worker.{what}"]
 
 
+@both_backends
 async def test_worker_over_a_limit_is_killed_during_a_write(make_skill, make_pool):
     skill = make_skill("""
         async def greedy():
@@ -91,6 +94,13 @@ async def test_worker_over_a_limit_is_killed_during_a_write(make_skill, make_poo
     assert anyio.current_time() - began < 20
 
 
+@pytest.fixture
+def short_idle_time(monkeypatch):
+    """Allow an idle worker 0.3 s of processor time instead of 1 s."""
+    monkeypatch.setattr(_watchdog, "_IDLE_SECONDS", 0.3)
+
+
+@pytest.mark.usefixtures("short_idle_time")
 async def test_busy_thread_without_calls_kills_the_worker(make_skill, make_pool, reports, until):
     skill = make_skill("""
         def spin():
@@ -106,7 +116,7 @@ async def test_busy_thread_without_calls_kills_the_worker(make_skill, make_pool,
         await until(lambda: reports)
         assert (await pool.call(skill.call("leave"))).value != first
     assert [report.code for report in reports] == ["worker.processor"]
-    assert "processor limit of 1 s" in reports[0].message
+    assert "processor limit of 0.3 s" in reports[0].message
 
 
 # After its main thread has exited, the kernel shows the process as a zombie without memory and descriptors.
@@ -115,7 +125,7 @@ WITHOUT_ITS_FIRST_THREAD = """
     from sideband.workers.runtime import running
 
     def go_on(call):
-        time.sleep(0.3)
+        time.sleep(0.1)
         answer = json.dumps({"__type__": "result", "__id__": call, "value": os.getpid()}).encode() + b"\\n"
         select.select([], [3], [])
         os.write(3, answer)
@@ -136,6 +146,7 @@ REST = {
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only on Linux can the main thread exit before the process")
+@pytest.mark.usefixtures("short_idle_time")
 @pytest.mark.parametrize("what", REST)
 async def test_limits_apply_after_the_main_thread_has_exited(make_skill, make_pool, reports, until, what):
     skill = make_skill(WITHOUT_ITS_FIRST_THREAD + REST[what])
@@ -146,10 +157,11 @@ async def test_limits_apply_after_the_main_thread_has_exited(make_skill, make_po
     assert reports[0].code == f"worker.{what}"
 
 
+@pytest.mark.usefixtures("short_idle_time")
 async def test_processor_time_within_calls_is_not_limited(make_skill, make_pool, reports):
     skill = make_skill("""
         async def compute():
-            end = time.process_time() + 1.2
+            end = time.process_time() + 0.4
             while time.process_time() < end:
                 pass
             return os.getpid()
