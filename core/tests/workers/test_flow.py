@@ -145,8 +145,9 @@ async def test_line_timeout_does_not_count_while_reading_is_paused(make_skill, m
         + """
     async def many():
         large = [ask(n, key=n, data="x" * 900_000) for n in (1, 2, 3)]
-        write(b"".join(large) + b'{"__type__":')
-        write(b'"result", "__id__": "mine", "value": "done"}\\n')
+        # The host reads the beginning of the last line together with the end of the third message.
+        write(b"".join(large) + b"{" + b" " * 70_000)
+        write(b'"__type__": "result", "__id__": "mine", "value": "done"}\\n')
         await asyncio.sleep(30)
     """
     )
