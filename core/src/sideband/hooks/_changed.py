@@ -80,7 +80,7 @@ class BeforeAgentStart(UpdateEvent["BeforeAgentStart"]):
     prompt: str
     system_prompt: str
 
-    def changed(self, answer: str, plugin: str) -> BeforeAgentStart:  # noqa: ARG002  the signature is the base's
+    def changed(self, answer: str, plugin: str) -> BeforeAgentStart:  # noqa: ARG002  overrides the base method
         """Return the event with the new system prompt."""
         return attrs.evolve(self, system_prompt=answer)
 
@@ -105,7 +105,7 @@ class Context(UpdateEvent["Context"]):
 
     messages: Sequence[Message] = field(converter=freeze)
 
-    def changed(self, answer: Sequence[Message], plugin: str) -> Context:  # noqa: ARG002  the signature is the base's
+    def changed(self, answer: Sequence[Message], plugin: str) -> Context:  # noqa: ARG002  overrides the base method
         """Return the event with the new messages."""
         return attrs.evolve(self, messages=answer)
 

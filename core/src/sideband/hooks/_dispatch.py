@@ -132,7 +132,7 @@ class Hooks:
                     now = perf_counter()
                     # The scope does not notice if the implementation swallowed its cancellation or blocked the loop.
                     if now >= latest:
-                        raise HookTimeout(hook, current.plugin, seconds)  # noqa: TRY301  blamed like any other failure
+                        raise HookTimeout(hook, current.plugin, seconds)  # noqa: TRY301  handled like other failures
                     if answer is not None:
                         fold.check(current.plugin, answer)
                         ended = fold.accept(current, answer)

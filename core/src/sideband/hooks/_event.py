@@ -54,7 +54,7 @@ class Failure(StrEnum):
     DENY = "denied"
     WITHHOLD_IF_GUARD = "guards: result withheld; else skipped, reported"
     REPORT = "reported"
-    NEXT = "next one, then the default"
+    NEXT = "next implementation, then the default"
 
 
 class Event:

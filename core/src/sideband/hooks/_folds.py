@@ -106,7 +106,7 @@ class UpdateFold(Fold[UpdateEvent[Any]]):
         self.event = self.outcome
         return False
 
-    def reject(self, implementation: Implementation, error: HookError) -> bool:  # noqa: ARG002  the base's signature
+    def reject(self, implementation: Implementation, error: HookError) -> bool:  # noqa: ARG002  overrides the base method
         """Skip the implementation, unless it is a guard that had to check a result before the model sees it."""
         withhold = self._spec.on_failure is Failure.WITHHOLD_IF_GUARD and implementation.phase is Phase.GUARD
         if withhold and isinstance(self.event, ToolResult):

@@ -211,7 +211,7 @@ class LimitExceeded(OpError, RuntimeError):
 
     def __init__(self, limit: str, allowed: int, *, op: str | None = None, retryable: bool = False) -> None:
         super().__init__(
-            f"the limit `{limit}` of {allowed:,}{_COUNTED.get(limit, '')} is reached",
+            f"the limit `{limit}` of {allowed:,}{_COUNTED.get(limit, '')} has been reached",
             hint="wait until earlier ones have ended" if retryable else "split the work into several calls",
             code=f"limit.{limit}",
             retryable=retryable,

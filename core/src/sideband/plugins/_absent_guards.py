@@ -21,7 +21,7 @@ class AbsentGuard:
     record: PluginRecord
 
     @hookimpl
-    def op_call(self, event: OpCall | ToolCall) -> Deny:  # noqa: ARG002  it denies all
+    def op_call(self, event: OpCall | ToolCall) -> Deny:  # noqa: ARG002  denies everything
         """Deny the effect or, as ``tool_call``, the tool call."""
         return Deny(
             f"the {described(self.record)} is unusable: {self.record.reason}; "

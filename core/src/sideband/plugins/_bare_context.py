@@ -25,7 +25,7 @@ class BareContext:
     async def dispatch(
         self,
         op: str,
-        params: Mapping[str, Any],  # noqa: ARG002  the signature is the protocol's
+        params: Mapping[str, Any],  # noqa: ARG002  implements the protocol
         *,
         capabilities: Iterable[str] | None = None,  # noqa: ARG002  as above
         key: str | None = None,  # noqa: ARG002  as above

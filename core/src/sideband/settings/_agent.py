@@ -27,10 +27,10 @@ class CompactionSettings(_Table):
 class BudgetSettings(_Table):
     """The table ``[agent.budget]``: the budget of a session, including its child agents. Missing keys mean no limit."""
 
-    money: _Amount | None = Field(None, description="US dollars")
-    tokens: int | None = Field(None, gt=0, description="input and output tokens")
-    calls: int | None = Field(None, gt=0, description="tool calls")
-    seconds: _Amount | None = Field(None, description="seconds during which a run is in progress")
+    money: _Amount | None = Field(None, description="the maximum cost in US dollars")
+    tokens: int | None = Field(None, gt=0, description="the maximum number of input and output tokens")
+    calls: int | None = Field(None, gt=0, description="the maximum number of tool calls")
+    seconds: _Amount | None = Field(None, description="the maximum time in seconds during which runs are in progress")
 
 
 class AgentSettings(_Table):

@@ -59,7 +59,9 @@ class Policy(BaseModel):
     )
     deny: dict[str, str] = Field(default_factory=dict, description="plugins that must not load, each with a reason")
     only: list[str] | None = Field(None, description="the only plugins that may load, as kind.name; by default all")
-    conflicts: dict[str, str] = Field(default_factory=dict, description="kind.name = the distribution to use")
+    conflicts: dict[str, str] = Field(
+        default_factory=dict, description="kind.name = the distribution to use if several provide this plugin"
+    )
     deadlines: dict[str, float] = Field(
         default_factory=dict, description="hook = the deadline in seconds, shared by all plugins"
     )
@@ -83,11 +85,11 @@ class Policy(BaseModel):
 
     @field_validator("maximum_timeout", "maximum_memory")
     @classmethod
-    def _not_below_the_usual(cls, value: float, info: ValidationInfo) -> float:
+    def _at_least_the_default(cls, value: float, info: ValidationInfo) -> float:
         name = str(info.field_name).removeprefix("maximum_")
-        usual = info.data.get(name, 0)
-        if value < usual:
-            written = format_bytes(usual) if name == "memory" else f"{usual:g}"
+        default = info.data.get(name, 0)
+        if value < default:
+            written = format_bytes(default) if name == "memory" else f"{default:g}"
             raise ValueError(f"must be at least `{name}`, which is {written}")
         return value
 
