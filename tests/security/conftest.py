@@ -73,11 +73,13 @@ def make_host(tmp_path):
 def fight(tmp_path_factory):
     """Return ``fight(skills, seconds=…)``: runs hostile skills on one host, and returns its ``Arena``."""
 
-    def run(skills, *, backend="asyncio", **options):
+    def run(skills, *, backend="asyncio", limits=None, **options):
         arena = load_module(HERE / "arena.py").Arena(tmp_path_factory.mktemp("arena"), **options)
         with pytest.MonkeyPatch.context() as patch:
             # Most attacks ignore their cancellation: wait less for them than in production.
             patch.setattr("sideband.host._host.WorkerPool", partial(WorkerPool, cancel_grace=0.2))
+            for name, value in (limits or {}).items():
+                patch.setattr(f"sideband.workers._pending.{name}", value)
             anyio.run(arena.fight, skills, backend=backend)
         return arena
 

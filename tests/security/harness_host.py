@@ -2,8 +2,8 @@
 
 Orders are one line of JSON: ``tier``, ``home``, ``area`` (a folder that the host's user may write to), ``skills``
 (folders), ``neighbour`` (a tool that is called first, and whose worker keeps running), ``calls`` (tools), ``latecomer``
-(a tool that is called last). For each call the answer is ``null`` if the skill succeeded, otherwise the error that
-stopped it. With ``--as-user ID`` it switches to that user first.
+(a tool that is called last). For each call the answer is its output, or a text if it failed. With ``--as-user ID`` it
+switches to that user first.
 
 Also loaded by ``conftest.py`` for hosts in the test process.
 """
@@ -152,14 +152,15 @@ def world(area):
 
 
 async def attempt(host, tool, facts):
-    """Call a hostile tool. Return the error that stopped it, or ``None`` if it succeeded."""
+    """Call a hostile tool. Return its output, or a text with the error and the last printed line if the call failed."""
     from sideband import CallRequest, SidebandError
 
+    lines = []
     try:
-        await host.run(CallRequest(tool, {"facts": facts}, grants=(), timeout=20))
+        result = await host.run(CallRequest(tool, {"facts": facts}, grants=(), timeout=60, on_log=lines.append))
     except SidebandError as error:
-        return f"{error.code}: {error}"
-    return None
+        return f"{error.code}: {error}, after {lines[-1].text if lines else 'no line'}"
+    return result.output
 
 
 async def run(orders):

@@ -215,7 +215,7 @@ class Text(str):
     def encode(self, *_): return b'"}\\n'
     def __str__(self): return self
 class Odd(Exception):
-    def __str__(self): return Text('forged' * 10_000)
+    def __str__(self): return Text('a forgery ' * 10_000)
 raise Odd()
 """,
     "an error whose text recurses": """

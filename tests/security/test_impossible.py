@@ -32,21 +32,29 @@ name: {name}
 description: A skill of a test.
 ---
 """
-TOOL = """
-@tool
-async def attempt_{index}(facts: dict) -> None:
-    async def attempt(facts):
+ATTEMPT = """
+ATTEMPTS = globals().get("ATTEMPTS", {{}})
+
+async def attempt(facts):
 {code}
 
-    await attack(attempt, facts)
+ATTEMPTS[{name!r}] = attempt
+"""
+TOOL = """
+@tool
+async def make_attempts(facts: dict) -> dict:
+    outcomes = {}
+    for name, attempt in ATTEMPTS.items():
+        print(name, flush=True)
+        outcomes[name] = await attack(attempt, facts)
+    return outcomes
 """
 
 
-def called(table, name):
-    """Return the full name of the tool of an attempt. Attempts that kill their worker have a skill of their own."""
+def skill_of(table, name):
+    """Return the name of the skill of an attempt. Attempts that kill their worker have a skill of their own."""
     index = list(TABLES[table]["HOSTILE"]).index(name)
-    skill = f"{table}_{index}" if (table, name) in DEADLY else table
-    return f"{skill}.attempt_{index}"
+    return f"{table}_{index}" if (table, name) in DEADLY else table
 
 
 def write_skills(folder):
@@ -54,10 +62,10 @@ def write_skills(folder):
     neighbour = (FOLDER / "neighbour.py").read_text()
     skills = {"neighbour": neighbour, "latecomer": neighbour}
     for table, name in ATTEMPTS:
-        skill, _, tool = called(table, name).partition(".")
-        code = textwrap.indent(textwrap.dedent(TABLES[table]["HOSTILE"][name]), " " * 8)
-        start = skills.get(skill) or (FOLDER / "prelude.py").read_text()
-        skills[skill] = start + TOOL.format(index=tool.removeprefix("attempt_"), code=code)
+        skill = skill_of(table, name)
+        code = textwrap.indent(textwrap.dedent(TABLES[table]["HOSTILE"][name]), " " * 4)
+        start = skills.get(skill) or (FOLDER / "prelude.py").read_text() + TOOL
+        skills[skill] = start + ATTEMPT.format(name=name, code=code)
     for skill, code in skills.items():
         (folder / skill).mkdir(parents=True)
         (folder / skill / "SKILL.md").write_text(HEADER.format(name=skill))
@@ -90,7 +98,7 @@ def attack(place, who, tier):
         "skills": write_skills(place / "skills"),
         "neighbour": "neighbour.settle",
         "latecomer": "latecomer.settle",
-        "calls": [called(*attempt) for attempt in ATTEMPTS],
+        "calls": [f"{skill}.make_attempts" for skill in dict.fromkeys(skill_of(*attempt) for attempt in ATTEMPTS)],
     }
     if as_user:
         shutil.chown(place, 61_234, 61_234)
@@ -107,10 +115,17 @@ def attack(place, who, tier):
     return json.loads(answer.stdout)
 
 
+def errors_of(attempts, report):
+    """Return the error of each attempt, ``None`` for success. If a call failed, that is the error of its attempts."""
+    outcomes = {skill_of(*attempt): report["outcomes"][f"{skill_of(*attempt)}.make_attempts"] for attempt in attempts}
+    found = {(table, name): (outcomes[skill_of(table, name)], name) for table, name in attempts}
+    return {attempt: made if isinstance(made, str) else made[name] for attempt, (made, name) in found.items()}
+
+
 def test_attempts_succeed_without_isolation(report, who):
-    outcomes = report(who, "none")["outcomes"]
     expected = [attempt for attempt in ATTEMPTS if who == "root" or attempt not in NEEDS_ROOT]
-    assert {": ".join(attempt): stopped for attempt in expected if (stopped := outcomes[called(*attempt)])} == {}
+    errors = errors_of(expected, report(who, "none"))
+    assert {": ".join(attempt): error for attempt, error in errors.items() if error is not None} == {}
 
 
 def stopped_as_expected(attempt, error):
@@ -122,9 +137,8 @@ def stopped_as_expected(attempt, error):
 
 
 def test_attempts_fail_with_isolation(report, who, tier):
-    outcomes = report(who, tier)["outcomes"]
     expected = [attempt for attempt in ATTEMPTS if tier == "full" or attempt not in ONLY_IN_NAMESPACES]
-    errors = {attempt: outcomes[called(*attempt)] for attempt in expected}
+    errors = errors_of(expected, report(who, tier))
     assert {
         ": ".join(attempt): error for attempt, error in errors.items() if not stopped_as_expected(attempt, error)
     } == {}
