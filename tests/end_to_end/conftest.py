@@ -6,8 +6,6 @@ import os
 import pty
 import select
 import struct
-import subprocess
-import sys
 import termios
 import threading
 import time
@@ -16,16 +14,38 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pyte
 import pytest
 
+from .command_server import CommandServer
+
 ROWS, COLUMNS = 50, 80
 TIMEOUT = 20
-# Ctrl-C becomes a signal only in the controlling terminal of the session.
-AT_TERMINAL = """
-import fcntl, sys, termios
-fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-from sideband.__main__ import main
-sys.exit(main())
-"""
 GREET = "from sideband.skill import tool\n@tool\nasync def greet(name: str) -> str:\n    return f'hello {name}'\n"
+
+
+@pytest.fixture(scope="session")
+def command_server(tmp_path_factory):
+    server = CommandServer(tmp_path_factory.mktemp("server"))
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def sideband(sideband, tmp_path, command_server):
+    """Run the command line in a forked process with its own home folder and without a terminal."""
+
+    def run(*words, stdin="", folder=tmp_path, **environment):
+        base = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "SIDEBAND_HOME": str(tmp_path / "home")}
+        return command_server.run(
+            [str(word) for word in words], stdin=stdin, folder=folder, environment={**base, **environment}
+        )
+
+    run.in_new_interpreter = sideband
+    return run
+
+
+@pytest.fixture
+def sideband_process(sideband):
+    """Run the installed executable, in a new interpreter."""
+    return sideband.in_new_interpreter
 
 
 @pytest.fixture
@@ -108,7 +128,7 @@ def gate(make_skill):
 class Terminal:
     """A process at its own pseudo-terminal, and the content of its screen."""
 
-    def __init__(self, words, environment):
+    def __init__(self, server, words, environment):
         self._master, inside = pty.openpty()
         fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         self._inside = inside
@@ -117,14 +137,12 @@ class Terminal:
         self._screen.write_process_input = lambda data: os.write(self._master, data.encode())
         self._stream = pyte.ByteStream(self._screen)
         self.written = b""
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", AT_TERMINAL, *map(str, words)],
-            stdin=inside,
-            stdout=inside,
-            stderr=inside,
-            env=environment,
-            cwd=environment["HOME"],
-            start_new_session=True,
+        self.process = server.start(
+            [str(word) for word in words],
+            streams=[inside] * 3,
+            folder=environment["HOME"],
+            environment=environment,
+            terminal=True,
         )
 
     @property
@@ -179,7 +197,7 @@ class Terminal:
 
 
 @pytest.fixture
-def terminal(tmp_path):
+def terminal(tmp_path, command_server):
     """Return a function that starts the command line at a ``Terminal``."""
     opened = []
 
@@ -190,7 +208,7 @@ def terminal(tmp_path):
             "SIDEBAND_HOME": str(tmp_path / "home"),
             "TERM": "xterm-256color",
         }
-        opened.append(Terminal(words, {**base, **environment}))
+        opened.append(Terminal(command_server, words, {**base, **environment}))
         return opened[-1]
 
     yield start

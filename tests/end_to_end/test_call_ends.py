@@ -66,8 +66,8 @@ async def test_call_end_callbacks_run_when_the_call_fails(make_host, room):
 
 
 async def test_result_keeps_limited_effects_and_log_lines_while_listeners_get_all(make_host, room, monkeypatch):
-    monkeypatch.setattr(_calls, "_MOST_EFFECTS", 1)
-    monkeypatch.setattr(_calls, "_MOST_LOGS", 1)
+    monkeypatch.setattr(_calls, "_MAX_EFFECTS", 1)
+    monkeypatch.setattr(_calls, "_MAX_LOGS", 1)
     effects, lines = [], []
     async with make_host(room[0]) as host:
         result = await host.run(CallRequest("guest.enter", grants=(), on_effect=effects.append, on_log=lines.append))

@@ -21,8 +21,8 @@ def error_of(done):
     return json.loads(done.stdout)["error"]
 
 
-def test_call_prints_its_result_and_exits_with_0(sideband, hello):
-    done = sideband("call", "hello.greet", "name=Ada", "--skill-dir", hello)
+def test_call_prints_its_result_and_exits_with_0(sideband_process, hello):
+    done = sideband_process("call", "hello.greet", "name=Ada", "--skill-dir", hello)
     assert (done.returncode, done.stdout) == (0, "hello Ada\n")
 
 
@@ -211,40 +211,33 @@ def test_invalid_setting_error_names_key_value_and_file(sideband, tmp_path):
 
 
 @pytest.fixture
-def at_terminal(tmp_path):
+def at_terminal(tmp_path, command_server):
     """Return a function that runs the command line at a terminal and answers its first question."""
 
     def run(*words, answer=b""):
         terminal, inside = pty.openpty()
-        process = subprocess.Popen(
-            [sys.executable, "-c", AT_TERMINAL, *map(str, words)],
-            stdin=inside,
-            stdout=subprocess.PIPE,
-            stderr=inside,
-            env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "SIDEBAND_HOME": str(tmp_path / "home")},
-            start_new_session=True,
+        reader, writer = os.pipe()
+        process = command_server.start(
+            [str(word) for word in words],
+            streams=[inside, writer, inside],
+            folder=tmp_path,
+            environment={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "SIDEBAND_HOME": str(tmp_path / "home")},
+            terminal=True,
         )
         os.close(inside)
+        os.close(writer)
         shown = b""
         while part := read_terminal(terminal):
             shown += part
             if answer and re.search(rb"(\[y/N\]|value of .*:) $", shown):
                 os.write(terminal, answer)
                 answer = b""
-        output = process.communicate(timeout=60)[0].decode()
+        with os.fdopen(reader) as stream:
+            output = stream.read()
         os.close(terminal)
-        return process.returncode, output, shown.decode()
+        return process.wait(60), output, shown.decode()
 
     return run
-
-
-# Ctrl-C becomes a signal only in the controlling terminal of the session.
-AT_TERMINAL = """
-import fcntl, sys, termios
-fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-from sideband.__main__ import main
-sys.exit(main())
-"""
 
 
 def read_terminal(terminal):

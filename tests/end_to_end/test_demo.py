@@ -10,8 +10,8 @@ def demo(sideband):
     return lambda *words: sideband("demo", *words)
 
 
-def test_demo_shows_results_effects_isolation_and_verification(demo):
-    done = demo()
+def test_demo_shows_results_effects_isolation_and_verification(sideband_process):
+    done = sideband_process("demo")
     assert done.returncode == 0, done.stderr
     assert "fetching 6 pages" in done.stderr
     for part in ("Saturn   274", "sql.executemany", "secrets.read", "denied", "isolation", "ledger is intact"):

@@ -3,8 +3,6 @@
 import json
 import os
 import pty
-import subprocess
-import sys
 from contextlib import suppress
 
 import pytest
@@ -119,26 +117,29 @@ def test_unreachable_source_is_reported_and_the_others_are_listed(sideband, secr
 
 
 @pytest.fixture
-def at_terminal(tmp_path):
+def at_terminal(tmp_path, command_server):
     """Return a function that runs a command at a terminal and answers each question."""
 
     def run(*words, answers):
         terminal, inside = pty.openpty()
         environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "SIDEBAND_HOME": str(tmp_path / "home")}
-        command = [sys.executable, "-m", "sideband", "secrets", *words]
-        with subprocess.Popen(
-            command, stdin=inside, stdout=inside, stderr=inside, env=environment | ENCRYPTED, start_new_session=True
-        ) as process:
-            os.close(inside)
-            shown, left = b"", list(answers)
-            with suppress(OSError):  # the other end is closed
-                while part := os.read(terminal, 4096):
-                    shown += part
-                    if left and shown.endswith(b": "):
-                        os.write(terminal, left.pop(0).encode() + b"\n")
+        process = command_server.start(
+            ["secrets", *words],
+            streams=[inside] * 3,
+            folder=tmp_path,
+            environment=environment | ENCRYPTED,
+            terminal=True,
+        )
+        os.close(inside)
+        shown, left = b"", list(answers)
+        with suppress(OSError):  # the other end is closed
+            while part := os.read(terminal, 4096):
+                shown += part
+                if left and shown.endswith(b": "):
+                    os.write(terminal, left.pop(0).encode() + b"\n")
         os.close(terminal)
         assert not left
-        return process.returncode, shown.decode()
+        return process.wait(), shown.decode()
 
     return run
 
