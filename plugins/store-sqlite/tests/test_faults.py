@@ -71,15 +71,16 @@ def test_plugin_registers_one_store():
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
-async def test_cancelled_transaction_is_rolled_back(store):
+async def test_cancelled_transaction_is_rolled_back_and_releases_its_lock(store, tmp_path):
     with anyio.CancelScope() as scope:
         async with store.transaction() as transaction:
             await transaction.put("a", {})
             scope.cancel()
             await transaction.put("b", {})
     assert scope.cancelled_caught
-    assert await store.keys() == ()
-    assert await store.put("a", {}) == 1
+    async with open_sqlite(tmp_path, busy_timeout=0.05) as other:
+        assert await other.keys() == ()
+        assert await other.put("a", {}) == 1
 
 
 @pytest.mark.parametrize("after", range(8))
