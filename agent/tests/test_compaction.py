@@ -1,6 +1,6 @@
 import pytest
 from attrs import define, field
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sideband.messages import AssistantMessage, ToolCallPart, ToolResultMessage, UserMessage
 from sideband.settings._agent import CompactionSettings
@@ -356,6 +356,7 @@ def test_requests_are_found_for_another_cut_point(talk):
     assert carried_requests(path, "e3") == ()
 
 
+@settings(max_examples=50)
 @given(data=st.data())
 def test_compacted_history_is_valid_and_contains_the_last_request(data, whole_histories, history_problems):
     history = data.draw(whole_histories)
@@ -379,6 +380,7 @@ def test_compacted_history_is_valid_and_contains_the_last_request(data, whole_hi
         assert request in messages
 
 
+@settings(max_examples=50)
 @given(data=st.data())
 def test_cut_separates_no_call_and_summarises_all_earlier_messages(data, whole_histories):
     talk = Conversation().add(*data.draw(whole_histories))
@@ -395,6 +397,7 @@ def test_cut_separates_no_call_and_summarises_all_earlier_messages(data, whole_h
     assert prepared.first_kept in prepared.cut_points
 
 
+@settings(max_examples=50)
 @given(data=st.data())
 def test_damaged_history_can_be_compacted(data, damaged_histories, history_problems):
     talk = Conversation().add(*data.draw(damaged_histories))

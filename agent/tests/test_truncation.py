@@ -3,7 +3,7 @@ import re
 from time import perf_counter
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sideband_agent._tools._truncation import cut
 
@@ -12,9 +12,9 @@ JSON = st.recursive(
     | st.booleans()
     | st.integers()
     | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(max_size=300),
-    lambda inner: st.lists(inner, max_size=20) | st.dictionaries(st.text(max_size=60), inner, max_size=20),
-    max_leaves=60,
+    | st.text(max_size=12).map(lambda text: text * 25),
+    lambda inner: st.lists(inner, max_size=10) | st.dictionaries(st.text(max_size=20), inner, max_size=10),
+    max_leaves=30,
 )
 
 
@@ -70,6 +70,7 @@ def test_endless_combining_marks_are_split():
     assert len(cut("e" + "\u0301" * 10_000, 100).text) <= 400
 
 
+@settings(max_examples=40)
 @given(value=st.lists(JSON, min_size=1) | st.dictionaries(st.text(), JSON, min_size=1), tokens=st.integers(0, 300))
 @example(value=[[[["x" * 5_000]]]], tokens=60)
 @example(value={"x" * 5_000: 1}, tokens=60)

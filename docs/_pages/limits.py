@@ -16,7 +16,7 @@ from sideband.workers._worker import _WATCH_SECONDS
 from sideband.workers.runtime import MAX_FRAME, MAX_NESTING, MAX_VALUES
 from sideband_agent._children import MOST_CHILDREN
 from sideband_agent._compaction._compactor import _USUAL_WINDOW
-from sideband_agent._model_steps._model_steps import _MOST_CALLS
+from sideband_agent._model_steps._model_steps import _MAX_CALLS
 from sideband_agent._tools._tool_effects import PLUGIN_TOOL_SECONDS
 
 from .tables import paragraph, table
@@ -181,7 +181,7 @@ def _agent(settings: AgentSettings) -> list[str]:
                 ],
                 [
                     "calls of one model per step",
-                    f"{_MOST_CALLS}",
+                    f"{_MAX_CALLS}",
                     "the next model of `fallbacks` is used, or the run fails",
                 ],
                 [

@@ -140,9 +140,12 @@ async def test_wait_for_idle_returns_when_the_run_ends(stage):
 
 
 async def test_cancelled_run_leaves_the_agent_idle_and_can_be_resumed(stage):
-    async with stage([Hang(), "done"]) as agent:
-        with anyio.move_on_after(0.2):
-            await agent.invoke("hi")
+    hang = Hang()
+    async with stage([hang, "done"]) as agent:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(agent.invoke, "hi")
+            await hang.reached.wait()
+            tasks.cancel_scope.cancel()
         assert agent.is_idle
         result = await agent.resume()
         assert [message.text for message in agent.session.messages()] == ["hi", "done"]

@@ -16,7 +16,7 @@ from sideband import Host, Plugin
 from sideband.ledger import verify
 from sideband_agent.sessions import MessageEntry, Sessions
 
-ROUNDS = int(os.environ.get("SIDEBAND_STORM_ROUNDS", "15"))
+ROUNDS = int(os.environ.get("SIDEBAND_STORM_ROUNDS", "12"))
 SEED = int(os.environ.get("SIDEBAND_STORM_SEED", "4711"))
 SERVER = Path(__file__).with_name("crash_server.py")
 

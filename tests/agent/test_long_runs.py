@@ -7,7 +7,7 @@ from sideband_scripted import Scripted, Turn
 
 pytestmark = pytest.mark.anyio
 
-CALLS = 120
+CALLS = 80
 REQUEST = "Count all the words in every file of the archive, and remember the number 4711."
 
 
@@ -26,10 +26,10 @@ async def test_run_of_many_calls_with_a_small_window_is_compacted_and_completes(
             return "counted"
         return Turn(tool_calls=[("read", {"text": f"file-{len(ran)}-{n}"}) for n in range(at_once)])
 
-    window = 4_000
+    window = 2_500
     scripted = Scripted([play], repeat=True, context_window=window)
     settings = {
-        "agent": {"model": "scripted:test", "turns": 500, "compaction": {"reserve": 1_000, "keep": 800}},
+        "agent": {"model": "scripted:test", "turns": 500, "compaction": {"reserve": 600, "keep": 500}},
     }
     compactions = []
 

@@ -15,7 +15,7 @@ LONGEST_CALL = 86_400.0
 """The deadline in seconds of a call that has its own, shorter timeout."""
 
 _NO_RIGHTS = Grant.of(())
-_MOST_VALUES = 100_000
+_MAX_VALUES = 100_000
 
 
 def new_call(
@@ -25,7 +25,7 @@ def new_call(
     grant: Grant = _NO_RIGHTS,
     seconds: float = LONGEST_CALL,
     on_part: Callable[[Mapping[str, Any]], Awaitable[None]] | None = None,
-    most_values: int = _MOST_VALUES,
+    most_values: int = _MAX_VALUES,
 ) -> Call:
     """Build a call with which an agent requests one effect from the broker.
 

@@ -29,7 +29,7 @@ from sideband_agent.sessions import (
 )
 
 pytestmark = pytest.mark.anyio
-PROPERTY = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+PROPERTY = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
 
 HEADER = '{"type":"session","version":1,"id":"0123456789abcdef","time":"2026-01-01T00:00:00.000Z","channel":"cli"}\n'
 MESSAGE = '{"id":"%s","time":"2026-01-01T00:00:00.000Z","type":"message","message":{"role":"user","content":"%s"}}\n'

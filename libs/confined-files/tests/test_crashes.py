@@ -52,7 +52,7 @@ anyio.run(main)
 def test_killed_writer_leaves_either_the_old_or_the_new_file(root, names):
     whole = {hashlib.sha256(letter * 3_000_000).hexdigest() for letter in (b"a", b"b")}
     chance = random.Random(7)
-    for _ in range(6):
+    for _ in range(4):
         with subprocess.Popen(
             [sys.executable, "-c", WRITER.replace("ROOT", repr(str(root)))], stdout=subprocess.PIPE
         ) as process:

@@ -455,9 +455,9 @@ def _install(home, wheels):
 
 
 def test_concurrent_installations_of_several_hosts_agree(tmp_path, make_wheel, wheels):
-    make_wheel(files={f"data/{number}.txt": "x" for number in range(200)})
+    make_wheel(files={f"data/{number}.txt": "x" for number in range(50)})
     with ProcessPoolExecutor(3, mp_context=get_context("spawn")) as processes:
-        names = set(processes.map(_install, [tmp_path / "home"] * 6, [wheels] * 6))
+        names = set(processes.map(_install, [tmp_path / "home"] * 3, [wheels] * 3))
     assert installed(Environments(tmp_path / "home")) == [names.pop()]
     assert not names
 

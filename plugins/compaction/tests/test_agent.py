@@ -98,15 +98,10 @@ async def test_run_longer_than_the_window_completes(work, strategy):
     assert bool(worker.summarising) == (strategy == "summary")
 
 
-async def test_later_summary_updates_the_earlier_one(work):
-    worker = Worker(WINDOW)
-    await work(worker)
-    assert len(worker.summarising) > 1
-    assert "| SUMMARY 1" in worker.summarising[1].messages[0].text
-    assert f"SUMMARY {len(worker.summarising)}" in worker.working[-1].messages[0].text
-
-
-async def test_agents_model_summarises_by_default(work):
+async def test_agents_model_writes_and_updates_summaries_by_default(work):
     worker = Worker(WINDOW)
     await work(worker)
     assert {one.model for one in worker.summarising} == {"m"}
+    assert len(worker.summarising) > 1
+    assert "| SUMMARY 1" in worker.summarising[1].messages[0].text
+    assert f"SUMMARY {len(worker.summarising)}" in worker.working[-1].messages[0].text

@@ -1,6 +1,6 @@
 import tracemalloc
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sideband_guard_loop._counters import Counters, Seen, fingerprint
 
@@ -30,6 +30,7 @@ def model(history, tool, arguments):
     return Seen(exact, failures, unchanged)
 
 
+@settings(max_examples=60)
 @given(CALLS)
 def test_counters_match_a_simple_model(history):
     counters = Counters()
@@ -51,11 +52,13 @@ JSON = st.recursive(
 )
 
 
+@settings(max_examples=40)
 @given(st.dictionaries(st.text(), JSON))
 def test_fingerprint_ignores_the_order_of_keys(value):
     assert fingerprint(dict(reversed(value.items()))) == fingerprint(value)
 
 
+@settings(max_examples=60)
 @given(JSON, JSON)
 def test_different_data_has_different_fingerprints(one, other):
     assert (fingerprint(one) == fingerprint(other)) == (repr(sorted_keys(one)) == repr(sorted_keys(other)))
@@ -71,7 +74,7 @@ def test_memory_is_bounded():
     counters = Counters()
     tracemalloc.start()
     try:
-        for number in range(6_000):
+        for number in range(3_000):
             counters.failed(f"tool.t{number}", {"x": number})
             counters.succeeded("tool.read", {"x": number}, "x" * 1_000, read_only=True)
         assert tracemalloc.get_traced_memory()[0] < 3_000_000

@@ -28,7 +28,7 @@ def sections(home, **event):
 
 
 @given(HOSTILE, HOSTILE)
-@settings(max_examples=100)
+@settings(max_examples=80)
 def test_skill_entry_has_exactly_its_own_lines(name, description):
     found = {"name": name, "description": description, "location": "/s/SKILL.md"}
     text = sections("/nowhere", tools=("skill",), skills=[found])["skills"]
@@ -90,7 +90,7 @@ PATHS = st.lists(PARTS, max_size=6).map("/".join)
 
 
 @given(PATHS)
-@settings(max_examples=100)
+@settings(max_examples=80)
 def test_path_never_leads_out_of_its_folder(name):
     with tempfile.TemporaryDirectory() as top:
         root = Path(top, "root")

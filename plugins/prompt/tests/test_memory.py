@@ -220,10 +220,10 @@ async def test_full_disk_leaves_the_file_unchanged(home, remember, monkeypatch):
 
 
 def test_concurrent_processes_lose_no_entries(home):
-    processes = [subprocess.Popen([sys.executable, "-c", PROCESS, str(home), name]) for name in ("a", "b", "c")]
-    assert [process.wait() for process in processes] == [0, 0, 0]
+    processes = [subprocess.Popen([sys.executable, "-c", PROCESS, str(home), name]) for name in ("a", "b")]
+    assert [process.wait() for process in processes] == [0, 0]
     lines = (home / "prompt/MEMORY.md").read_text().splitlines()
-    assert sorted(lines) == sorted(f"- {name} {number}" for name in "abc" for number in range(20))
+    assert sorted(lines) == sorted(f"- {name} {number}" for name in "ab" for number in range(20))
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])

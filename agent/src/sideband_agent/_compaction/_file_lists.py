@@ -18,7 +18,7 @@ _CHANGING = re.compile(
 )
 _READING = re.compile(r"cat|find|get|glob|grep|head|list|load|ls|open|read|search|show|stat|tail|view")
 _LONGEST_PATH = 500
-_MOST = 100
+_MAX = 100
 _WORDS = re.compile(r"[a-z0-9]+")
 _BLOCKS = re.compile(r"\n*<(files-read|files-changed)>.*?</\1>", re.DOTALL)
 
@@ -63,7 +63,7 @@ def files_of(
                 files = modified if changes else read
                 files.pop(path, None)
                 files[path] = None
-    return FileLists(tuple(path for path in read if path not in modified)[-_MOST:], tuple(modified)[-_MOST:])
+    return FileLists(tuple(path for path in read if path not in modified)[-_MAX:], tuple(modified)[-_MAX:])
 
 
 def _has_word(tool: str, verbs: re.Pattern[str]) -> bool:

@@ -34,7 +34,7 @@ _log = logging.getLogger("sideband.agent")
 _OP = "llm.generate"
 _GRANT = Grant.of([Capability("llm")])
 # Long conversations have many values. The model's window limits them, so the limit for workers does not apply.
-_MOST_VALUES = 5_000_000
+_MAX_VALUES = 5_000_000
 
 
 @define
@@ -89,7 +89,7 @@ class ModelCalls:
             self.hooks,
             grant=_GRANT,
             on_part=parts.take,
-            most_values=_MOST_VALUES,
+            most_values=_MAX_VALUES,
         )
         params = {"model": request.model, "messages": request.messages, **request.options}
         key = f"{self.session}:{run.id}:{step}"

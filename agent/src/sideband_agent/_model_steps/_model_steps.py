@@ -18,7 +18,7 @@ from .._errors import ModelFailed, RunParked
 from .._run import Run
 from ._model_calls import ModelCalls
 
-_MOST_CALLS = 100
+_MAX_CALLS = 100
 """The maximum number of calls of one model in one step, whatever plugins decide."""
 
 
@@ -84,7 +84,7 @@ class ModelSteps:
                     await self.announcer.emit(RetryEnd(attempt, success=True))
                 return answer
             match following:
-                case Retry() if attempt < _MOST_CALLS:
+                case Retry() if attempt < _MAX_CALLS:
                     await self.announcer.emit(RetryStart(attempt, following.delay, _described(event, following.kind)))
                     await anyio.sleep(following.delay)
                     continue

@@ -6,7 +6,7 @@ import unicodedata
 
 _ZERO_WIDTH_JOINER = "\u200d"
 _LONGEST_CLUSTER = 32
-_MOST_FLAGS = 10_000
+_MAX_FLAGS = 10_000
 
 
 def nearest_boundary(text: str, at: int, step: int) -> int:
@@ -43,6 +43,6 @@ def _is_flag_half(character: str) -> bool:
 
 def _flag_halves_before(text: str, at: int) -> int:
     count = 0
-    while count < _MOST_FLAGS and at > count and _is_flag_half(text[at - 1 - count]):
+    while count < _MAX_FLAGS and at > count and _is_flag_half(text[at - 1 - count]):
         count += 1
     return count

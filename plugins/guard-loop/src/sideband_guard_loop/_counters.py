@@ -12,8 +12,8 @@ from sideband.hooks import thaw
 
 from ._recent import Recent
 
-_MOST_CALLS = 2_048
-_MOST_TOOLS = 512
+_MAX_CALLS = 2_048
+_MAX_TOOLS = 512
 
 
 def fingerprint(value: Any) -> str:
@@ -54,9 +54,9 @@ class Counters:
     """
 
     def __init__(self) -> None:
-        self._exact: Recent[tuple[str, str], int] = Recent(_MOST_CALLS)
-        self._tools: Recent[str, int] = Recent(_MOST_TOOLS)
-        self._results: Recent[tuple[str, str], tuple[str, int]] = Recent(_MOST_CALLS)
+        self._exact: Recent[tuple[str, str], int] = Recent(_MAX_CALLS)
+        self._tools: Recent[str, int] = Recent(_MAX_TOOLS)
+        self._results: Recent[tuple[str, str], tuple[str, int]] = Recent(_MAX_CALLS)
 
     def seen(self, tool: str, arguments: Mapping[str, Any]) -> Seen:
         """Return the counts for a call."""

@@ -11,7 +11,7 @@ from ._config import Config
 from ._counters import Counters
 from ._recent import Recent
 
-_MOST_CALLS = 1_024
+_MAX_CALLS = 1_024
 
 
 class LoopGuard:
@@ -23,7 +23,7 @@ class LoopGuard:
 
     def __init__(self) -> None:
         self._counters = Counters()
-        self._calls: Recent[str, _CallState] = Recent(_MOST_CALLS)
+        self._calls: Recent[str, _CallState] = Recent(_MAX_CALLS)
 
     @hookimpl
     def agent_start(self, event: AgentStart) -> None:  # noqa: ARG002  required by the hook

@@ -13,11 +13,11 @@ class Recent(Generic[K, V]):
     """A mapping that evicts the least recently written key.
 
     Args:
-        most: the maximum number of keys.
+        max_size: the maximum number of keys.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, max_size: int) -> None:
+        self._max_size = max_size
         self._values: OrderedDict[K, V] = OrderedDict()
 
     def get(self, key: K, default: V) -> V:
@@ -28,7 +28,7 @@ class Recent(Generic[K, V]):
         """Store a value."""
         self._values[key] = value
         self._values.move_to_end(key)
-        if len(self._values) > self._most:
+        if len(self._values) > self._max_size:
             self._values.popitem(last=False)
 
     def pop(self, key: K, default: V) -> V:

@@ -21,7 +21,7 @@ _INDEX = "index.yaml"
 _LARGEST_INDEX = 64 << 10
 _DEEPEST = 8
 _HEAD = 4 << 10
-_MOST = 500
+_MAX = 500
 _LONGEST_TITLE = 120
 _HEADING = re.compile(r"^#[ \t]+(\S.*)$", re.MULTILINE)
 _RANKS: dict[str, int] = {"high": 0, "normal": 1, "low": 2}
@@ -84,7 +84,7 @@ def find_documents(places: Sequence[PromptPlace]) -> Library:
     found: dict[str, KnowledgeDocument] = {}
     notices: list[str] = []
     for place in places:
-        for entry in _entries(place, notices)[:_MOST]:
+        for entry in _entries(place, notices)[:_MAX]:
             if entry.path not in found and (document := _document(place, entry, notices)) is not None:
                 found[entry.path] = document
     return Library(tuple(sorted(found.values(), key=lambda document: document.rank)), tuple(notices))
@@ -99,8 +99,8 @@ def _entries(place: PromptPlace, notices: list[str]) -> list[_IndexEntry]:
         entries = []
     else:
         entries = list(_read_index(place, index.text, notices))
-    if len(entries) > _MOST:
-        notices.append(f"{len(entries) - _MOST} documents of the {place.name} folder skipped: the limit is {_MOST}")
+    if len(entries) > _MAX:
+        notices.append(f"{len(entries) - _MAX} documents of the {place.name} folder skipped: the limit is {_MAX}")
     return entries
 
 

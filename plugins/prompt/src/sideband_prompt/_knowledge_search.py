@@ -12,8 +12,8 @@ from ._knowledge import KnowledgeDocument, Library
 from ._text import one_line
 
 _WORD = re.compile(r"\w+")
-_MOST_WORDS = 20
-_MOST_CHARACTERS = 16 << 20
+_MAX_WORDS = 20
+_MAX_CHARACTERS = 16 << 20
 _HIGHEST_COUNT = 10
 _IN_TITLE, _IN_TAGS, _IN_PATH = 20, 15, 10
 _EXCERPT = 200
@@ -48,9 +48,9 @@ def search(library: Library, query: str, limit: int) -> tuple[list[KnowledgeMatc
         The matches, and how many documents were searched by metadata only because the total size is limited.
         What was found, and how many documents were not looked into because all together are too long.
     """
-    words = list(dict.fromkeys(_WORD.findall(query.casefold())))[:_MOST_WORDS]
+    words = list(dict.fromkeys(_WORD.findall(query.casefold())))[:_MAX_WORDS]
     found: list[KnowledgeMatch] = []
-    left = _MOST_CHARACTERS
+    left = _MAX_CHARACTERS
     skipped = 0
     for document in library.documents:
         from_thread.check_cancelled()

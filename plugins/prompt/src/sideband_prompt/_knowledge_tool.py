@@ -17,7 +17,7 @@ from ._prompt_places import find_places
 
 _LARGEST_DOCUMENT = 4 << 20
 _PAGE = 20_000
-_MOST_FOUND = 10
+_MAX_FOUND = 10
 
 
 @tool("prompt.knowledge", level=Level.SAFE, read_only=True)
@@ -53,7 +53,7 @@ def _query(library: Library, query: str) -> dict[str, Any]:
     found, skipped = search(library, query, _LARGEST_DOCUMENT)
     best = [
         {"path": one.document.path, "title": one.document.title, "words": one.words, "excerpt": one.excerpt}
-        for one in found[:_MOST_FOUND]
+        for one in found[:_MAX_FOUND]
     ]
     notices = [
         f"{count} {what}"

@@ -11,7 +11,7 @@ from sideband.state import open_beneath
 
 from ._text import visible
 
-_MOST_NAMES = 10_000
+_MAX_NAMES = 10_000
 
 
 @frozen
@@ -75,7 +75,7 @@ def list_names(root: Path, name: str) -> tuple[str, ...]:
         return ()
     try:
         with os.scandir(descriptor) as entries:
-            names = [entry.name for entry, _ in zip(entries, range(_MOST_NAMES), strict=False)]
+            names = [entry.name for entry, _ in zip(entries, range(_MAX_NAMES), strict=False)]
     except OSError:
         return ()
     finally:

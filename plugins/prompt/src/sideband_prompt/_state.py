@@ -6,7 +6,7 @@ from pathlib import Path
 
 from attrs import Factory, define
 
-_MOST = 10_000
+_MAX = 10_000
 
 
 @define
@@ -26,7 +26,7 @@ class Projects:
         """Store the trusted project of a session, or ``None``."""
         self._by_session.pop(session, None)
         self._by_session[session] = project
-        if len(self._by_session) > _MOST:
+        if len(self._by_session) > _MAX:
             del self._by_session[next(iter(self._by_session))]
 
     def of(self, session: str) -> Path | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import SystemRandom
 
-_MOST_DOUBLINGS = 32
+_MAX_DOUBLINGS = 32
 _RANDOM = SystemRandom()
 
 
@@ -38,5 +38,5 @@ class Schedule:
             floor: the wait that a provider names, in seconds. The jitter is added to it.
             factor: scales the base.
         """
-        longest = min(self._cap, self._base * factor * 2.0 ** min(number - 1, _MOST_DOUBLINGS))
+        longest = min(self._cap, self._base * factor * 2.0 ** min(number - 1, _MAX_DOUBLINGS))
         return floor + self._random() * longest

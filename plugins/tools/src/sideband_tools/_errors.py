@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from sideband import SidebandError
 from sideband.suggestions import did_you_mean
 
-_MOST_NAMED = 20
+_MAX_NAMED = 20
 
 
 class ToolsError(SidebandError):
@@ -27,8 +27,8 @@ class SkillUnknown(ToolsError, LookupError):
     code = "tools.skill"
 
     def __init__(self, name: str, known: Sequence[str]) -> None:
-        more = ", …" if len(known) > _MOST_NAMED else ""
-        hint = f"available skills: {', '.join(known[:_MOST_NAMED])}{more}" if known else "there are no skills"
+        more = ", …" if len(known) > _MAX_NAMED else ""
+        hint = f"available skills: {', '.join(known[:_MAX_NAMED])}{more}" if known else "there are no skills"
         super().__init__(f"unknown skill `{name}`{did_you_mean(name, known)}", hint=hint)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-_MOST_CHARACTERS = 16_000
+_MAX_CHARACTERS = 16_000
 
 
 class OutputParams(BaseModel):
@@ -14,7 +14,7 @@ class OutputParams(BaseModel):
 
     handle: str = Field(min_length=1, max_length=500, description="The handle in the shortened result.")
     offset: int = Field(default=0, ge=0, description="The first character to read, counted from 0.")
-    limit: int = Field(default=8_000, ge=1, le=_MOST_CHARACTERS, description="How many characters to read.")
+    limit: int = Field(default=8_000, ge=1, le=_MAX_CHARACTERS, description="How many characters to read.")
     pattern: str | None = Field(
         default=None,
         min_length=1,

@@ -11,7 +11,7 @@ from sideband.tools import ToolContext, tool
 from ._models import OutputParams
 from ._output_search import excerpt, search
 
-_MOST_MATCHES = 30
+_MAX_MATCHES = 30
 
 
 @tool("output", level=Level.SAFE, read_only=True)
@@ -36,9 +36,9 @@ def _part(text: str, offset: int, limit: int) -> str:
 
 def _matches(text: str, pattern: str, offset: int) -> str:
     rest = text[offset:]
-    found = list(islice(search(rest, pattern), _MOST_MATCHES + 1))
+    found = list(islice(search(rest, pattern), _MAX_MATCHES + 1))
     if not found:
         return f"[no match for `{pattern}` in the {len(rest):,} characters from {offset:,}]"
-    shown = [f"{offset + match.start}: {excerpt(rest, match)}" for match in found[:_MOST_MATCHES]]
-    more = f"; continue with offset {offset + found[-1].start}" if len(found) > _MOST_MATCHES else ""
+    shown = [f"{offset + match.start}: {excerpt(rest, match)}" for match in found[:_MAX_MATCHES]]
+    more = f"; continue with offset {offset + found[-1].start}" if len(found) > _MAX_MATCHES else ""
     return "\n".join([f"[{len(shown)} matches, each with the offset of its first character{more}]", *shown])

@@ -13,8 +13,8 @@ from sideband.state import open_beneath
 from ._errors import SkillFileUnreadable
 
 _LARGEST = 100_000
-_MOST_FILES = 200
-_MOST_LOOKED_AT = 2_000
+_MAX_FILES = 200
+_MAX_LOOKED_AT = 2_000
 _DEEPEST = 5
 
 
@@ -44,7 +44,7 @@ def list_files(folder: Path) -> list[str]:
     """List the relative paths of the files below ``folder``, sorted, without hidden files and links."""
     found: list[str] = []
     waiting, looked_at = [(folder, 0)], 0
-    while waiting and len(found) < _MOST_FILES:
+    while waiting and len(found) < _MAX_FILES:
         current, depth = waiting.pop(0)
         try:
             entries = os.scandir(current)
@@ -53,15 +53,15 @@ def list_files(folder: Path) -> list[str]:
         with entries:
             for entry in entries:
                 looked_at += 1
-                if looked_at > _MOST_LOOKED_AT:
-                    return sorted(found)[:_MOST_FILES]
+                if looked_at > _MAX_LOOKED_AT:
+                    return sorted(found)[:_MAX_FILES]
                 if entry.name.startswith((".", "__pycache__")):
                     continue
                 if entry.is_dir(follow_symlinks=False) and depth < _DEEPEST:
                     waiting.append((Path(entry.path), depth + 1))
                 elif entry.is_file(follow_symlinks=False):
                     found.append(Path(entry.path).relative_to(folder).as_posix())
-    return sorted(found)[:_MOST_FILES]
+    return sorted(found)[:_MAX_FILES]
 
 
 @contextmanager
