@@ -342,6 +342,20 @@ def running(server):
 
 
 @pytest.fixture
+def code_of():
+    """Return a function that awaits an op and returns the code of its error, or None."""
+
+    async def run(awaitable):
+        try:
+            await awaitable
+        except OpError as error:
+            return error.code
+        return None
+
+    return run
+
+
+@pytest.fixture
 def collect_garbage():
     """Return `gc.collect`, made fast by excluding the objects that exist before the test."""
     gc.freeze()

@@ -237,9 +237,12 @@ async def preview(host, previews, op, params):
     return previews.pop()
 
 
-@pytest.mark.parametrize(("op", "params", "expected"), PREVIEWS)
-async def test_op_has_a_preview(host, server, previews, *, op, params, expected):
-    assert await preview(host, previews, op, {"url": server.url("/echo"), **params}) == expected.format(server.origin)
+async def test_op_has_a_preview(host, server, previews):
+    found = []
+    for op, params, _ in PREVIEWS:
+        text = await preview(host, previews, op, {"url": server.url("/echo"), **params})
+        found.append((op, params, text.replace(server.origin, "{}")))
+    assert found == PREVIEWS
     assert server.seen == []
 
 

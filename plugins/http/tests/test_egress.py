@@ -34,26 +34,35 @@ async def refused(host, op, url, **params):
     return error.message
 
 
-@pytest.mark.parametrize(
-    ("params", "part"),
-    [
-        ({"headers": {"X-Token": TOKEN}}, "header `x-token`"),
-        ({"headers": {"Authorization": f"Bearer {TOKEN}"}}, "header `authorization`"),
-        ({"headers": {"X-Token": ENCODED}}, "header `x-token`"),
-        ({"headers": {TOKEN: "1"}}, "header `[redacted:bearer]`"),
-        ({"cookies": {"sid": TOKEN}}, "header `cookie`"),
-        ({"body": f"…{TOKEN}…"}, "body"),
-        ({"body": "x" * 400_000 + TOKEN}, "body"),
-        ({"json": {"a": [TOKEN]}}, "body"),
-        ({"data": {"a": TOKEN}}, "body"),
-        ({"body": base64.b64encode(b"x" + TOKEN.encode()).decode()}, "body"),
-        ({"body": TOKEN.encode().hex()}, "body"),
-    ],
-)
-async def test_secret_is_not_sent_to_another_origin(host, bound, other, params, part):
-    message = await refused(host, "http.post", other.url("/echo"), **params)
-    assert f"the {part} contains the secret" in message
-    assert f"sent to {other.origin}" in message
+WITH_SECRET = {
+    "header": ({"headers": {"X-Token": TOKEN}}, "header `x-token`"),
+    "authorization": ({"headers": {"Authorization": f"Bearer {TOKEN}"}}, "header `authorization`"),
+    "base64 header": ({"headers": {"X-Token": ENCODED}}, "header `x-token`"),
+    "header name": ({"headers": {TOKEN: "1"}}, "header `[redacted:bearer]`"),
+    "cookie": ({"cookies": {"sid": TOKEN}}, "header `cookie`"),
+    "body": ({"body": f"…{TOKEN}…"}, "body"),
+    "large body": ({"body": "x" * 400_000 + TOKEN}, "body"),
+    "json": ({"json": {"a": [TOKEN]}}, "body"),
+    "form": ({"data": {"a": TOKEN}}, "body"),
+    "base64 body": ({"body": base64.b64encode(b"x" + TOKEN.encode()).decode()}, "body"),
+    "hex body": ({"body": TOKEN.encode().hex()}, "body"),
+}
+
+
+async def test_secret_is_not_sent_to_another_origin(host, bound, other):
+    failed = []
+    for name, (params, part) in WITH_SECRET.items():
+        try:
+            await host.op("http.post", {"url": other.url("/echo"), **params})
+        except EgressRefused as error:
+            text = error.message + error.hint
+            named = f"the {part} contains the secret" in error.message and f"sent to {other.origin}" in error.message
+            if named and TOKEN not in text and (error.code, error.exit_code) == ("op.egress", 3):
+                continue
+            failed.append((name, text))
+        else:
+            failed.append((name, "not refused"))
+    assert failed == []
     assert other.seen == []
 
 

@@ -136,13 +136,13 @@ async def test_binary_body_is_returned_as_bytes(host, server):
     assert (answer["body"], answer["bytes"], answer["body_length"]) == (None, b"\x89PNG\xff\xfe", 6)
 
 
-@pytest.mark.parametrize(
-    "text", ["{broken", "NaN", '"\\ud800"', "[" * 100 + "]" * 100, "[" * 100_000, "1" * 5000], ids=range(6)
-)
-async def test_invalid_json_is_returned_as_text_only(host, server, text):
-    server.given = text.encode()
-    answer = await host.op("http.get", {"url": server.url("/given")})
-    assert (answer["json"], answer["body"]) == (None, text)
+async def test_invalid_json_is_returned_as_text_only(host, server):
+    texts = ["{broken", "NaN", '"\\ud800"', "[" * 100 + "]" * 100, "[" * 100_000, "1" * 5000]
+    responses = []
+    for text in texts:
+        server.given = text.encode()
+        responses.append(await host.op("http.get", {"url": server.url("/given")}))
+    assert [(one["json"], one["body"]) for one in responses] == [(None, text) for text in texts]
 
 
 async def test_repeated_headers_are_joined_and_set_cookie_is_removed(host, server):
@@ -210,21 +210,21 @@ async def test_number_of_connections_is_limited(open_host, server):
     assert len(server.seen) == 1
 
 
-@pytest.mark.parametrize(
-    "capability",
-    [
-        "http:scheme=https,network=loopback",
-        "http:host=127.0.0.2",
-        "http:port=1,network=loopback",
-        "http:method=POST,network=loopback",
-        "http:path=/other/*,network=loopback",
-        "http:path=/echo/*,network=loopback",
-        "http:file=x",
-    ],
-)
-async def test_each_field_of_a_grant_is_checked(host, server, capability):
-    with pytest.raises(OpDenied):
-        await host.op("http.get", {"url": server.url("/echo")}, grants=[capability])
+NOT_COVERING = [
+    "http:scheme=https,network=loopback",
+    "http:host=127.0.0.2",
+    "http:port=1,network=loopback",
+    "http:method=POST,network=loopback",
+    "http:path=/other/*,network=loopback",
+    "http:path=/echo/*,network=loopback",
+    "http:file=x",
+]
+
+
+async def test_each_field_of_a_grant_is_checked(host, server, code_of):
+    request = {"url": server.url("/echo")}
+    codes = {grant: await code_of(host.op("http.get", request, grants=[grant])) for grant in NOT_COVERING}
+    assert codes == dict.fromkeys(NOT_COVERING, "op.denied")
     assert server.seen == []
 
 
