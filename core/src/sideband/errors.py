@@ -27,7 +27,7 @@ from .exit_codes import ExitCode
 __all__ = ["ConfigurationError", "SidebandError", "StateUnwritable", "StoreConflict", "StoreError", "UsageError"]
 
 
-_LONGEST = 2_000
+_MAX_LENGTH = 2_000
 
 
 class SidebandError(Exception):
@@ -81,8 +81,8 @@ class SidebandError(Exception):
             text: redacts the secrets in a string. It runs before strings are truncated, because a truncated secret
                 would not be recognized.
         """
-        self.message = text(str(self.message))[:_LONGEST]
-        self.hint = text(str(self.hint))[:_LONGEST]
+        self.message = text(str(self.message))[:_MAX_LENGTH]
+        self.hint = text(str(self.hint))[:_MAX_LENGTH]
         self.args = (self.message,)
         if self.op is not None:
             self.op = text(self.op)[:200]

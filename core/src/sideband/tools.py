@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*(\.[a-z][a-z0-9]*(_[a-z0-9]+)*)?\Z")
-_LONGEST_NAME = 64
+_MAX_NAME = 64
 
 SCHEMA_LIMIT = 65_536
 """The maximum length of a tool's description and parameters as JSON, in characters. Every model request has them."""
@@ -189,7 +189,7 @@ def is_tool_name(name: str) -> bool:
         >>> is_tool_name("github.stars"), is_tool_name("github__stars"), is_tool_name("Stars")
         (True, False, False)
     """
-    return bool(_NAME.match(name)) and len(name.replace(".", "__")) <= _LONGEST_NAME
+    return bool(_NAME.match(name)) and len(name.replace(".", "__")) <= _MAX_NAME
 
 
 @frozen

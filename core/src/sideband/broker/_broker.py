@@ -48,7 +48,7 @@ _log = logging.getLogger("sideband.broker")
 
 _DEFAULT_TIMEOUT = 60.0
 _PREVIEW_SECONDS = 20.0
-_DEEPEST_CHILD = 8
+_MAX_DEPTH = 8
 _Answer = TypeVar("_Answer")
 # The nesting depth of the current dispatch, including dispatches made by hooks and lifespans.
 _depth: ContextVar[int] = ContextVar("sideband_dispatch_depth", default=0)
@@ -180,8 +180,8 @@ class Broker:
         return dispatch.effect
 
     async def _look_up(self, dispatch: Dispatch) -> None:
-        if _depth.get() > _DEEPEST_CHILD:
-            raise LimitExceeded("nested_dispatches", _DEEPEST_CHILD, op=dispatch.op)
+        if _depth.get() > _MAX_DEPTH:
+            raise LimitExceeded("nested_dispatches", _MAX_DEPTH, op=dispatch.op)
         if dispatch.bound is None:
             dispatch.bound = await self.ops.get(dispatch.op)
 

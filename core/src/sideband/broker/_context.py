@@ -24,8 +24,8 @@ from ._streams import PartRedaction
 StartProgram = Callable[[ProgramRequest], Awaitable[ProgramProcess]]
 """Start a program with the isolation that the host requires."""
 
-_LONGEST_MESSAGE = 2_000
-_LARGEST_NOTE = 65_536
+_MAX_MESSAGE = 2_000
+_MAX_NOTE = 65_536
 
 
 @frozen
@@ -123,7 +123,7 @@ class DispatchContext:
         """See ``OpContext.progress``."""
         if self._call.on_progress is None or self._ended:
             return
-        text = None if message is None else self._seam.redactor.text(message)[:_LONGEST_MESSAGE]
+        text = None if message is None else self._seam.redactor.text(message)[:_MAX_MESSAGE]
         self._call.on_progress(Progress(self._call.id, self.op, current, total, text))
 
     async def emit(self, part: Mapping[str, Any]) -> None:
@@ -152,8 +152,8 @@ class DispatchContext:
         if self._note is None:
             raise OpDenied(self.op, "notes require a running effect", hint="call `note` in the op's handler")
         added = self._seam.redactor.data(data)
-        if len(to_json({**self._note, **added})) > _LARGEST_NOTE:
-            raise ValueError(f"notes exceed the limit of {_LARGEST_NOTE:,} bytes; store larger data in a blob")
+        if len(to_json({**self._note, **added})) > _MAX_NOTE:
+            raise ValueError(f"notes exceed the limit of {_MAX_NOTE:,} bytes; store larger data in a blob")
         self._note.update(added)
         await self._seam.record_note(self.effect, self.op, self._note)
 

@@ -10,7 +10,7 @@ from attrs import evolve
 from ..hooks import Decision, HookRegistry, OpCall, Validate, Verdict
 from ..ops import OpDenied
 
-_LONGEST_SHOWN = 2_000
+_MAX_SHOWN = 2_000
 
 Approver = Callable[[str, OpCall], Awaitable[bool]]
 """Ask the user a question about an effect, and return whether they approved."""
@@ -78,5 +78,5 @@ def approval_as_data(*, approved: bool | None, shown: str | None = None) -> dict
     """
     if approved is None:
         return {"by": "nobody", "said": "refuse", "note": "no approver is available"}
-    note = {"note": f"shown: {shown[:_LONGEST_SHOWN]}"} if shown else {}
+    note = {"note": f"shown: {shown[:_MAX_SHOWN]}"} if shown else {}
     return {"by": "approver", "said": "approve" if approved else "refuse", **note}

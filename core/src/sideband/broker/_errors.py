@@ -18,8 +18,8 @@ from ..ops import OpError, OpFailed
 from ..suggestions import did_you_mean
 
 # Each problem that pydantic lists costs microseconds and half a kilobyte, and a skill can cause millions of them.
-_MOST_LISTED, _MOST_SHOWN = 1_000, 10
-_LONGEST_VALUE = 1_000
+_MAX_LISTED, _MAX_SHOWN = 1_000, 10
+_MAX_VALUE = 1_000
 
 # Pydantic names Python types. Parameters are JSON, so use the names of JSON types.
 _EXPECTED = {
@@ -97,25 +97,25 @@ def validation_problems(
         shown: the parameters whose values may appear. Others may be secret.
     """
     count = error.error_count()
-    if count > _MOST_LISTED:
+    if count > _MAX_LISTED:
         return f"{count:,} problems in {whole}"
     found = error.errors(include_url=False, include_context=False)
     # Pydantic lists one problem for each branch of a union. Merge them into one.
     merged: dict[tuple[str, str], dict[str, None]] = {}
-    for problem in found[:_MOST_SHOWN]:
+    for problem in found[:_MAX_SHOWN]:
         where, what, value = _problem(problem, whole, known, shown)
         merged.setdefault((where, value), {})[what] = None
     lines = [
         f"{where}{' or '.join(whats).replace(' or expected ', ' or ')}{value}"
         for (where, value), whats in merged.items()
     ]
-    return "; ".join(lines if count <= _MOST_SHOWN else [*lines, f"and {count - _MOST_SHOWN:,} more"])
+    return "; ".join(lines if count <= _MAX_SHOWN else [*lines, f"and {count - _MAX_SHOWN:,} more"])
 
 
 def _quoted(value: object) -> str:
     """Return a value for a message. Never truncate it, because a truncated secret would not be redacted."""
     text = str(value)
-    return f"got {text!r}" if len(text) <= _LONGEST_VALUE else f"got {len(text):,} characters"
+    return f"got {text!r}" if len(text) <= _MAX_VALUE else f"got {len(text):,} characters"
 
 
 def _problem(problem: ErrorDetails, whole: str, known: Iterable[str], shown: Container[str]) -> tuple[str, str, str]:

@@ -9,7 +9,7 @@ from ..ops import Capability, Grant, OpDenied, OpSpec, Scope
 from ..ops._errors import granting
 
 # Percent-encoding is slow. Encoding the megabytes that a skill can send would delay all other calls.
-_LONGEST_QUOTED = 4_096
+_MAX_QUOTED = 4_096
 
 
 def check_op(grant: Grant, spec: OpSpec, params: Any) -> Iterator[Capability]:
@@ -44,7 +44,7 @@ def check_scope(grant: Grant, op: str, scope: Scope, *, known_later: Collection[
     if (capability := grant.match(family, fields, known_later=known_later)) is not None:
         return capability
     longest = max(fields, key=lambda name: len(fields[name]), default="")
-    if longest and len(fields[longest]) > _LONGEST_QUOTED:
+    if longest and len(fields[longest]) > _MAX_QUOTED:
         # Omit the whole value: a truncated one could end with a part of a secret, which would not be redacted.
         what = f"`{family}:{longest}` with a value of {len(fields[longest]):,} characters"
         raise _denied(grant, op, what, "request a shorter value")

@@ -46,7 +46,7 @@ async def run_handler(dispatch: Dispatch, context: DispatchContext, limit: float
             cancelled, others = staying.split(get_cancelled_exc_class()) if staying else (None, None)
             if (staying is group and cancelled is None) or not isinstance(others, ExceptionGroup | None):
                 raise
-            error = dispatch.error(others or RuntimeError("its tasks were ended"))
+            error = dispatch.error(others or RuntimeError("a task of the handler raised SystemExit or GeneratorExit"))
             # trio groups a cancellation with the exceptions raised during it. The checkpoint raises an outer
             # cancellation again, without those exceptions.
             await checkpoint()

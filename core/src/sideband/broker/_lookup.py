@@ -16,7 +16,7 @@ from ..providers import Provider
 OWN_OPS = frozenset({"tool.call"})
 """The ops of the host itself. They can't be looked up, so a lost one can't be reconciled."""
 
-_MOST_GRANTS = 1_024
+_MAX_GRANTS = 1_024
 
 
 @frozen
@@ -73,7 +73,7 @@ class Ops:
         return self._bound[op]
 
     def is_fire_and_forget(self, op: str) -> bool:
-        """Return whether an op has no answer. This is known only for loaded families, which those of a call are."""
+        """Return whether an op has no answer. Only families that are loaded are known; those of a call always are."""
         return (bound := self._bound.get(op)) is not None and bound.spec.fire_and_forget
 
     async def plugin(self, family: str) -> LoadedPlugin:
@@ -121,7 +121,7 @@ class Ops:
         if (known := self._grants.get(written)) is not None:
             return known
         grant = Grant.of([await self._fit(Capability.parse(text)) for text in written])
-        if len(self._grants) >= _MOST_GRANTS:
+        if len(self._grants) >= _MAX_GRANTS:
             self._grants.clear()
         self._grants[written] = grant
         return grant

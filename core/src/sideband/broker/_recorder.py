@@ -26,7 +26,7 @@ _log = logging.getLogger("sideband.broker")
 
 @frozen
 class EffectRecorder:
-    """Records dispatches in the ledger, and settles their idempotency keys.
+    """The recorder of dispatches, which writes to the ledger and settles idempotency keys.
 
     Args:
         ledger: the ledger.

@@ -20,11 +20,11 @@ from ._placeholder import placeholder
 
 _HIDDEN = placeholder()
 
-SHORTEST = 4
+MIN_LENGTH = 4
 """The length below which values are not redacted. They occur in ordinary text by chance: masking them would make text
 unreadable and reveal more than it hides."""
 # The encoded middle of a value is searched for only if it is too long to occur by chance.
-_SHORTEST_ENCODED = 6
+_MIN_ENCODED = 6
 
 _SENSITIVE = frozenset(
     [
@@ -90,8 +90,8 @@ class FormIndex:
         """Return the index of these forms."""
         heads: dict[str, list[str]] = {}
         for form in forms:
-            heads.setdefault(form[:SHORTEST], []).append(form)
-        starts = frozenset(head[:length] for head in heads for length in range(1, SHORTEST))
+            heads.setdefault(form[:MIN_LENGTH], []).append(form)
+        starts = frozenset(head[:length] for head in heads for length in range(1, MIN_LENGTH))
         return cls({head: tuple(found) for head, found in heads.items()}, starts)
 
 
@@ -137,14 +137,14 @@ class Redaction:
             origins: origins that the value may be sent to, in addition to those given earlier.
         """
         raw = value.encode() if isinstance(value, str) else bytes(value)
-        if len(raw) < SHORTEST:
+        if len(raw) < MIN_LENGTH:
             return
         self._origins[raw] = self._origins.get(raw, frozenset()).union(origins)
         if raw in self._names:
             return
         self._names[raw] = name
         mask = placeholder(name)
-        forms = {form for form in _forms(raw) if len(form) >= SHORTEST}
+        forms = {form for form in _forms(raw) if len(form) >= MIN_LENGTH}
         # Replace the longest forms first, because a form may contain a shorter one.
         self._texts = sorted({*self._texts, *((form, mask) for form in forms)}, key=lambda pair: -len(pair[0]))
         self._index = None
@@ -355,5 +355,5 @@ def _base64_forms(raw: bytes) -> Iterator[str]:
             first = (0, 2, 3)[offset]
             # The last character may also encode bits of the following data, so it varies.
             last = len(encoded) if (offset + len(raw)) % 3 == 0 else len(encoded) - 1
-            if last - first >= _SHORTEST_ENCODED:
+            if last - first >= _MIN_ENCODED:
                 yield encoded[first:last]

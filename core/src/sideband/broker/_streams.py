@@ -8,18 +8,18 @@ from typing import Any
 from attrs import define, field
 
 from ._placeholder import placeholder
-from ._redaction import SHORTEST, FormIndex, Redaction
+from ._redaction import MIN_LENGTH, FormIndex, Redaction
 
 _PIECE = 16_384
-_LONGEST_HELD = 65_536
-_LONGEST_MATCH = 256
-_MOST_TEXTS = 256
+_MAX_HELD = 65_536
+_MAX_MATCH = 256
+_MAX_TEXTS = 256
 _TEXTS = ("text", "arguments")
 
 
 @define(eq=False)
 class TextRedaction:
-    """Redacts one text that arrives in arbitrary pieces.
+    """The redaction of one text that arrives in arbitrary pieces.
 
     The concatenated output is the redacted text. The end of the input is held back while a known value may begin there:
     usually a few characters, and at most the length of the longest form of a value, unless values overlap. If plugins
@@ -49,7 +49,7 @@ class TextRedaction:
             self._at, self._start, self._end, self._first = 0, 0, 0, None
         self._scan(index)
         cut = self._start if self._end > self._at else self._at
-        if len(self._text) - cut <= _LONGEST_HELD or cut == self._at:
+        if len(self._text) - cut <= _MAX_HELD or cut == self._at:
             return self._matched(self._take(cut), last=False)
         # Too many overlapping values. Replace their whole span with one placeholder, which hides its length.
         before = self._take(cut)
@@ -66,7 +66,7 @@ class TextRedaction:
     def _scan(self, index: FormIndex) -> None:
         text, heads, starts = self._text, index.heads, index.starts
         for at in range(self._at, len(text)) if heads else ():
-            head = text[at : at + SHORTEST]
+            head = text[at : at + MIN_LENGTH]
             known = heads.get(head)
             if head in starts or (known and self._waits(at, known)):
                 self._at = at
@@ -105,10 +105,10 @@ class TextRedaction:
         found = self._redactor.spans(text)
         if found is None:
             return text
-        cut = len(text) if last else max(0, len(text) - _LONGEST_MATCH)
+        cut = len(text) if last else max(0, len(text) - _MAX_MATCH)
         while spanning := [start for start, end in found if start < cut < end]:
             cut = min(spanning)
-        if len(text) - cut > _LONGEST_HELD:
+        if len(text) - cut > _MAX_HELD:
             cut = len(text)
         self._unmatched = text[cut:]
         return self._redactor.matches(text[:cut])
@@ -116,7 +116,7 @@ class TextRedaction:
 
 @define(eq=False)
 class PartRedaction:
-    """Redacts the parts of one streamed result, whose texts continue from part to part.
+    """The redaction of the parts of one streamed result, whose texts continue from part to part.
 
     The strings under ``text`` and ``arguments`` of otherwise equal parts form one text. All other values are redacted
     individually.
@@ -131,7 +131,7 @@ class PartRedaction:
 
     def feed(self, part: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Add a part, and yield the parts that are safe to output, in order. Long texts are split."""
-        if part.get("type") != self._type or len(self._texts) > _MOST_TEXTS:
+        if part.get("type") != self._type or len(self._texts) > _MAX_TEXTS:
             yield from self.end()
             self._type = part.get("type")
         texts = {name: part[name] for name in _TEXTS if isinstance(part.get(name), str)}

@@ -15,7 +15,7 @@ from ._call import Call
 from ._errors import EffectMissing, as_op_error
 from ._lookup import OWN_OPS
 
-_MOST_EFFECTS = 1_000
+_MAX_EFFECTS = 1_000
 
 
 @frozen
@@ -118,7 +118,7 @@ async def carry_out(broker: Broker, call: Call, plan: UndoPlan) -> Sequence[Undo
 async def _effects_of(ledger: Ledger, record: EffectRecord) -> Sequence[EffectRecord]:
     """Return the effects of a tool call, newest first, which is the order in which they are undone."""
     origin = record.origin
-    found = await query(ledger.folder, session=origin.session, run=origin.run, step=origin.step, limit=_MOST_EFFECTS)
+    found = await query(ledger.folder, session=origin.session, run=origin.run, step=origin.step, limit=_MAX_EFFECTS)
     return [one for one in found if one.op not in OWN_OPS and one.origin.step == origin.step]
 
 

@@ -21,8 +21,8 @@ _MAPPINGS: tuple[type[Mapping[Any, Any]], ...] = (
     Mapping,
 )  # `dict` first, because checks against an abstract class are slow
 _LISTS: tuple[type[Sequence[Any]], ...] = (list, tuple)
-_LONGEST_TEXT = 500
-_LONGEST_LIST = 50
+_MAX_TEXT = 500
+_MAX_LIST = 50
 
 
 def has_at_most(most: int, values: Any) -> bool:
@@ -44,13 +44,13 @@ def has_at_most(most: int, values: Any) -> bool:
 def shortened(value: Any) -> Any:
     """Return ``value`` for the ledger: long strings and lists truncated, bytes replaced by their size."""
     if isinstance(value, str):
-        return value if len(value) <= _LONGEST_TEXT else value[:_LONGEST_TEXT] + "…"
+        return value if len(value) <= _MAX_TEXT else value[:_MAX_TEXT] + "…"
     if isinstance(value, bytes):
         return f"({len(value)} bytes)"
     if isinstance(value, dict):
         return {shortened(key): shortened(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [shortened(item) for item in value[:_LONGEST_LIST]] + (["…"] if len(value) > _LONGEST_LIST else [])
+        return [shortened(item) for item in value[:_MAX_LIST]] + (["…"] if len(value) > _MAX_LIST else [])
     return value
 
 

@@ -29,7 +29,7 @@ class _Round:
 
 @define
 class GroupCommit:
-    """Syncs the appends of a chain to disk.
+    """The group commit of a chain, which syncs appends to disk.
 
     If no sync is running, the calling task syncs all appends made so far. If one is running, the calling task waits for
     the next one, which covers its append; the first waiting task starts it. Each task is therefore woken only once.

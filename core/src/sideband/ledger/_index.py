@@ -17,7 +17,7 @@ from attrs import define, field, frozen
 
 from ._segments import line_at, lines_from
 
-_LINES_A_STEP = 10_000
+_LINES_PER_STEP = 10_000
 _FORMAT = 2
 _BUSY_SECONDS = 10.0
 _SCHEMA = f"""
@@ -211,7 +211,7 @@ class Index:
             return self._index_from(self._position())
 
     def _index_from(self, position: _Position) -> bool:
-        found = list(islice(lines_from(self.folder, position.segment, position.end), _LINES_A_STEP))
+        found = list(islice(lines_from(self.folder, position.segment, position.end), _LINES_PER_STEP))
         if found:
             rows = (_row(*line) for line in found)
             self._database.executemany(_INSERT, [row for row in rows if row is not None])
@@ -220,7 +220,7 @@ class Index:
                 "INSERT OR REPLACE INTO position (one, segment, start, end, digest) VALUES (1, ?, ?, ?, ?)",
                 (segment, start, start + len(raw) + 1, sha256(raw).hexdigest()),
             )
-        return len(found) == _LINES_A_STEP
+        return len(found) == _LINES_PER_STEP
 
 
 def _row(segment: int, start: int, raw: bytes) -> tuple[str | int | None, ...] | None:

@@ -25,7 +25,7 @@ from ._lock import held
 
 _log = logging.getLogger("sideband.ledger")
 _MEBIBYTE = 1024 * 1024
-_LONGEST_CLOSE = 5.0
+_MAX_CLOSE_SECONDS = 5.0
 
 
 class Ledger:
@@ -251,7 +251,7 @@ class Ledger:
             _log.warning("could not write the `close` line of the ledger: %s", error)
         try:
             if self._begun:
-                with anyio.move_on_after(_LONGEST_CLOSE):
+                with anyio.move_on_after(_MAX_CLOSE_SECONDS):
                     await self._save_head()
         finally:
             self._release()

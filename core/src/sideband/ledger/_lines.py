@@ -21,9 +21,9 @@ VERSION = 1
 GENESIS = "0" * 64
 _OPENING = b'{"hash":"'
 _BODY = len(_OPENING) + 64 + len('",')
-_DEEPEST = 100
+_MAX_DEPTH = 100
 # Python refuses to convert much longer integers to decimal.
-_LONGEST_NUMBER = 4096  # bits
+_MAX_NUMBER_BITS = 4096
 
 
 @frozen
@@ -121,7 +121,7 @@ def _canonical(fields: Mapping[str, Any]) -> str:
 
 def _plain(value: Any, depth: int) -> Any:
     """Return ``value`` with everything that JSON can't represent replaced by a string that describes it."""
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         return "<nested too deeply>"
     if isinstance(value, Mapping):
         return {str(name): _plain(inner, depth + 1) for name, inner in value.items()}
@@ -136,6 +136,6 @@ def _plain_scalar(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else f"<{value}>"
     if isinstance(value, int):
-        return value if value.bit_length() <= _LONGEST_NUMBER else hex(value)
+        return value if value.bit_length() <= _MAX_NUMBER_BITS else hex(value)
     # Don't use the repr: it could contain secrets that the redactor has not seen.
     return f"<{type(value).__name__}>"

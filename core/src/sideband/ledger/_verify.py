@@ -14,8 +14,8 @@ from ._lines import GENESIS, VERSION, Head, LedgerLine, LineInvalid, parse
 from ._lock import folder_lock, held
 from ._segments import lines, segment_numbers, segment_path
 
-_LINES_A_STEP = 5_000
-_MOST_PROBLEMS = 100
+_LINES_PER_STEP = 5_000
+_MAX_PROBLEMS = 100
 _LOCK_PATIENCE = 10.0
 
 
@@ -138,7 +138,7 @@ class _Check:
         for start, raw in lines(self.folder, number, stop=size):
             end, count = start + len(raw) + 1, count + 1
             self._line(Head(number, end, 0, ""), name, count, raw)
-            if count % _LINES_A_STEP == 0:
+            if count % _LINES_PER_STEP == 0:
                 yield True
         if end < size:
             self._problem(
@@ -187,7 +187,7 @@ class _Check:
             self._problem("", 0, f"entry {self.stored.seq} does not match the head in the store")
 
     def _problem(self, segment: str, line: int, reason: str) -> None:
-        if len(self._problems) < _MOST_PROBLEMS:
+        if len(self._problems) < _MAX_PROBLEMS:
             self._problems.append(Problem(segment, line, reason))
 
 

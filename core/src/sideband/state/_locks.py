@@ -17,7 +17,7 @@ from anyio import from_thread
 from attrs import define, field
 
 # Poll, because a blocking system call can't be cancelled.
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.000_05, 0.005
+_FIRST_PAUSE, _MAX_PAUSE = 0.000_05, 0.005
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NO_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 
@@ -51,7 +51,7 @@ def wait_for_lock(descriptor: int, patience: float = math.inf) -> bool:
         with suppress(RuntimeError):  # not in a thread of anyio
             from_thread.check_cancelled()
         time.sleep(pause)
-        pause = min(2 * pause, _LONGEST_PAUSE)
+        pause = min(2 * pause, _MAX_PAUSE)
     return True
 
 
@@ -115,7 +115,7 @@ class FileLock:
             while not taken:
                 await anyio.sleep(pause)
                 taken = self.try_acquire()
-                pause = min(2 * pause, _LONGEST_PAUSE)
+                pause = min(2 * pause, _MAX_PAUSE)
         return taken
 
     def release(self) -> None:

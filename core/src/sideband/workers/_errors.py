@@ -220,7 +220,7 @@ class WorkerOverLimit(WorkerError, RuntimeError):
         super().__init__(
             f"the worker exceeded its {what} limit of {limit}: {used}",
             code=f"worker.{what}",
-            hint=hint or "the worker was killed with all its calls; the next call gets a new worker",
+            hint=hint or "reduce its resource usage; the worker was killed with all its calls",
         )
 
 

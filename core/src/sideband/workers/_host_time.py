@@ -12,7 +12,7 @@ from anyio.lowlevel import checkpoint
 _SLICE = 0.002
 _PART = 0.25
 _RECENT = 0.1
-_LONGEST_REST = 0.02
+_MAX_REST = 0.02
 
 T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
@@ -116,7 +116,7 @@ class TimeShare:
                     self._credit = _SLICE
                     return
                 part = _PART / time.resting
-                await anyio.sleep(min((_SLICE - self._credit) / part, _LONGEST_REST))
+                await anyio.sleep(min((_SLICE - self._credit) / part, _MAX_REST))
                 self._earn(_PART / time.resting)
         finally:
             time.resting -= 1

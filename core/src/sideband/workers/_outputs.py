@@ -19,11 +19,11 @@ from .runtime import MAX_LINE, left_out
 
 _CHUNK = 65_536
 _BURST = 4 << 20
-_BYTES_A_SECOND = 10 << 20
+_BYTES_PER_SECOND = 10 << 20
 
 
 class _LineSplitter:
-    """Splits the bytes of a descriptor into lines of text."""
+    """A splitter of the bytes of a descriptor into lines of text."""
 
     __slots__ = ("_length", "_rest")
 
@@ -68,10 +68,10 @@ class _Rate:
     async def take(self, count: int) -> None:
         """Count bytes that have been read, and wait if they exceed the rate."""
         now = anyio.current_time()
-        self._tokens = min(self._tokens + (now - self._at) * _BYTES_A_SECOND, _BURST) - count
+        self._tokens = min(self._tokens + (now - self._at) * _BYTES_PER_SECOND, _BURST) - count
         self._at = now
         if self._tokens < 0:
-            await anyio.sleep(-self._tokens / _BYTES_A_SECOND)
+            await anyio.sleep(-self._tokens / _BYTES_PER_SECOND)
 
 
 @define(eq=False, repr=False)

@@ -108,7 +108,7 @@ def _decode_quickly(line: bytes) -> dict[str, Any] | None:
 
 
 class LineBuffer:
-    """Splits received bytes into lines, and rejects a line that is too long before it is complete."""
+    """A splitter of received bytes into lines, which rejects a line that is too long before it is complete."""
 
     __slots__ = ("_rest",)
 
