@@ -131,13 +131,13 @@ class FirstFold(Fold[FirstEvent[Any]]):
     __slots__ = ()
 
     def accept(self, implementation: Implementation, answer: Any) -> bool:
-        """End with the first answer."""
+        """Accept the first answer and end the dispatch."""
         self.outcome = attrs.evolve(answer, plugin=implementation.plugin)
         return True
 
 
 class DecideFold(Fold[DecideEvent]):
-    """A fold in which the first ``Deny`` wins, then ``Ask``, then ``Allow``, all about the final arguments.
+    """A fold in which the first ``Deny`` wins, then ``Ask``, then ``Allow``. All answers refer to the final arguments.
 
     A ``Replace`` invalidates the answers to earlier arguments: after the last implementation, those that gave them are
     called again, in order, until the arguments no longer change. An implementation is not called with its own

@@ -20,7 +20,7 @@ from ._records import PluginRecord, State
 if TYPE_CHECKING:
     import os
 
-__all__ = ["decide", "discover", "rivals", "stray_patterns"]
+__all__ = ["decide", "discover", "rivals", "unmatched_patterns"]
 
 _NAME = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*\Z")
 _FAMILY = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
@@ -48,10 +48,10 @@ def decide(
     """
     records = list(inline)
     for record in records:
-        _decide_one(record, _unfit(record), policy, only=None)
+        _decide_one(record, _incompatibility(record), policy, only=None)
     for entry_point in installed:
         record = _record(entry_point)
-        _decide_one(record, _unfit(record) or entry_point.unmet, policy, only=policy.only)
+        _decide_one(record, _incompatibility(record) or entry_point.unmet, policy, only=policy.only)
         records.append(record)
     records.sort(key=attrgetter("kind", "name", "distribution"))
     for _, group in groupby(records, key=attrgetter("kind", "name")):
@@ -68,7 +68,7 @@ def rivals(records: Iterable[PluginRecord]) -> list[PluginRecord]:
     return [record for record in records if record.state is not State.DENIED]
 
 
-def stray_patterns(records: Sequence[PluginRecord], policy: PluginPolicy) -> Iterator[str]:
+def unmatched_patterns(records: Sequence[PluginRecord], policy: PluginPolicy) -> Iterator[str]:
     """Yield a problem for each pattern of the policy that matches no plugin, since a typo there is a security risk."""
     names = {name for record in records for name in (record.label, record.name, record.distribution)}
     for key, patterns in (("deny", policy.deny), ("only", policy.only or ()), ("conflicts", policy.conflicts)):
@@ -83,22 +83,24 @@ def _record(entry_point: EntryPoint) -> PluginRecord:
     return PluginRecord(**fields)
 
 
-def _decide_one(record: PluginRecord, unfit: str, policy: PluginPolicy, *, only: AbstractSet[str] | None) -> None:
+def _decide_one(
+    record: PluginRecord, incompatibility: str, policy: PluginPolicy, *, only: AbstractSet[str] | None
+) -> None:
     for pattern, reason in policy.deny.items():
         if _matches(record, pattern):
             record.move(State.DENIED, reason, decided_by=f"policy.deny `{pattern}`")
             return
     if only is not None and not any(_matches(record, pattern) for pattern in only):
         record.move(State.DENIED, "it is not in the list of allowed plugins", decided_by="policy.only")
-    elif unfit:
-        record.move(State.INCOMPATIBLE, unfit, decided_by="metadata")
+    elif incompatibility:
+        record.move(State.INCOMPATIBLE, incompatibility, decided_by="metadata")
 
 
 def _matches(record: PluginRecord, pattern: str) -> bool:
     return any(fnmatchcase(name, pattern) for name in (record.label, record.name, record.distribution))
 
 
-def _unfit(record: PluginRecord) -> str:
+def _incompatibility(record: PluginRecord) -> str:
     """Return why the group or name of a plugin is not supported by this core, or an empty string."""
     if record.kind not in KINDS:
         near = closest(record.kind, KINDS)

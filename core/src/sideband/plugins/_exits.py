@@ -26,7 +26,7 @@ async def enter(stack: AsyncExitStack, manager: AbstractAsyncContextManager[T]) 
     """
     value = await manager.__aenter__()
 
-    async def leave(
+    async def exit_manager(
         kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
         try:
@@ -36,5 +36,5 @@ async def enter(stack: AsyncExitStack, manager: AbstractAsyncContextManager[T]) 
                 return False
             raise
 
-    stack.push_async_exit(leave)
+    stack.push_async_exit(exit_manager)
     return value

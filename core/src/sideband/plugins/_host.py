@@ -20,7 +20,7 @@ from ..loading import SkillPackage
 from ..suggestions import did_you_mean
 from ._absent_guards import AbsentGuard, is_absent_guard
 from ._bare_context import BareContext
-from ._discovery import decide, rivals, stray_patterns
+from ._discovery import decide, rivals, unmatched_patterns
 from ._entry_point import Installed
 from ._errors import (
     PluginConflict,
@@ -119,7 +119,7 @@ class PluginHost:
             raise RuntimeError("a PluginHost can be entered only once; create another one")
         self._stack = stack = AsyncExitStack()
         self._owners = await enter(stack, anyio.create_task_group())
-        stack.push_async_callback(self._leave_lifespans)
+        stack.push_async_callback(self._exit_lifespans)
         self._loads = await enter(stack, anyio.create_task_group())
         stack.callback(self._loads.cancel_scope.cancel)
         try:
@@ -212,7 +212,11 @@ class PluginHost:
             for plugin in self._inline
         }
         self._records = decide(installed.entry_points, inline, self.policy)
-        self._problems += [*installed.problems, *self._stray_tables(), *stray_patterns(self._records, self.policy)]
+        self._problems += [
+            *installed.problems,
+            *self._unknown_tables(),
+            *unmatched_patterns(self._records, self.policy),
+        ]
         for problem in self._problems:
             _log.warning("%s", problem)
         for record in self._records:
@@ -255,7 +259,7 @@ class PluginHost:
         if problems:
             raise StrictPluginError(problems)
 
-    def _stray_tables(self) -> list[str]:
+    def _unknown_tables(self) -> list[str]:
         """Return a problem for each configured plugin that is not installed."""
         known = sorted({record.name for record in self._records})
         return [
@@ -286,9 +290,9 @@ class PluginHost:
     def _bare_context(self, record: PluginRecord, config: Any) -> BareContext:
         return BareContext(plugin=record.name, config=config, home=self._home)
 
-    async def _leave_lifespans(self) -> None:
+    async def _exit_lifespans(self) -> None:
         with anyio.CancelScope(shield=True):
-            for failure in await self._loader.leave_all():
+            for failure in await self._loader.exit_all():
                 self._problems.append(failure.message)
                 _log.warning("%s", failure.message)
 

@@ -48,7 +48,7 @@ async def guarded(
             return value  # type: ignore[no-any-return]  # what `work` returned
         if isinstance(error, SidebandError):
             raise error
-        raise failure(record, _in_words(error)) from error
+        raise failure(record, _describe(error)) from error
     raise failure(record, f"it timed out after {seconds:g} s")
 
 
@@ -65,7 +65,7 @@ def _resolve(value: str) -> Any:
     return reduce(getattr, filter(None, path.strip().split(".")), import_module(module.strip()))
 
 
-def _in_words(error: BaseException) -> str:
+def _describe(error: BaseException) -> str:
     if isinstance(error, SystemExit):
         return f"it tried to exit the program (SystemExit: {error.code!r})"
     return f"{type(error).__name__}: {error}"

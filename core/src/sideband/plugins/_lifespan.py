@@ -36,8 +36,8 @@ class Lifespan:
     _ended: Callable[[LifespanFailed], None]
     _scope: anyio.CancelScope = field(factory=partial(anyio.CancelScope, shield=True), init=False)
     _entered: anyio.Event = field(factory=anyio.Event, init=False)
-    _leaving: anyio.Event = field(factory=anyio.Event, init=False)
-    _left: anyio.Event = field(factory=anyio.Event, init=False)
+    _exiting: anyio.Event = field(factory=anyio.Event, init=False)
+    _exited: anyio.Event = field(factory=anyio.Event, init=False)
     _error: BaseException | None = field(default=None, init=False)
 
     async def enter(self, tasks: TaskGroup, *, seconds: float) -> None:
@@ -56,24 +56,24 @@ class Lifespan:
         if not self._entered.is_set():
             raise LifespanFailed(self.record, f"did not yield within {seconds:g} s")
         if self._error is not None:
-            raise LifespanFailed(self.record, f"raised {_in_words(self._error)}") from self._error
+            raise LifespanFailed(self.record, f"raised {_describe(self._error)}") from self._error
 
-    async def leave(self, *, seconds: float) -> None:
+    async def exit(self, *, seconds: float) -> None:
         """Exit the lifespan and wait until it has ended.
 
         Raises:
             LifespanFailed: if it raised, or was cancelled because it did not end within ``seconds``.
         """
-        if self._left.is_set():
+        if self._exited.is_set():
             return
-        self._leaving.set()
+        self._exiting.set()
         with anyio.move_on_after(seconds):
-            await self._left.wait()
-        if not self._left.is_set():
+            await self._exited.wait()
+        if not self._exited.is_set():
             self._scope.cancel()
             raise LifespanFailed(self.record, f"did not end within {seconds:g} s and was cancelled")
         if self._error is not None:
-            raise LifespanFailed(self.record, f"raised on exit: {_in_words(self._error)}") from self._error
+            raise LifespanFailed(self.record, f"raised on exit: {_describe(self._error)}") from self._error
 
     async def _own(self) -> None:
         entered = False
@@ -83,17 +83,17 @@ class Lifespan:
                     entered = True
                     self._context.state = state
                     self._entered.set()
-                    await self._leaving.wait()
-            except (Exception, SystemExit) as error:  # noqa: BLE001  raised again by `enter` or `leave`, or reported
+                    await self._exiting.wait()
+            except (Exception, SystemExit) as error:  # noqa: BLE001  raised again by `enter` or `exit`, or reported
                 self._error = error
-        self._left.set()
+        self._exited.set()
         self._entered.set()
-        if entered and not self._leaving.is_set():
-            how = f"raised {_in_words(self._error)}" if self._error is not None else "ended"
+        if entered and not self._exiting.is_set():
+            how = f"raised {_describe(self._error)}" if self._error is not None else "ended"
             self._ended(LifespanFailed(self.record, f"{how} while the host was running"))
 
 
-def _in_words(error: BaseException) -> str:
+def _describe(error: BaseException) -> str:
     """Return the type and text of an error. Exception groups with a single exception are unwrapped."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]

@@ -121,17 +121,17 @@ class PluginLoader:
         except PluginError as error:
             record.move(State.FAILED, error.reason)
             shared.users.remove(record)
-            await self._leave_unused(shared)
+            await self._exit_unused(shared)
             raise
         record.move(State.ACTIVE)
 
-    async def leave_all(self) -> list[LifespanFailed]:
+    async def exit_all(self) -> list[LifespanFailed]:
         """Exit all lifespans in reverse order, even if some fail, and return the failures."""
         failures = []
         while self._entered:
             lifespan = self._entered.pop()
             try:
-                await lifespan.leave(seconds=self._lifespan_seconds)
+                await lifespan.exit(seconds=self._lifespan_seconds)
             except LifespanFailed as error:
                 lifespan.record.move(State.FAILED, error.reason)
                 failures.append(error)
@@ -192,13 +192,13 @@ class PluginLoader:
         if shared.failure is not None:
             raise shared.failure
 
-    async def _leave_unused(self, shared: _Shared) -> None:
+    async def _exit_unused(self, shared: _Shared) -> None:
         """Exit a lifespan if the only plugin that used it failed to activate."""
         if shared.lifespan in self._entered and not shared.users:
             self._entered.remove(shared.lifespan)
             with anyio.CancelScope(shield=True):
                 try:
-                    await shared.lifespan.leave(seconds=self._lifespan_seconds)
+                    await shared.lifespan.exit(seconds=self._lifespan_seconds)
                 except LifespanFailed as error:
                     shared.failure = error
 
