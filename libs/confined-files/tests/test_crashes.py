@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 
-# Replaces one file again and again by contents of one repeated letter, and reports when it has begun.
+# Replaces a file repeatedly, alternating between two contents, and prints a number after each commit.
 WRITER = """
 import anyio
 from pathlib import Path

@@ -46,7 +46,6 @@ def search(library: Library, query: str, limit: int) -> tuple[list[KnowledgeMatc
 
     Returns:
         The matches, and how many documents were searched by metadata only because the total size is limited.
-        What was found, and how many documents were not looked into because all together are too long.
     """
     words = list(dict.fromkeys(_WORD.findall(query.casefold())))[:_MAX_WORDS]
     found: list[KnowledgeMatch] = []
