@@ -269,15 +269,15 @@ async def test_key_of_another_kind_is_rejected(crypto, rsa_key, algorithm):
         "ecdsa": ed25519.Ed25519PrivateKey.generate(),
         "rsa-pss": ec.generate_private_key(ec.SECP256R1()),
     }
-    with pytest.raises(CryptoKey, match="another kind"):
+    with pytest.raises(CryptoKey, match="not a key for"):
         await crypto("sign", key=pem(keys[algorithm]), data="x", algorithm=algorithm)
-    with pytest.raises(CryptoKey, match="another kind"):
+    with pytest.raises(CryptoKey, match="not a key for"):
         await crypto("verify", key=public_pem(keys[algorithm]), data="x", algorithm=algorithm, signature=b"")
 
 
 async def test_dsa_key_is_rejected(crypto):
     numbers = dsa.generate_parameters(1024)
-    with pytest.raises(CryptoKey, match="another kind"):
+    with pytest.raises(CryptoKey, match="not a key for"):
         await crypto("sign", key=pem(numbers.generate_private_key()), data="x", algorithm="rsa-pss")
 
 

@@ -41,7 +41,7 @@ READS = [
 ]
 
 
-@pytest.mark.parametrize("case", READS)
+@pytest.mark.parametrize("case", READS, ids=lambda case: f"{case[0]}-{case[1]}")
 async def test_grant_limits_what_can_be_read(files, folder, case):
     grant, path, allowed = case
     if allowed:
@@ -68,7 +68,7 @@ SYSTEM_READS = [
 ]
 
 
-@pytest.mark.parametrize("case", SYSTEM_READS)
+@pytest.mark.parametrize("case", SYSTEM_READS, ids=lambda case: f"{case[0]}-{case[1]}")
 async def test_absolute_paths_and_hidden_names_must_be_granted(files, folder, case):
     grant, path, allowed = case
     run = files.read(path.format(folder), grants=[grant.format(folder)])

@@ -130,7 +130,7 @@ CHANGES = [
 ]
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: f"{change[0]}-{change[1]}")
 async def test_file_changed_since_is_not_undone(files, home, effects, plan, change):
     name, path, params = change
     (home / "x").write_text("old")

@@ -46,7 +46,7 @@ async def test_file_is_replaced_only_if_it_has_the_expected_digest(files, home, 
     await files.write("x", content="new", expected=digest("old"))
     with pytest.raises(FileChanged):
         await files.write("x", content="newer", expected=digest("old"))
-    with pytest.raises(FileChanged, match="gone"):
+    with pytest.raises(FileChanged, match="`y`"):
         await files.write("y", content="newer", expected=digest("old"))
     with pytest.raises(FileChanged):
         await files.write("x", content="newer", expected=digest("old"), append=True)

@@ -1,4 +1,4 @@
-"""The ops on the second engine: DuckDB gives the same guarantees as SQLite."""
+"""The ops with DuckDB as engine."""
 
 import os
 import sys

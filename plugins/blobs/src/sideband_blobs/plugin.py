@@ -18,7 +18,7 @@ __all__ = ["Config", "lifespan", "sideband_ops"]
 
 @asynccontextmanager
 async def lifespan(ctx: PluginContext) -> AsyncIterator[Blobs]:
-    """Hold the state that the ops of one host share."""
+    """Hold the shared state for the lifetime of the host."""
     yield Blobs(ctx.config)
 
 

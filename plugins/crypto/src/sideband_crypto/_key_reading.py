@@ -124,7 +124,7 @@ def _checked_public(found: object, scheme: str, handle: str | None) -> Public:
 
 
 def _wrong_kind(scheme: str, handle: str | None) -> CryptoKey:
-    return CryptoKey(f"is of another kind than `{scheme}` requires", handle=handle, hint="pass the scheme of the key")
+    return CryptoKey(f"is not a key for `{scheme}`", handle=handle, hint="pass the algorithm that matches the key")
 
 
 def _check_curve(name: str, handle: str | None) -> None:
@@ -160,4 +160,6 @@ def _is_consistent(numbers: rsa.RSAPrivateNumbers) -> bool:
 def _check_order(raw: bytes, handle: str | None) -> None:
     y = int.from_bytes(raw, "little") & ((1 << 255) - 1)
     if y >= _PRIME or y in _SMALL_ORDER:
-        raise CryptoKey("accepts signatures of any data", handle=handle, hint="reject it; it was made to deceive")
+        raise CryptoKey(
+            "accepts signatures of any data", handle=handle, hint="do not use this key; it was made to deceive"
+        )

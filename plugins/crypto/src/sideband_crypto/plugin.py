@@ -19,7 +19,7 @@ __all__ = ["Config", "lifespan", "sideband_ops"]
 
 @asynccontextmanager
 async def lifespan(ctx: PluginContext) -> AsyncIterator[Work]:
-    """Hold the threads of one host. On exit, wait for abandoned work."""
+    """Hold the threads for the lifetime of the host. On exit, wait for abandoned work."""
     async with anyio.create_task_group() as tasks:
         yield Work(ctx.config, tasks)
 

@@ -30,7 +30,7 @@ class Before:
     kept: bool
 
     def to_record(self) -> Mapping[str, Any]:
-        """Return the form in which the effect's record contains it."""
+        """Return the file in the form that is recorded with the effect."""
         return {"sha256": self.sha256, "size": self.size, "permissions": self.permissions, "kept": self.kept}
 
 

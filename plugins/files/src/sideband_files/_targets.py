@@ -86,7 +86,7 @@ def check_canonical(target: FileTarget, home: Path) -> None:
     Aliases that this check can't detect are rejected when the path is opened.
 
     Raises:
-        FileRefused: if it is.
+        FileRefused: if it is named by its absolute path.
     """
     files = Path(os.path.realpath(home)) / "files"
     if target.system and Path(target.name).is_relative_to(files):

@@ -72,7 +72,7 @@ async def undo_change(recorded: Recorded, ctx: OpContext) -> Undo:
     path, before, after = note["path"], note["before"], note["after"]
     now = await _digest_now(ctx, path)
     if now == _digest(before):
-        return Undo(remains=(f"`{path}` has its previous state: there is nothing to undo",))
+        return Undo(remains=(f"`{path}` already has its previous state: there is nothing to undo",))
     if now != _digest(after):
         return Undo(remains=(f"`{path}` was changed since: undo would discard that change",))
     return _plan_restore(path, before, now)
@@ -108,7 +108,7 @@ async def undo_folder(recorded: Recorded, ctx: OpContext) -> Undo:
     path = note["path"]
     there = await _folder_exists(ctx, path)
     if there == (note["folder"] == "deleted"):
-        return Undo(remains=(f"`{path}` has its previous state: there is nothing to undo",))
+        return Undo(remains=(f"`{path}` already has its previous state: there is nothing to undo",))
     if there:
         step = UndoStep("files.delete", {"path": f"{path}/"}, f"delete the folder `{path}` if it is empty")
     else:

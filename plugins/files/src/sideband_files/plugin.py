@@ -19,7 +19,7 @@ __all__ = ["Config", "lifespan", "sideband_ops"]
 
 @asynccontextmanager
 async def lifespan(ctx: PluginContext) -> AsyncIterator[Files]:
-    """Hold the state that the ops of one host share. Each op opens and closes its own files."""
+    """Hold the shared state for the lifetime of the host. Each op opens and closes its own files."""
     yield Files(ctx.config)
 
 

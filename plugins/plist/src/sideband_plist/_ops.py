@@ -42,7 +42,7 @@ class Readers:
 
 
 def _never_stop() -> None:
-    """Never stop: short input is processed to its end."""
+    """Do nothing, so that short input is processed without interruption."""
 
 
 @op("plist.parse", requires="plist", level=Level.SAFE, record=("extract", "typed"))

@@ -16,7 +16,7 @@ __all__ = ["Config", "lifespan", "sideband_ops"]
 
 @asynccontextmanager
 async def lifespan(ctx: PluginContext) -> AsyncIterator[Readers]:
-    """Hold the threads of one host."""
+    """Hold the threads for the lifetime of the host."""
     yield Readers(ctx.config)
 
 

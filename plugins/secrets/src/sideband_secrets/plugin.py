@@ -28,7 +28,7 @@ __all__ = ["Config", "lifespan", "sideband_ops"]
 
 @asynccontextmanager
 async def lifespan(ctx: PluginContext) -> AsyncIterator[Secrets]:
-    """Hold the secrets of one host. The store is opened by the first op, which then reports its errors."""
+    """Hold the secrets for the lifetime of the host. The first op opens the store and reports its errors."""
     secrets = Secrets(ctx.config, ctx.home, ctx)
     await secrets.start()
     try:

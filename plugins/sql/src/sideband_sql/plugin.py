@@ -19,7 +19,7 @@ __all__ = ["Config", "lifespan", "sideband_ops"]
 
 @asynccontextmanager
 async def lifespan(ctx: PluginContext) -> AsyncIterator[Databases]:
-    """Hold the databases of one host. Each op opens and closes its own connection, except for cursors."""
+    """Hold the open databases for the lifetime of the host. Each op except cursors uses its own connection."""
     databases = Databases(ctx.config)
     try:
         yield databases
