@@ -132,7 +132,7 @@ async def test_children_run_concurrently(stage, kit):
     assert result.text == "both"
 
 
-async def test_child_can_not_get_a_tool_that_the_parent_lacks(stage, kit):
+async def test_child_cannot_get_a_tool_that_the_parent_lacks(stage, kit):
     turns = [Turn(tool_calls=[("helper", {})]), "ok"]
     async with stage(turns, kit.echo, helper_of(kit, tools=["echo", "shell"])) as agent:
         await agent.invoke("hi")

@@ -40,7 +40,7 @@ async def test_guard_of_effects_blocks_only_that_call(stage, kit, guard):
 
 
 @pytest.mark.parametrize("ending", [SystemExit, GeneratorExit])
-async def test_tool_can_not_exit_the_host(stage, kit, ending):
+async def test_tool_cannot_exit_the_host(stage, kit, ending):
     @tool("leave")
     async def leave(params: kit.Text, ctx) -> str:
         """Leave."""

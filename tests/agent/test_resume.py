@@ -65,7 +65,7 @@ async def test_another_agent_continues_the_session(stage, kit):
             assert [message.text for message in other.session.messages()] == ["first", "one", "second", "two"]
 
 
-async def test_second_agent_can_not_open_the_session(stage):
+async def test_second_agent_cannot_open_the_session(stage):
     from sideband_agent.sessions import SessionLocked
 
     async with stage(["one"]) as agent:

@@ -39,7 +39,7 @@ def fill(ballast):
 
 
 @pytest.mark.parametrize("exclusive", [True, False])
-async def test_calls_that_can_not_be_recorded_run_only_after_space_is_freed(stage, kit, small_ledger, exclusive):
+async def test_calls_that_cannot_be_recorded_run_only_after_space_is_freed(stage, kit, small_ledger, exclusive):
     ran = []
     ballast = small_ledger / "ballast"
     numbers = [str(n) for n in range(12)]

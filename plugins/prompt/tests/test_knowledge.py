@@ -275,7 +275,7 @@ def test_projects_of_the_oldest_sessions_are_evicted(project):
 
 
 @pytest.mark.parametrize("query", ["((((", "[a-z]+", "*", "\\"])
-async def test_query_without_words_finds_nothing_special(query, shelf, write, consult):
+async def test_query_of_special_characters_is_accepted(query, shelf, write, consult):
     write(shelf / "a.md", "# ((((")
     assert isinstance((await consult(action="query", query=query))["results"], list)
 

@@ -198,7 +198,7 @@ async def test_link_is_not_written_through(tmp_path, home, write, remember):
     assert target.read_text() == "- theirs\n"
 
 
-async def test_folder_that_can_not_be_created_is_reported(home, write, remember):
+async def test_folder_that_cannot_be_created_is_reported(home, write, remember):
     write(home / "prompt", "in the way")
     assert (await failure(remember, action="add", text="x")).code == "memory.unwritable"
 

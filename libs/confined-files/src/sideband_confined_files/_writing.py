@@ -83,7 +83,7 @@ class NewFile:
     async def commit(
         self, *, overwrite: bool = False, expected: str | None = None, permissions: int | None = None
     ) -> None:
-        """Put the file at its path.
+        """Link the file at its path, or replace the file there.
 
         Args:
             overwrite: whether a regular file at the path may be replaced.

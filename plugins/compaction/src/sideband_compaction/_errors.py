@@ -1,4 +1,4 @@
-"""Errors of summaries. The next plugin is called then; without one, the older messages are dropped.
+"""Errors of summaries. If one is raised, the next plugin is called; without one, the older messages are dropped.
 
 SidebandError
 └── CompactionError(RuntimeError)     compaction.failed

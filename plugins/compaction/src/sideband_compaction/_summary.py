@@ -58,5 +58,5 @@ async def summarise(event: Compaction, config: Config, model: str, ctx: PluginCo
     summary = _DIVIDER.join(text for text in written.values() if text)
     replaced = weight(history) + weight(turn) + len(previous)
     if len(summary) >= replaced:
-        raise SummaryUnusable(model, f"{len(summary):,} characters are no shorter than the {replaced:,} it replaces")
+        raise SummaryUnusable(model, f"its {len(summary):,} characters replace only {replaced:,}")
     return Compacted(with_file_lists(summary, event.read_files, event.modified_files))

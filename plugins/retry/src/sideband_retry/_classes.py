@@ -147,7 +147,7 @@ CLASSES: dict[ErrorKind, ErrorClass] = {
         ),
     ),
     ErrorKind.CONTEXT_OVERFLOW: ErrorClass(
-        "The conversation exceeds the context window of the model, or its limit of tokens per minute.",
+        "The conversation exceeds the context window of the model, or the provider's limit of tokens per minute.",
         Follows.COMPACT,
         statuses=(413,),
         phrases=CONTEXT_OVERFLOW,
