@@ -12,10 +12,18 @@ T = TypeVar("T")
 
 def run(main: Callable[[], Awaitable[T]]) -> T:
     """Run an async function and show log messages as notices."""
+    import signal
+
     import anyio
 
+    async def interruptible() -> T:
+        # A receiver of any signal sets a wakeup descriptor for all of them. Without one, an interrupt that arrives just
+        # before the event loop waits, or in another thread, goes unnoticed until the loop wakes up.
+        with anyio.open_signal_receiver(signal.SIGWINCH):
+            return await main()
+
     _show_warnings()
-    return anyio.run(main)
+    return anyio.run(interruptible)
 
 
 def _show_warnings() -> None:

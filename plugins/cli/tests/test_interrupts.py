@@ -1,0 +1,31 @@
+import subprocess
+import sys
+
+INTERRUPTED_THREAD = """
+import os, pathlib, signal, threading, time
+import anyio
+from sideband_cli._host._running import run
+
+def interrupt():
+    # The state of the main thread: the event loop has to be waiting in the kernel.
+    waits_in = pathlib.Path(f"/proc/self/task/{os.getpid()}/wchan")
+    while "poll" not in waits_in.read_text():
+        time.sleep(0)
+    signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+async def main():
+    threading.Thread(target=interrupt).start()
+    await anyio.sleep_forever()
+
+try:
+    run(main)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_interrupt_that_does_not_wake_the_main_thread_ends_the_command():
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_THREAD], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.stdout, done.stderr) == ("interrupted\n", "")
