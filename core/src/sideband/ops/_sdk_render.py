@@ -147,7 +147,7 @@ def _parameters(spec: OpSpec, shadowed: frozenset[str]) -> tuple[_Parameter, ...
 
 class _QuietJsonSchema(GenerateJsonSchema):
     def emit_warning(self, kind: JsonSchemaWarningKind, detail: str) -> None:
-        """Ignore warnings: a default that is not JSON is shown as `...`, which needs no action by the op's author."""
+        """Ignore the warning. A default that is not JSON is shown as `...`; the op's author need not change it."""
 
 
 def _params_schema(spec: OpSpec) -> Mapping[str, Any]:

@@ -10,11 +10,11 @@ T = TypeVar("T")
 
 
 async def enter(stack: AsyncExitStack, manager: AbstractAsyncContextManager[T]) -> T:
-    """Do ``stack.enter_async_context(manager)``, for managers whose exit may raise the error that it was passed.
+    """Enter ``manager`` on ``stack`` like ``enter_async_context``, but allow its exit to re-raise the given error.
 
-    Task groups do that. If another error is being handled, for instance because a host is closed after a cancellation,
-    ``AsyncExitStack`` makes such an error its own ``__context__``, and the next stack that follows the chain loops
-    forever. Here, a manager that raises the same error again is treated as one that does not suppress it.
+    Task groups re-raise it. If another error is being handled, for instance because a host is closed after a
+    cancellation, ``AsyncExitStack`` makes such an error its own ``__context__``, and the next stack that follows the
+    chain loops forever. Here, a manager that re-raises the error is treated as one that does not suppress it.
 
     Args:
         stack: the stack that exits the manager.
