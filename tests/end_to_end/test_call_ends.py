@@ -9,7 +9,7 @@ from sideband.calls import _running_call as _calls
 from sideband.ops import OpContext, OpFamily, op
 from sideband.workers import SkillFailed
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])]
 
 CODE = """
 from sideband.skill import room, tool

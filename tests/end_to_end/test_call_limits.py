@@ -14,6 +14,7 @@ from sideband.ops import OpContext, OpFamily, op
 from sideband.workers import AboveMaximum, Isolation, PlainSandbox, Probe, SkillFailed, WorkerError, launch
 
 pytestmark = pytest.mark.anyio
+BOTH_BACKENDS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 
 CODE = """
 import os
@@ -210,6 +211,7 @@ async def test_timeout_that_is_not_positive_is_refused(make_host, sandbox, secon
     assert sandbox.requests == []
 
 
+@BOTH_BACKENDS
 async def test_policy_limits_the_number_of_workers(make_host):
     async with make_host(workers=1) as host:
         first = await host.call("guest.worker")
@@ -218,6 +220,7 @@ async def test_policy_limits_the_number_of_workers(make_host):
         assert await host.call("guest.worker") != first
 
 
+@BOTH_BACKENDS
 async def test_closing_host_fails_running_calls_and_closes_ops_before_plugins(make_host, room):
     failed = []
 

@@ -55,6 +55,7 @@ async def test_grant_is_narrowed_to_the_capabilities_that_the_skill_requests(mak
         assert (await host.run(CallRequest("modest.count"))).grant == ("http:host=127.0.0.1,network=loopback",)
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 @pytest.mark.parametrize(("tool", "metadata"), [("hang", {}), ("wait", {"timeout": "0.3"})])
 async def test_timeout_of_the_tool_or_its_skill_is_enforced(make_host, make_skill, tool, metadata):
     async with make_host(make_skill("slow", CODE, **metadata)) as host:

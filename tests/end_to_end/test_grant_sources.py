@@ -18,11 +18,6 @@ async def go() -> int:
 
 
 @pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
-@pytest.fixture
 def make_host(tmp_path):
     def make(*folders, **options):
         return Host(home=tmp_path / "home", skill_dirs=folders, **options)

@@ -11,6 +11,7 @@ from sideband.loading import SkillError
 from sideband.workers import CallTimeout, GrantRequired, SkillFailed, SkillRefused, WorkerExited
 
 pytestmark = pytest.mark.anyio
+BOTH_BACKENDS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 
 SQL = "sql:path=test.db"
 
@@ -36,6 +37,7 @@ async def test_tool_receives_its_arguments_and_returns_its_result(make_host, mak
         assert await host.call("adder.add", a="2", b="5") == 7
 
 
+@BOTH_BACKENDS
 async def test_concurrent_ops_each_get_their_own_result(make_host, make_skill):
     skill = make_skill(
         "many",
@@ -51,6 +53,7 @@ async def test_concurrent_ops_each_get_their_own_result(make_host, make_skill):
     assert result.output == list(range(30))
 
 
+@BOTH_BACKENDS
 async def test_calls_with_different_grants_do_not_share_rights(make_host, make_skill):
     skill = make_skill(
         "rights",
@@ -160,6 +163,7 @@ async def test_tool_replaced_by_a_plain_function_is_refused(make_host, make_skil
             await host.call("plain.go")
 
 
+@BOTH_BACKENDS
 async def test_crashed_worker_fails_its_call_and_the_next_call_gets_a_new_worker(make_host, make_skill):
     skill = make_skill(
         "dying",
@@ -172,6 +176,7 @@ async def test_crashed_worker_fails_its_call_and_the_next_call_gets_a_new_worker
         assert await host.call("dying.go", die=False) == 1
 
 
+@BOTH_BACKENDS
 async def test_timeout_of_one_call_does_not_affect_another_in_the_same_worker(make_host, make_skill):
     skill = make_skill(
         "slow",
@@ -275,6 +280,7 @@ async def test_worker_does_not_see_the_hosts_environment_or_arguments(make_host,
     assert not [folder for folder in path if "site-packages" in folder]
 
 
+@BOTH_BACKENDS
 async def test_progress_reported_at_the_end_of_a_call_is_delivered(make_host, make_skill):
     skill = make_skill(
         "reporter",
