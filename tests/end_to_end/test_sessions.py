@@ -16,7 +16,7 @@ def message_entry(entry, parent, text, role="user"):
 HEADER = {"type": "session", "version": 1, "id": SESSION, "time": TIME, "channel": "cli"}
 LINES = [
     HEADER,
-    message_entry("aaaaaaaaaaaaaaaa", None, "hello \x1b[31mred\x07 \u202eover"),
+    message_entry("aaaaaaaaaaaaaaaa", None, "hello \x1b[31mred\x07\x9b \u202eover"),
     message_entry("bbbbbbbbbbbbbbbb", "aaaaaaaaaaaaaaaa", "first answer " + "long " * 40, "assistant"),
     message_entry("cccccccccccccccc", "bbbbbbbbbbbbbbbb", "an abandoned question"),
     {"id": "dddddddddddddddd", "parent": "cccccccccccccccc", "time": TIME, "type": "leaf", "target": "b" * 16},
@@ -47,7 +47,7 @@ def test_list_shows_each_session(sessions):
 def test_control_characters_of_messages_are_removed(sessions):
     for words in (("show", SESSION), ("tree", SESSION), ("list",), ("show", SESSION, "--json")):
         shown = sessions(*words).stdout
-        assert not set(shown) & {"\x1b", "\x07"}
+        assert not set(shown) & {"\x1b", "\x07", "\x9b"}
         assert "red" in shown
     assert "\u202e" not in sessions("tree", SESSION).stdout
 
