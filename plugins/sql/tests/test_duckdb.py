@@ -187,7 +187,8 @@ async def test_access_outside_the_database_is_rejected(host, rows, tmp_path, op)
     out = tmp_path / "out"
     out.mkdir()
     succeeded = []
-    for sql in FORBIDDEN:
+    # `sql.query` rejects all other kinds of statements by their type
+    for sql in FORBIDDEN if op == "sql.execute" else [sql for sql in FORBIDDEN if sql.startswith("SELECT")]:
         try:
             await host.op(op, {"db": "a.duckdb", "sql": sql.format(out=out)})
         except SqlError as error:
