@@ -97,7 +97,7 @@ class UndoImpossible(SidebandError, RuntimeError):
 
 
 class UndoDeclined(SidebandError, PermissionError):
-    """The user declined, or there is no terminal to ask at. Nothing was changed."""
+    """The user declined, or confirmation was impossible without a terminal. Nothing was changed."""
 
     code = "undo.declined"
     exit_code = ExitCode.DENIED

@@ -114,10 +114,10 @@ async def _report_skill_problems(host: Host) -> None:
         logging.getLogger(__name__).warning("%d more problems with skills; run `sideband skills list`", hidden)
 
 
-async def _session(host: Host, wanted: str | None) -> str | None:
+async def _session(host: Host, name: str | None) -> str | None:
     from sideband_agent.sessions import Sessions
 
-    return None if wanted is None else await resolve_session(Sessions(host.store, host.home), wanted)
+    return None if name is None else await resolve_session(Sessions(host.store, host.home), name)
 
 
 def _named(lists: list[list[str]] | None) -> list[str] | None:

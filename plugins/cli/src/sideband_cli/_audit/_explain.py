@@ -24,18 +24,18 @@ _MODEL_OP = "llm.generate"
 _NO_AGENT = "messages are not shown: sessions cannot be read without the agent, `pip install sideband-agent`"
 
 
-async def explain(ledger: Path, history: SessionHistory | None, wanted: str) -> Why | None:
-    """Explain the effect or step that ``wanted`` names.
+async def explain(ledger: Path, history: SessionHistory | None, identifier: str) -> Why | None:
+    """Explain the effect or step that ``identifier`` names.
 
     Args:
         ledger: the folder of the ledger.
         history: the messages of sessions; ``None`` if the agent, which reads them, is not installed.
-        wanted: the id of an effect, an idempotency key, ``session:run:step``, or the id of a tool call.
+        identifier: the id of an effect, an idempotency key, ``session:run:step``, or the id of a tool call.
 
     Returns:
-        The explanation; ``None`` if neither the ledger nor a session contains ``wanted``.
+        The explanation; ``None`` if neither the ledger nor a session contains ``identifier``.
     """
-    effect, where, notices = await _locate(ledger, history, wanted)
+    effect, where, notices = await _locate(ledger, history, identifier)
     if effect is None and where is None:
         return None
     undone_by = await undoing_effects(ledger, effect.effect) if effect is not None else ()
@@ -56,18 +56,18 @@ async def _parts(ledger: Path, effect: str) -> tuple[EffectRecord, ...]:
 
 
 async def _locate(
-    ledger: Path, history: SessionHistory | None, wanted: str
+    ledger: Path, history: SessionHistory | None, identifier: str
 ) -> tuple[EffectRecord | None, RunStep | None, tuple[str, ...]]:
-    effect = await find(ledger, wanted) or _first(await query(ledger, key=wanted, limit=1))
+    effect = await find(ledger, identifier) or _first(await query(ledger, key=identifier, limit=1))
     if effect is not None:
         return effect, RunStep.of(effect), ()
-    where = RunStep.parse(wanted)
+    where = RunStep.parse(identifier)
     if where is not None:
         found = await _at(ledger, where, op=_TOOL_OP if where.call else _MODEL_OP)
         effect = next((one for one in found if one.origin.step == where.step), None)
         known = effect is not None or (history is not None and await history.has(where))
         return effect, where if known else None, ()
-    return await _locate_call(ledger, history, wanted)
+    return await _locate_call(ledger, history, identifier)
 
 
 async def _locate_call(

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from sideband_agent.sessions import Sessions
 
 
-async def resolve_session(sessions: Sessions, wanted: str) -> str:
+async def resolve_session(sessions: Sessions, name: str) -> str:
     """Return the id for `last`, the session last used in this folder or else anywhere; other values unchanged."""
-    if wanted != "last":
-        return wanted
+    if name != "last":
+        return name
     found = await sessions.latest(Path()) or await sessions.latest()
     if found is None:
         raise UsageError("no session exists yet", hint="start one with `sideband run` or `sideband chat`")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _STATES = {
     None: "",
-    "done": " (done already)",
+    "done": " (already done)",
     "unknown": " (started before, outcome unknown: it will not be repeated)",
 }
 
@@ -34,16 +34,16 @@ def _remains(plan: UndoPlan) -> Iterable[str]:
         yield paragraph(sentence, "  - ", "    ")
 
 
-def describe_result(plan: UndoPlan, gone: Sequence[UndoneStep], effects: Sequence[EffectReport]) -> str:
+def describe_result(plan: UndoPlan, results: Sequence[UndoneStep], effects: Sequence[EffectReport]) -> str:
     """Describe the result of each step, with the id of its effect, by which it can be inspected or undone in turn."""
-    ids = {id(one.step): effect.id for one, effect in zip(gone, _own(gone, effects), strict=False)}
+    ids = {id(one.step): effect.id for one, effect in zip(results, _own(results, effects), strict=False)}
     lines = [
-        paragraph(f"{_how(one)}: {one.step.text} ({one.step.op}, {ids.get(id(one.step), 'no effect')})", "", "  ")
-        for one in gone
+        paragraph(f"{_status(one)}: {one.step.text} ({one.step.op}, {ids.get(id(one.step), 'no effect')})", "", "  ")
+        for one in results
     ]
-    left = len(plan.open) - len(gone)
-    if left:
-        lines.append(f"not tried: {left} more")
+    remaining = len(plan.open) - len(results)
+    if remaining:
+        lines.append(f"not attempted: {remaining} more")
     return "\n".join([*lines, *_remains(plan)])
 
 
@@ -61,9 +61,9 @@ def describe_chain(effect: str, chain: Sequence[str]) -> str:
     return f"{effect} {state}: it was undone by {by}\nto {verb} it: sideband undo {chain[-1]}"
 
 
-def _own(gone: Sequence[UndoneStep], effects: Sequence[EffectReport]) -> Sequence[EffectReport]:
+def _own(results: Sequence[UndoneStep], effects: Sequence[EffectReport]) -> Sequence[EffectReport]:
     """Return the effects of the steps themselves, without their child effects, which end before them."""
-    ops = [one.step.op for one in gone]
+    ops = [one.step.op for one in results]
     own: list[EffectReport] = []
     for effect in effects:
         if len(own) < len(ops) and effect.op == ops[len(own)]:
@@ -71,13 +71,15 @@ def _own(gone: Sequence[UndoneStep], effects: Sequence[EffectReport]) -> Sequenc
     return own
 
 
-def _how(one: UndoneStep) -> str:
+def _status(one: UndoneStep) -> str:
     return "failed" if one.error is not None else "done"
 
 
-def undo_data(plan: UndoPlan, gone: Sequence[UndoneStep] = (), effects: Iterable[EffectReport] = ()) -> dict[str, Any]:
+def undo_data(
+    plan: UndoPlan, results: Sequence[UndoneStep] = (), effects: Iterable[EffectReport] = ()
+) -> dict[str, Any]:
     """Return the plan and its result as data."""
-    ended = {one.step.key: one for one in gone}
+    ended = {one.step.key: one for one in results}
     return {
         "effect": plan.effect,
         "op": plan.op,

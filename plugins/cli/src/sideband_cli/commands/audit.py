@@ -59,7 +59,7 @@ def _configure(parser: ArgumentParser) -> None:
     )
     why = actions.add_parser("why", help="explain one effect, from the user's request to its outcome")
     why.add_argument(
-        "wanted", metavar="ID", help="the id of an effect or a tool call, session:run:step, or an idempotency key"
+        "identifier", metavar="ID", help="the id of an effect or a tool call, session:run:step, or an idempotency key"
     )
     for action in (tail, query, verify, why):
         add_host_options(action)
@@ -108,13 +108,13 @@ def _why(arguments: Namespace) -> ExitCode:
     from .._audit._explain import explain
     from .._audit._why_text import describe_why, why_data
 
-    wanted = arguments.wanted
-    why = _ask(arguments, lambda host: explain(host.ledger.folder, _history(host), wanted))
+    identifier = arguments.identifier
+    why = _ask(arguments, lambda host: explain(host.ledger.folder, _history(host), identifier))
     if why is None:
         if not has_agent():
-            raise UsageError(f"`{wanted}` is not in the ledger", hint="list effects with `sideband audit query`")
+            raise UsageError(f"`{identifier}` is not in the ledger", hint="list effects with `sideband audit query`")
         raise UsageError(
-            f"`{wanted}` is neither in the ledger nor in a session",
+            f"`{identifier}` is neither in the ledger nor in a session",
             hint="list effects with `sideband audit query`, or messages with `sideband sessions show`",
         )
     print_data(arguments, why_data(why), describe_why(why))

@@ -78,7 +78,7 @@ async def _confirm(arguments: Namespace, plan: UndoPlan, ask: Ask | None) -> Non
     """Ask the user to confirm the whole plan.
 
     Raises:
-        UndoDeclined: if the user declines, or there is no terminal to ask at.
+        UndoDeclined: if the user declines, or confirmation is impossible without a terminal.
     """
     from .._errors import UndoDeclined
     from .._undo._plan_text import describe_plan
@@ -98,14 +98,14 @@ async def _execute(arguments: Namespace, host: Host, plan: UndoPlan) -> ExitCode
     from .._undo._plan_text import describe_result, undo_data
 
     effects: list[EffectReport] = []
-    gone = await host.undo(plan, on_effect=effects.append)
-    error = next((one.error for one in gone if one.error is not None), None)
+    results = await host.undo(plan, on_effect=effects.append)
+    error = next((one.error for one in results if one.error is not None), None)
     if arguments.json:
-        data = undo_data(plan, gone, effects)
+        data = undo_data(plan, results, effects)
         # The output includes the steps that were done before the failure.
         print_json(data if error is None else {**data, "error": error.as_dict()})
     else:
-        _print(describe_result(plan, gone, effects))
+        _print(describe_result(plan, results, effects))
         if error is not None:
             notice(f"error: {error.message} [{error.code}]")
             if error.hint:
