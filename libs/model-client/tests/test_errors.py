@@ -81,6 +81,7 @@ def test_hint_explains_how_to_set_a_key_if_none_was_sent(service_access, status,
         {"error": {"message": ["not like that"]}},
         "not like that",
     ],
+    ids=str,
 )
 def test_message_is_found_in_every_known_error_format(service_access, body):
     assert "not like that" in refused(service_access, 400, json.dumps(body), {}).message
@@ -172,6 +173,7 @@ def test_hint_of_a_redirect_names_the_target(service_access, place):
         ({"message": "slow down"}, None),
         ("slow down", None),
     ],
+    ids=str,
 )
 def test_error_in_a_stream_implies_a_status(service_access, error, status):
     found = refused_inside(service_access, error, {"x-should-retry": "false"})
@@ -191,6 +193,7 @@ def test_error_in_a_stream_implies_a_status(service_access, error, status):
         ({}, ""),
         (None, ""),
     ],
+    ids=str,
 )
 def test_message_of_an_error_in_a_stream_names_its_type(service_access, error, detail):
     assert refused_inside(service_access, error, {}).message == f"acme: the response reports an error{detail}"

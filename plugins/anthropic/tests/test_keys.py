@@ -159,6 +159,7 @@ async def test_error_names_the_variable_of_an_invalid_address(open_host, listen,
         {"idle_timeout": 0},
         {"api_key": "sk-ant-1"},
     ],
+    ids=str,
 )
 async def test_invalid_configuration_is_rejected(open_host, config):
     async with open_host(**config) as host:

@@ -103,6 +103,7 @@ async def test_invalid_list_is_not_retryable(host, server, models, *, kind, body
         ({"adaptive": False, "disabled": True, "enabled": True}, "low", "enabled"),
         ({"adaptive": False, "disabled": True, "enabled": False}, "low", None),
     ],
+    ids=str,
 )
 async def test_thinking_types_reported_by_the_service_take_precedence(
     host, server, models, listen, say, *, types, level, expected

@@ -127,6 +127,7 @@ async def test_reconciliation_requires_a_grant_for_get(host, server):
         ("http.get", {}),
         ("http.fetch_blob", {}),
     ],
+    ids=str,
 )
 async def test_repeatable_request_may_be_repeated_under_its_key(host, server, op, params):
     params = {"url": server.url("/echo"), **params}
@@ -211,6 +212,7 @@ async def test_undo_keeps_a_file_that_changed_after_the_download(host, server, c
         ("http.fetch_blob", {}, "the blob is kept"),
         ("http.download", {"path": "x", "url": "/status?code=404"}, "no file was written"),
     ],
+    ids=str,
 )
 async def test_undo_reports_what_remains(host, server, op, params, remains):
     params = {**params, "url": server.url(params.get("url", "/echo"))}

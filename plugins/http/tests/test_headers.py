@@ -84,7 +84,9 @@ def test_header_names_are_lowered():
 
 
 @pytest.mark.parametrize(
-    "cookies", [{"a": "b; c=d"}, {"a": "b\r\nX: 1"}, {"a;b": "c"}, {"a": 'b"'}, {"a": "b,c"}, {"": "x"}, {"a": "ä"}]
+    "cookies",
+    [{"a": "b; c=d"}, {"a": "b\r\nX: 1"}, {"a;b": "c"}, {"a": 'b"'}, {"a": "b,c"}, {"": "x"}, {"a": "ä"}],
+    ids=str,
 )
 def test_invalid_cookie_is_rejected(cookies):
     with pytest.raises(HeaderRefused):

@@ -89,6 +89,7 @@ def get(host, server):
         ({"host": ("notlocalhost",)}, ("public",)),
         ({"host": ("fe80::1%eth0",)}, ("public",)),
     ],
+    ids=str,
 )
 def test_capability_without_network_covers_public_or_the_classes_of_its_addresses(capability, networks):
     assert HttpScope.complete(capability) == {"network": networks}

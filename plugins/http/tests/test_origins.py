@@ -139,6 +139,7 @@ async def test_host_attaches_the_credential(host, server, credentials, handle, s
         ("apikey", {"headers": {"X-API-Key": "mine"}}),
         ("cookie", {"cookies": {"sid": "mine"}}),
     ],
+    ids=str,
 )
 async def test_skill_may_not_override_the_credential(host, server, handle, params):
     with pytest.raises(HeaderRefused):

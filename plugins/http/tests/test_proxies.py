@@ -354,6 +354,7 @@ def test_bypassed_host_has_no_proxy():
         {"no_proxy": ["Example.org"]},
         {"no_proxy": ["a b"]},
     ],
+    ids=str,
 )
 async def test_invalid_proxy_is_a_configuration_error(open_host, config):
     async with open_host(**config) as host:

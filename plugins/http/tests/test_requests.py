@@ -69,7 +69,7 @@ async def test_headers_are_sent(host, server):
     assert seen(answer)["headers"]["user-agent"] == "me"
 
 
-@pytest.mark.parametrize("headers", [{"Host": "evil.test"}, {"X": "a\r\nY: b"}, {"Content-Length": "0"}])
+@pytest.mark.parametrize("headers", [{"Host": "evil.test"}, {"X": "a\r\nY: b"}, {"Content-Length": "0"}], ids=str)
 async def test_reserved_or_invalid_header_is_rejected(host, server, headers):
     with pytest.raises(ValueError, match="header") as caught:
         await host.op("http.get", {"url": server.url("/echo"), "headers": headers})
@@ -93,6 +93,7 @@ async def test_cookies_are_sent(host, server):
         ({"body": b"\x00\xff"}, "application/octet-stream", b"\x00\xff"),
         ({"body": "<a/>", "headers": {"Content-Type": "text/xml"}}, "text/xml", b"<a/>"),
     ],
+    ids=str,
 )
 async def test_each_kind_of_body_is_sent(host, server, content, kind, sent):
     await host.op("http.post", {"url": server.url("/echo"), **content})

@@ -34,7 +34,7 @@ async def test_request_is_sent_if_abilities_are_unknown(host, fake, ask, ability
     assert len(fake.requests) == 1
 
 
-@pytest.mark.parametrize("request_", [{"thinking": "off"}, {"tools": TOOLS, "tool_choice": "none"}, {}])
+@pytest.mark.parametrize("request_", [{"thinking": "off"}, {"tools": TOOLS, "tool_choice": "none"}, {}], ids=str)
 async def test_unsupported_features_may_be_disabled_in_the_request(open_host, make, ask, request_):
     fake = make.provider(listed=[make.info(id="m", images=False, thinking=False, tools=False)])
     async with open_host(fake) as host:

@@ -63,6 +63,7 @@ async def test_params_have_the_fields_of_a_model_request():
 @pytest.mark.parametrize(
     "messages",
     [[], [{"role": "user"}], [{"role": "system", "content": "x"}], [{"role": "user", "content": [{"type": "video"}]}]],
+    ids=str,
 )
 async def test_invalid_messages_are_rejected(host, fake, ask, messages):
     with pytest.raises(OpParamsInvalid):

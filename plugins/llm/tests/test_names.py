@@ -65,6 +65,7 @@ async def test_model_name_may_contain_a_colon(host, fake, ask):
         {"prices": {"m": {"input": 1, "output": 1}}},
         {"prices": {"fake:m": {"input": -1, "output": 1}}},
     ],
+    ids=str,
 )
 async def test_invalid_configuration_is_rejected(open_host, fake, ask, table):
     async with open_host(fake, settings={"plugins": {"llm": table}}) as host:

@@ -108,6 +108,7 @@ async def test_provider_error_in_a_group_is_unwrapped(host, fake, ask):
         BaseExceptionGroup("tasks", [SystemExit(3), ValueError("x")]),
         ExceptionGroup("tasks", [ValueError("x"), KeyError("y")]),
     ],
+    ids=repr,
 )
 async def test_exception_of_a_provider_does_not_end_the_host(host, fake, make, ask, raised):
     fake.script = [TextDelta(text="x"), raised, make.answer()]

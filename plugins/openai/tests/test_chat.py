@@ -56,6 +56,7 @@ async def test_usage_is_split_into_input_cache_output_and_reasoning(client, serv
         [],
         "x",
     ],
+    ids=str,
 )
 async def test_invalid_usage_is_ignored(client, server, make, usage):
     server.reply(make.events(make.chunk(content="x"), make.chunk(finish="stop"), {"choices": [], "usage": usage}))
@@ -277,6 +278,7 @@ async def test_invalid_event_is_malformed(client, server, make, data):
         ({"message": "slow down"}, None),
         ("slow down", None),
     ],
+    ids=str,
 )
 async def test_error_in_the_stream_implies_a_status(client, server, make, error, status):
     server.reply(make.events(make.chunk(content="x"), {"error": error}), headers=[("Retry-After", "7")])
@@ -323,7 +325,7 @@ async def test_call_in_text_of_an_offered_tool_is_recognised(client, server, mak
     assert message.tool_calls[0].arguments == {"n": 1}
 
 
-@pytest.mark.parametrize("fields", [{"tools": ["sea"]}, {}, {"tools": ["sky"], "tool_choice": "none"}])
+@pytest.mark.parametrize("fields", [{"tools": ["sea"]}, {}, {"tools": ["sky"], "tool_choice": "none"}], ids=str)
 async def test_call_in_text_of_another_tool_remains_text(client, server, make, fields):
     text = json.dumps({"name": "sky", "arguments": {}})
     server.reply(make.events(make.chunk(content=text), make.chunk(finish="stop")))

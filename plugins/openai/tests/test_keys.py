@@ -205,6 +205,7 @@ async def test_configured_headers_are_sent(open_client, server):
         {"services": {"mine": {"base_url": ELSEWHERE, "services": {}}}},
         {"idle_timeout": 0},
     ],
+    ids=str,
 )
 async def test_invalid_configuration_is_rejected(open_client, config):
     async with open_client(**config) as client:

@@ -98,13 +98,14 @@ def test_entry_without_a_valid_name_is_skipped(item):
         {"pricing": {"prompt": None, "completion": []}},
         {"pricing": 7, "top_provider": [], "architecture": None, "supported_parameters": "tools"},
     ],
+    ids=str,
 )
 def test_invalid_values_are_ignored(field):
     (model,) = listed({"id": "a", **field})
     assert (model.context_window, model.prices) == (None, None)
 
 
-@pytest.mark.parametrize("data", [None, 7, {"data": 7}, {"data": None}, [], {}])
+@pytest.mark.parametrize("data", [None, 7, {"data": 7}, {"data": None}, [], {}], ids=str)
 def test_invalid_list_is_empty(data):
     assert listed_models(data, official=False, free=False) == ()
 

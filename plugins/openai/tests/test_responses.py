@@ -186,6 +186,7 @@ async def test_response_without_its_last_event_is_broken(answer):
         {"type": "response.completed", "response": {"status": ["completed"], "output": [TEXT]}},
         "{",
     ],
+    ids=str,
 )
 async def test_invalid_event_is_malformed(answer, event):
     with pytest.raises(StreamBroken):
@@ -200,6 +201,7 @@ async def test_invalid_event_is_malformed(answer, event):
         (ended(kind="response.failed", error={"code": "server_error", "message": "slow down"}), 500),
         ({"error": {"message": "slow down", "code": 503}}, 503),
     ],
+    ids=str,
 )
 async def test_error_in_the_stream_implies_a_status(answer, event, status):
     with pytest.raises(ProviderRefused, match="slow down") as caught:
