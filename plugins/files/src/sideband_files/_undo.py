@@ -48,8 +48,8 @@ async def reconcile_folder(recorded: Recorded, ctx: OpContext) -> Reconciled | N
     note = recorded.note
     if not note:
         return Reconciled(happened=False)
-    there = await _folder_exists(ctx, note["path"])
-    happened = there == (note["folder"] == "made")
+    exists = await _folder_exists(ctx, note["path"])
+    happened = exists == (note["folder"] == "made")
     return Reconciled(happened=happened, result=note["answer"] if happened else None)
 
 
@@ -106,10 +106,10 @@ async def undo_folder(recorded: Recorded, ctx: OpContext) -> Undo:
     if not note:
         return Undo(remains=("nothing was changed: the folder existed before",))
     path = note["path"]
-    there = await _folder_exists(ctx, path)
-    if there == (note["folder"] == "deleted"):
+    exists = await _folder_exists(ctx, path)
+    if exists == (note["folder"] == "deleted"):
         return Undo(remains=(f"`{path}` already has its previous state: there is nothing to undo",))
-    if there:
+    if exists:
         step = UndoStep("files.delete", {"path": f"{path}/"}, f"delete the folder `{path}` if it is empty")
     else:
         step = UndoStep("files.make_folder", {"path": path}, f"create the folder `{path}` again")

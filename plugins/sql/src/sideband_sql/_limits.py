@@ -47,7 +47,7 @@ class RowReader:
 
     columns: Sequence[str]
     _rows: Iterator[Sequence[Any]]
-    _kept: Sequence[Any] | None = field(init=False, default=None)
+    _pending: Sequence[Any] | None = field(init=False, default=None)
 
     @classmethod
     def of(cls, answer: QueryAnswer) -> RowReader:
@@ -68,15 +68,15 @@ class RowReader:
             if len(taken) == max_rows or size > max_bytes:
                 if not taken:
                     raise SqlTooLarge(f"one row exceeds the limit of {max_bytes:,} bytes per result")
-                self._kept = values
+                self._pending = values
                 return taken, True
             taken.append(dict(zip(self.columns, values, strict=True)))
         return taken, False
 
     def _next(self) -> Sequence[Any] | None:
-        if self._kept is not None:
-            kept, self._kept = self._kept, None
-            return kept
+        if self._pending is not None:
+            pending, self._pending = self._pending, None
+            return pending
         return next(self._rows, None)
 
 

@@ -206,7 +206,7 @@ async def export(params: ExportParams, ctx: OpContext) -> ExportResult:
         def work(session: DatabaseSession) -> tuple[int, list[str]]:
             answer = session.select(params.sql, params.params)
             check_columns(answer.columns)
-            return write_rows(answer, params.format, lambda piece: from_thread.run(new.write, piece)), list(
+            return write_rows(answer, params.format, lambda chunk: from_thread.run(new.write, chunk)), list(
                 answer.columns
             )
 

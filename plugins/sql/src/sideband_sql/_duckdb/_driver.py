@@ -131,10 +131,10 @@ def _initialize(target: DatabaseTarget) -> None:
         fcntl.flock(empty, fcntl.LOCK_EX)
         if target.file.stat().st_size:
             return
-        beside = target.file.with_name(f".{target.file.name}.{secrets.token_hex(8)}")
+        temporary = target.file.with_name(f".{target.file.name}.{secrets.token_hex(8)}")
         try:
-            duckdb.connect(str(beside)).close()
-            beside.chmod(0o600)
-            beside.replace(target.file)
+            duckdb.connect(str(temporary)).close()
+            temporary.chmod(0o600)
+            temporary.replace(target.file)
         finally:
-            beside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)

@@ -22,7 +22,7 @@ from .._protocols import Bindings, Changed, Inverse
 from ._failures import FAILURES, typed_error
 
 _ROWS_AT_ONCE = 256
-_LARGEST = 2**63
+_INTEGER_LIMIT = 2**63
 _READING = frozenset({StatementType.SELECT})
 _CHANGING = _READING | {
     StatementType.INSERT,
@@ -120,16 +120,16 @@ class DuckdbSession:
         """Commit the body as one transaction, or roll it back."""
         with self.failures():
             self.connection.execute("BEGIN")
-        kept = False
+        committed = False
         try:
             yield
             from_thread.check_cancelled()
             if keep:
                 with self.failures():
                     self.connection.execute("COMMIT")
-                kept = True
+                committed = True
         finally:
-            if not kept:
+            if not committed:
                 # after an interrupt, closing the connection rolls back
                 with suppress(duckdb.Error):
                     self.connection.execute("ROLLBACK")
@@ -185,7 +185,7 @@ def _plain(value: Any) -> Any:
         case None | bool() | float() | str() | bytes():
             return value
         case int():
-            return value if -_LARGEST <= value < _LARGEST else str(value)
+            return value if -_INTEGER_LIMIT <= value < _INTEGER_LIMIT else str(value)
         case date() | datetime() | time_of_day():
             return value.isoformat()
         case list() | tuple():

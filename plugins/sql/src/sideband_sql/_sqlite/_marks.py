@@ -10,14 +10,14 @@ import apsw
 from ._authorizer import MARKS
 
 # unknown outcomes are reconciled when the host starts again, so only recent effects are needed
-_KEPT = 1_000
+_MAX_MARKS = 1_000
 
 
 def mark(connection: apsw.Connection, effect: str) -> None:
     """Record an effect in the open transaction, and delete the oldest records."""
     connection.execute(f"CREATE TABLE IF NOT EXISTS {MARKS} (id INTEGER PRIMARY KEY, effect TEXT NOT NULL UNIQUE)")
     connection.execute(f"INSERT INTO {MARKS} (effect) VALUES (?)", (effect,))  # noqa: S608  the name is a constant
-    connection.execute(f"DELETE FROM {MARKS} WHERE id <= last_insert_rowid() - {_KEPT}")  # noqa: S608
+    connection.execute(f"DELETE FROM {MARKS} WHERE id <= last_insert_rowid() - {_MAX_MARKS}")  # noqa: S608
 
 
 def is_marked(connection: apsw.Connection, effect: str) -> bool | None:
