@@ -11,6 +11,7 @@ import importlib
 import io
 import json
 import os
+import select
 import selectors
 import signal
 import socket
@@ -35,7 +36,7 @@ WARM_UP = (
 
 
 class CommandServer:
-    """Client side of the server, which runs until ``close``."""
+    """The client side of the server, which runs until ``close`` or the end of this process."""
 
     def __init__(self, folder):
         self._address = str(folder / "server")
@@ -43,7 +44,7 @@ class CommandServer:
         listener.bind(self._address)
         listener.listen()
         self._process = subprocess.Popen(
-            [sys.executable, __file__, str(listener.fileno())], pass_fds=[listener.fileno()], stdin=subprocess.DEVNULL
+            [sys.executable, __file__, str(listener.fileno())], pass_fds=[listener.fileno()], stdin=subprocess.PIPE
         )
         listener.close()
 
@@ -68,14 +69,13 @@ class CommandServer:
 
     def run(self, words, *, stdin, folder, environment, timeout=120):
         """Run a command to its end, like ``subprocess.run``."""
-        (inside, writer), (out, out_inside), (err, err_inside) = pipes = [os.pipe() for _ in range(3)]
+        (inside, writer), (out, out_inside), (err, err_inside) = (os.pipe() for _ in range(3))
         with contextlib.ExitStack() as ends:
             for descriptor in (inside, out_inside, err_inside):
                 ends.callback(os.close, descriptor)
             command = self.start(
                 words, streams=[inside, out_inside, err_inside], folder=folder, environment=environment
             )
-        del pipes
         os.set_blocking(writer, False)
         assert os.write(writer, stdin.encode()) == len(stdin.encode()), "the input does not fit into a pipe"
         os.close(writer)
@@ -84,7 +84,7 @@ class CommandServer:
 
     def close(self):
         """Stop the server."""
-        self._process.terminate()
+        self._process.stdin.close()
         self._process.wait()
 
 
@@ -145,17 +145,17 @@ def _read_all(descriptors, until):
 
 
 def serve(descriptor):
-    """Fork a process for each request: a monitor, which forks the command and reports its exit code."""
+    """Fork a monitor for each request, which forks the command and reports its exit code. Neither returns."""
     listener = socket.socket(fileno=descriptor)
     _import_all()
     gc.freeze()  # a collection in a forked process would copy all memory
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # monitors need not be waited for
-    while True:
+    while 0 not in select.select([listener, 0], [], [])[0]:  # standard input ends with the process that runs the tests
         connection, _ = listener.accept()
         if os.fork() == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             listener.close()
-            return _monitor(connection)
+            _monitor(connection)
         connection.close()
 
 
@@ -200,7 +200,7 @@ def _monitor(connection):
     child = os.fork()
     if child == 0:
         connection.close()
-        return _run_command(streams, **json.loads(data))
+        _run_command(streams, **json.loads(data))
     for descriptor in streams:
         os.close(descriptor)
     connection.sendall(child.to_bytes(4, "big"))
