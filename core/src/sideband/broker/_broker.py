@@ -151,7 +151,7 @@ class Broker:
 
     async def record_refusal(self, op: str, origin: Origin, code: str, message: str) -> None:
         """Record a request of a worker that was rejected before it became a dispatch."""
-        await self._recorder.of_worker(op, origin, code, message)
+        await self._recorder.refuse_worker(op, origin, code, message)
 
     async def refuse(
         self,

@@ -117,7 +117,7 @@ class EffectRecorder:
         dispatch.key = None
         await self.settle(dispatch, status, error)
 
-    async def of_worker(self, op: str, origin: Origin, code: str, message: str) -> None:
+    async def refuse_worker(self, op: str, origin: Origin, code: str, message: str) -> None:
         """Record a request of a worker that was rejected before it became a dispatch."""
         await self._ledger.outcome(
             Outcome(

@@ -75,14 +75,14 @@ class Intake:
         found = self.cut(data)
         for index, line in enumerate(found):
             if len(line) > _LARGE_LINE:
-                return partial(self._take_slowly, found[index:])
+                return partial(self._take_with_waits, found[index:])
             refusal = self._take(_wire.parse(line), len(line))
             if self._share.lap() or refusal is not None or self._dispatching.is_full:
-                return partial(self._take_slowly, found[index + 1 :], refusal)
+                return partial(self._take_with_waits, found[index + 1 :], refusal)
         # Handled messages have been charged above. Charge the splitting of an incomplete line here.
-        return partial(self._take_slowly, []) if not found and self._share.lap() else None
+        return partial(self._take_with_waits, []) if not found and self._share.lap() else None
 
-    async def _take_slowly(self, lines: list[bytes], refusal: bytes | None = None) -> bool:
+    async def _take_with_waits(self, lines: list[bytes], refusal: bytes | None = None) -> bool:
         """Handle lines with waits: for room, for the time budget, for a thread, or for the worker to read an answer."""
         # The worker can't finish a line while the host does not read.
         line_began, self._line_began = self._line_began, None

@@ -39,7 +39,7 @@ class LightTasks:
         self._ended: anyio.Event | None = None
         if anyio.get_cancelled_exc_class() is asyncio.CancelledError:
             self._loop = asyncio.get_running_loop()
-            group.start_soon(self._hold_together)
+            group.start_soon(self._supervise)
 
     def start(self, function: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
         """Run ``function(*arguments)`` in its own task."""
@@ -56,7 +56,7 @@ class LightTasks:
             await coroutine
         except (asyncio.CancelledError, SystemExit, KeyboardInterrupt):
             raise
-        except BaseException as error:  # noqa: BLE001  `_hold_together` raises it
+        except BaseException as error:  # noqa: BLE001  `_supervise` raises it
             self._error = self._error or error
             self._failed.set()
         finally:
@@ -64,7 +64,7 @@ class LightTasks:
             if self._ended is not None and not self._running:
                 self._ended.set()
 
-    async def _hold_together(self) -> None:
+    async def _supervise(self) -> None:
         try:
             await self._failed.wait()
         finally:

@@ -129,7 +129,7 @@ class PendingCall:
         for dispatch in self.dispatches.values():
             dispatch.scope.cancel()
 
-    async def let_silent_end(self, seconds: float) -> None:
+    async def wait_for_silent(self, seconds: float) -> None:
         """Wait at most ``seconds`` for fire-and-forget dispatches, because the skill itself can't wait for them."""
         with anyio.move_on_after(seconds):
             while self.silent:

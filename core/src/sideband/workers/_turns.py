@@ -65,9 +65,9 @@ class Turns:
         self._spent += seconds
         if not self._rounds:
             self._rounds = _ROUNDS
-            asyncio.get_running_loop().call_soon(self._go_round)
+            asyncio.get_running_loop().call_soon(self._count_iteration)
 
-    def _go_round(self) -> None:
+    def _count_iteration(self) -> None:
         """Count one iteration of the event loop, and admit a step after enough iterations."""
         self._rounds -= 1
         if not self._rounds or not self._share.has_busy_neighbors:
@@ -75,7 +75,7 @@ class Turns:
             self._rounds = _ROUNDS if self._waiting else 0
             self._admit()
         if self._rounds:
-            asyncio.get_running_loop().call_soon(self._go_round)
+            asyncio.get_running_loop().call_soon(self._count_iteration)
 
     def _admit(self) -> None:
         """Let one waiting step run, or all of them if no other worker is busy."""

@@ -25,7 +25,7 @@ class Watchdog:
         self._limits = limits
         self._idle_since: float | None = None
 
-    def look(self, *, is_idle: bool) -> Callable[[], WorkerError] | None:
+    def check(self, *, is_idle: bool) -> Callable[[], WorkerError] | None:
         """Check the usage once.
 
         Args:
@@ -46,16 +46,16 @@ class Watchdog:
             return partial(WorkerOverLimit, "threads", f"{usage.threads}", f"{limits.threads}")
         if usage.files is not None and usage.files > limits.files:
             return partial(WorkerOverLimit, "files", f"{usage.files} descriptors", f"{limits.files}")
-        return self._look_at_idleness(usage.processor, is_idle=is_idle)
+        return self._check_idle(usage.processor, is_idle=is_idle)
 
-    def look_back(self) -> Callable[[], WorkerError] | None:
+    def check_exit(self) -> Callable[[], WorkerError] | None:
         """Return a factory for the error if the kernel killed the worker for exceeding its memory limit."""
         if not self._process.was_out_of_memory():
             return None
         limit = mebibytes(self._limits.memory)
         return partial(WorkerOverLimit, "memory", f"more than {limit}", limit, hint=_MORE_MEMORY)
 
-    def _look_at_idleness(self, processor: float, *, is_idle: bool) -> Callable[[], WorkerError] | None:
+    def _check_idle(self, processor: float, *, is_idle: bool) -> Callable[[], WorkerError] | None:
         if not is_idle:
             self._idle_since = None
         elif self._idle_since is None:

@@ -120,7 +120,7 @@ class Worker:
         """End the worker when it exceeds a limit, or does not finish a line in time."""
         while True:
             await anyio.sleep(_WATCH_SECONDS)
-            failure = self._watchdog.look(is_idle=self._ready and not self._calls) or self._intake.overdue()
+            failure = self._watchdog.check(is_idle=self._ready and not self._calls) or self._intake.overdue()
             if failure is not None:
                 self._end_with_report(failure)
 
@@ -136,7 +136,7 @@ class Worker:
         self.ended = True
         # Its last messages may not have been read yet.
         await anyio.sleep(_END_GRACE)
-        self.end(await self._how_it_ended())
+        self.end(await self._exit_failure())
 
     def end(self, failure: Failure) -> None:
         """Kill the worker and fail its calls. Only the first reason counts."""
@@ -167,9 +167,9 @@ class Worker:
             self._report("worker.protocol", problem)
             return lambda: ProtocolViolation(problem)
         except WriteTimeout:
-            return self._reads_nothing
+            return self._write_timed_out
         self.ended = True
-        return await self._how_it_ended()
+        return await self._exit_failure()
 
     def _take_greeting(self, data: bytes) -> Later | None:
         found = self._intake.cut(data)
@@ -183,13 +183,13 @@ class Worker:
         self._ready = True
         return _stop
 
-    async def _how_it_ended(self) -> Failure:
+    async def _exit_failure(self) -> Failure:
         """Return an error with the exit code or signal and the last output, if they are available soon."""
         how = "closed its channel"
         with anyio.move_on_after(_END_GRACE):
             code = await self.process.wait()
             how = f"exited with code {code}" if code >= 0 else f"was killed by {_signal_name(-code)}"
-            if (failure := self._watchdog.look_back()) is not None:
+            if (failure := self._watchdog.check_exit()) is not None:
                 self._end_with_report(failure)
                 return failure
             await self._outputs.done.wait()
@@ -199,7 +199,7 @@ class Worker:
             self._report("worker.exited", f"the worker {how}")
         return lambda: WorkerExited(how)
 
-    def _reads_nothing(self) -> WorkerError:
+    def _write_timed_out(self) -> WorkerError:
         return WorkerExited(f"was killed because it read nothing for {self._write_timeout:g} s")
 
     def _report(self, code: str, message: str, call: str | None = None, op: str | None = None) -> None:
@@ -231,7 +231,7 @@ class Worker:
                 await self._send(line)
                 await call.ended.wait()
                 if call.silent:
-                    await call.let_silent_end(_SILENT_SECONDS)
+                    await call.wait_for_silent(_SILENT_SECONDS)
             if not call.ended.is_set():
                 await self._cancel(call)
                 raise CallTimeout(spec.tool, spec.timeout)
@@ -262,7 +262,7 @@ class Worker:
         try:
             await self._channel.send(line)
         except WriteTimeout:
-            self.end(self._reads_nothing)
+            self.end(self._write_timed_out)
 
 
 def _start_failure(failure: WorkerError) -> WorkerError:
