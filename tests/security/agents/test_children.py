@@ -25,7 +25,7 @@ def spawning(kit):
     def make(**how):
         @tool("helper")
         async def helper(params: kit.Text, ctx) -> str:
-            """Let a child do it."""
+            """Spawn a child."""
             return (await ctx.spawn_child("do it", **how)).text
 
         return Plugin("tool", "helper", helper)

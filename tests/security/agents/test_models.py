@@ -69,7 +69,7 @@ async def test_oversized_arguments_are_neither_run_nor_stored(stage, kit, result
 
     @tool("greedy")
     async def greedy(params: kit.Text, ctx) -> str:
-        """Take it all."""
+        """Accept any arguments."""
         ran.append(1)
         return ""
 

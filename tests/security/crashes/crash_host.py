@@ -64,7 +64,7 @@ class Gate:
     async def wait(cls):
         cls.opened = cls.opened or anyio.Event()
         cls.waiting += 1
-        say(event="waiting", count=cls.waiting)
+        send(event="waiting", count=cls.waiting)
         try:
             await cls.opened.wait()
         finally:
@@ -83,7 +83,7 @@ async def wait(params: Nothing, ctx: OpContext) -> str:
     return "released"
 
 
-def say(**event):
+def send(**event):
     os.write(1, json.dumps(event).encode() + b"\n")
 
 
@@ -117,7 +117,7 @@ async def obey(order):
     """Execute commands until the command to close."""
     commands = os.open(order["commands"], os.O_RDWR | os.O_NONBLOCK)
     async with make_host(order) as host, anyio.create_task_group() as tasks:
-        say(event="open")
+        send(event="open")
         while True:
             await anyio.wait_readable(commands)
             for line in os.read(commands, 65_536).splitlines():
@@ -138,14 +138,14 @@ async def one_call(host, command):
         answer = {"output": (await host.run(request)).output}
     except SidebandError as error:
         answer = {"code": error.code, "message": str(error)}
-    say(event="answer", id=command["id"], seconds=time.perf_counter() - started, **answer)
+    send(event="answer", id=command["id"], seconds=time.perf_counter() - started, **answer)
 
 
 async def storm(order):
     """Cause effects of all kinds concurrently, until killed."""
     chance = random.Random(order["seed"])
     async with make_host(order) as host:
-        say(event="open", recovered=len(host.recovered))
+        send(event="open", recovered=len(host.recovered))
         async with anyio.create_task_group() as tasks:
             for job in (keep_writing, keep_posting, keep_writing_once, keep_posting_once, keep_telling):
                 tasks.start_soon(job, host, order, random.Random(chance.random()))
@@ -190,7 +190,7 @@ async def keep_telling(host, order, chance):
 async def call(host, tool, *, key=None, **arguments):
     grants = ("http:host=127.0.0.1", "sql:path=storm.db")
     result = await host.run(CallRequest(tool, arguments, grants=grants, key=key, timeout=60))
-    say(event="worked", tool=tool, effects=len(result.effects), isolation=result.isolation)
+    send(event="worked", tool=tool, effects=len(result.effects), isolation=result.isolation)
 
 
 async def check(order):
@@ -202,7 +202,7 @@ async def check(order):
         verdict = await verify(host.ledger.folder, host.store)
         records = await query(host.ledger.folder, limit=_ALL)
         shown = [[record.op, record.status, record.key, dict(record.params)] for record in records]
-    say(
+    send(
         event="checked",
         recovered=recovered,
         problems=[str(problem) for problem in verdict.problems],
@@ -218,7 +218,7 @@ def run(order):
     try:
         anyio.run(partial(work, order), backend=order["backend"])
     except BaseException:  # noqa: BLE001  every error must be reported to the test
-        say(event="broken", trace=traceback.format_exc())
+        send(event="broken", trace=traceback.format_exc())
         os._exit(1)
     os._exit(0)
 
@@ -234,14 +234,14 @@ def reap(pid):
 def main():
     ctypes.CDLL(None).prctl(_BECOME_PARENT_OF_ORPHANS, 1, 0, 0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    say(event="ready")
+    send(event="ready")
     for line in sys.stdin.buffer:
         pid = os.fork()
         if not pid:
             # Sent by the host, so that it precedes its other events.
-            say(event="forked", pid=os.getpid())
+            send(event="forked", pid=os.getpid())
             run(json.loads(line))
-        say(event="ended", status=reap(pid))
+        send(event="ended", status=reap(pid))
 
 
 if __name__ == "__main__":
