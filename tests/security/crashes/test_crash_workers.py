@@ -79,11 +79,12 @@ def test_repeated_crashes_leak_no_resources(make_host, who, tier):
             assert crashing.call_again(f"{name}.ping") == "pong"
 
     # Lazily created resources and caches exist after a few crashes.
-    crash(8)
+    crash(20)
     descriptors, processes, memory = crashing.descriptors(), len(crashing.below), crashing.memory()
     groups = len(crashing.groups())
     crash(CRASHES)
-    assert crashing.descriptors() == descriptors
+    # The descriptors of the last worker may still be open for a moment.
+    assert crashing.eventually(lambda: crashing.descriptors() <= descriptors)
     assert len(crashing.below) == processes
     assert len(crashing.groups()) == groups
     assert crashing.memory() - memory < 8 << 20
