@@ -3,7 +3,7 @@ import re
 from time import perf_counter
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sideband_agent._tools._truncation import cut
 
@@ -12,9 +12,9 @@ JSON = st.recursive(
     | st.booleans()
     | st.integers()
     | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(max_size=12).map(lambda text: text * 25),
-    lambda inner: st.lists(inner, max_size=10) | st.dictionaries(st.text(max_size=20), inner, max_size=10),
-    max_leaves=30,
+    | st.text(max_size=5).map(lambda text: text * 60),
+    lambda inner: st.lists(inner, max_size=10) | st.dictionaries(st.text('ab"…é', max_size=20), inner, max_size=10),
+    max_leaves=15,
 )
 
 
@@ -52,7 +52,7 @@ def test_short_lines_are_not_cut():
     assert all(re.fullmatch(r"<\d{4}>|", line) for line in lines)
 
 
-@given(text=st.text(max_size=3_000), tokens=st.integers(30, 500))
+@given(text=st.text(min_size=1, max_size=20).map(lambda text: text * 200), tokens=st.integers(30, 500))
 def test_cut_text_does_not_exceed_the_limit(text, tokens):
     assert len(cut(text, tokens, handle="0123456789abcdef").text) <= tokens * 4
 
@@ -70,12 +70,16 @@ def test_endless_combining_marks_are_split():
     assert len(cut("e" + "\u0301" * 10_000, 100).text) <= 400
 
 
-@settings(max_examples=40)
-@given(value=st.lists(JSON, min_size=1) | st.dictionaries(st.text(), JSON, min_size=1), tokens=st.integers(0, 300))
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    value=st.lists(JSON, min_size=1) | st.dictionaries(st.text(max_size=20), JSON, min_size=1),
+    tokens=st.integers(0, 300),
+)
 @example(value=[[[["x" * 5_000]]]], tokens=60)
 @example(value={"x" * 5_000: 1}, tokens=60)
 @example(value={"a": "\ud800" * 400, "…": 1, "… omitted": 2}, tokens=60)
 @example(value=[10**3_000], tokens=60)
+@example(value=json.loads("[" * 80 + '"' + "x" * 5_000 + '"' + "]" * 80), tokens=50)
 def test_json_remains_valid_and_does_not_exceed_the_limit(value, tokens):
     text = json.dumps(value)
     part = cut(text, tokens, handle="abc")
@@ -102,6 +106,12 @@ def test_object_keeps_all_names_and_short_values():
     assert (kept["id"], kept["ok"]) == (7, True)
     assert kept["log"].startswith("xxx")
     assert "characters" in kept["log"]
+
+
+def test_note_does_not_replace_an_entry_of_its_name():
+    kept = json.loads(cut(json.dumps({"…": 1, "log": "x" * 9_000}), 1_000).text)
+    assert kept["…"] == 1
+    assert kept.keys() == {"…", "log", "……"}
 
 
 def test_numbers_are_not_reformatted():
