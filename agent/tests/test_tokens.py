@@ -23,7 +23,7 @@ def test_token_has_four_characters(text, tokens):
     assert estimate(UserMessage(content=text)) == tokens
 
 
-def test_image_has_1200_tokens():
+def test_image_is_estimated_at_1200_tokens():
     parts = (TextPart(text="abcd"), ImagePart(media_type="image/png", data="QQ==" * 90_000))
     assert estimate(UserMessage(content=parts)) == 1_201
     assert estimate(ToolResultMessage(call="a", tool="t", content=parts)) == 1_201

@@ -69,7 +69,7 @@ def made(names):
 
 
 @given(NAMES, PATTERNS, PATTERNS)
-def test_view_only_narrows(names, first, second):
+def test_narrowed_view_has_no_additional_tools(names, first, second):
     view = made(names)
     once = view.narrow(first)
     twice = once.narrow(second)

@@ -100,7 +100,7 @@ async def test_fallback_model_is_used_and_emitted(stage, kit):
     assert (result.text, result.messages[-1].model) == ("from the other", "other:test")
 
 
-async def test_too_long_conversation_is_compacted_once(stage, kit):
+async def test_overlong_conversation_is_compacted_once(stage, kit):
     events = []
 
     def answer(event):

@@ -7,7 +7,7 @@ from sideband.workers import SkillFailed, SkillRefused, WorkerExited
 DIES = {
     "an exit": "os._exit(0)",
     "an exit with a code": "os._exit(7)",
-    "an exit with the code of a failed lock-down": "os._exit(97)",
+    "an exit with the code of a failed lockdown": "os._exit(97)",
     "an exit in a thread": """
 threading.Thread(target=os._exit, args=(3,)).start()
 await asyncio.sleep(1000)

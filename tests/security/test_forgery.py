@@ -20,7 +20,7 @@ VIOLATIONS = {
     "the cancel of an unknown dispatch": "line(__type__='cancel', __dispatch_id__='d-99999')",
     "the cancel of a call, which only the host sends": "line(__type__='cancel', __id__=victim)",
     "ready a second time": "line(__type__='ready', version=1, python='3.11.7')",
-    "ready with a forged lock-down": "line(__type__='ready', version=1, python='3', lockdown={'a': 1})",
+    "ready with a forged lockdown": "line(__type__='ready', version=1, python='3', lockdown={'a': 1})",
     "hello to the host": "line(__type__='hello', version=1)",
     "a call of the neighbour": """
 line(__type__='call', __id__='0' * 32, __call__={'module': 'tools.py', 'function': 'ask', 'kwargs': {'number': 1}})

@@ -1,7 +1,7 @@
 """Known traps of the isolation, each with the tests that cover it.
 
 ==  ==================================================  ===============================================================
-1   Landlock applies to one thread                      sandbox ``test_guards``: lock-down refuses a running thread
+1   Landlock applies to one thread                      sandbox ``test_guards``: lockdown refuses a running thread
 2   Landlock ignores modes, owners, times, attributes,  ``impossible/writing``, ``sockets``, ``processes``; sandbox
     stat, unix sockets, UDP and fork                    ``test_guards``: filter alone stops attempts
 3   Capabilities of root open /proc despite Landlock    ``impossible/reading`` and ``memory``, as root; sandbox
@@ -14,7 +14,7 @@
 8   The process limit does not apply to root            sandbox ``test_guards``: thread limit alone stops threads
 9   Shared memory is not counted by RLIMIT_DATA         sandbox ``test_guards``: memory limit includes shared memory
 10  A user ID of its own cannot enter a closed home     here: skill below a closed folder
-11  .pth files and sitecustomize run at startup         here: code of the skill does not run before the lock-down
+11  .pth files and sitecustomize run at startup         here: code of the skill does not run before the lockdown
 12  Refusals that look like other errors                here: refusals are immediate errors
 13  A SQLite function that cannot be interrupted        sql ``test_hostile``: one function cannot keep a thread busy
 14  A shared worker remains damaged                     here: damage is limited to the skill
@@ -130,7 +130,7 @@ async def ask() -> list:
 """
 
 
-async def test_refusals_are_immediate_errors(make_host, make_skill, tier):
+async def test_refused_system_calls_fail_immediately(make_host, make_skill, tier):
     async with make_host(tier, make_skill("refused", REFUSALS)) as host:
         result = await run(host, "refused.ask")
     answers, seconds = result.output

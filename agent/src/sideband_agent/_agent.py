@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Agent:
-    """An agent that calls a model, runs its tools and stores the conversation. Used as ``async with``.
+    """An agent that calls a model, runs its tools and stores the conversation. Use it with ``async with``.
 
     An agent has one run at a time: methods that need an idle agent raise ``AgentBusy`` immediately while it is busy.
 
@@ -42,7 +42,7 @@ class Agent:
         model: ``provider:model``; if ``None``, the session's last model, otherwise the configured one.
         session: the id or name of a session to continue; a new one if ``None``.
         tools: the tools that it may call; if ``None``, the configured ones, otherwise all.
-        channel: where its user is, ``cli`` for instance.
+        channel: the channel through which the user talks to the agent, such as ``cli``.
         budget: the limits of the whole session; if ``None``, the configured ones.
         approver: asks a person when a guard requests approval of a tool call; ``None`` if no person is available.
         on_event: called with every observe event, after the plugins; must not block.

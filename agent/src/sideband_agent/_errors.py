@@ -106,7 +106,7 @@ class StructureRefused(AgentFailed, PermissionError):
 
     def __init__(self, action: str, reason: str, plugin: str | None) -> None:
         super().__init__(
-            f"failed to {action}: {reason}",
+            f"can't {action}: {reason}",
             hint=f"the plugin `{plugin}` denied it; follow its message, or disable the plugin in `[policy.deny]`",
         )
         self.plugin = plugin
@@ -206,7 +206,7 @@ class BudgetSpent(RunParked):
 
 
 class ToolDenied(OpDenied):
-    """A guard, or the person who was asked, denied a tool call. The tool did not run.
+    """A guard or the approver denied a tool call. The tool did not run.
 
     Args:
         tool: the name of the tool.

@@ -78,7 +78,7 @@ class SessionPartsMaker:
         limit: the budget of a session.
         wanted: the tools that may be called; all if ``None``.
         folder: its working directory.
-        channel: where its user is.
+        channel: the channel through which the user talks to the agent.
         inherited: what a child inherits from its parent.
     """
 

@@ -25,7 +25,7 @@ class SessionSwitcher:
         hooks: the agent's hooks, which may deny a switch.
         announcer: emits events.
         folder: the working directory of a new session.
-        channel: where its user is.
+        channel: the channel through which the user talks to the agent.
     """
 
     sessions: Sessions = field(repr=False)

@@ -19,7 +19,7 @@ class SystemPrompt:
         hooks: the agent's hooks, which contribute sections.
         home: the host's state folder.
         folder: the working directory.
-        channel: where the user is.
+        channel: the channel through which the user talks to the agent.
         session: the id of the session.
         skills: the tools and skills that the model sees.
         text: the prompt, if it already exists: a child uses its parent's.

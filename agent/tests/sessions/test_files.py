@@ -257,7 +257,7 @@ def test_unreadable_or_unwritable_file_is_reported_with_a_hint(tmp_path):
     assert unwritable.value.hint
 
 
-def test_too_long_line_is_read_in_part(tmp_path):
+def test_overlong_line_is_read_in_part(tmp_path):
     file = tmp_path / "long"
     with file.open("wb") as stream:
         stream.seek((150 << 20) - 1)

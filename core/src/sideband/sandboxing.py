@@ -188,7 +188,7 @@ class Sandbox(Protocol):
         """
 
     async def launch(self, request: LaunchRequest) -> WorkerProcess:
-        """Start a worker. The worker applies its lock-down before it reads the first message, or exits.
+        """Start a worker. The worker applies its lockdown before it reads the first message, or exits.
 
         Raises:
             WorkerStartFailed: if the worker could not be started. The message has the reason that the system gave.

@@ -26,7 +26,7 @@ A worker sends:
 A skill reports progress by dispatching ``progress.report``, which has no answer. The worker exits when its input ends.
 
 Sideband's own workers run this file as a script. It imports only modules that the interpreter has already loaded until
-the lock-down is applied.
+the lockdown is applied.
 """
 
 import os
@@ -63,7 +63,7 @@ def main(arguments: "list[str]") -> None:
     lockdown = _lock_down(options)
     if "--sdk" in options:
         sys.path.insert(0, options["--sdk"])
-    # Import after the lock-down: an import reads files, and the lock-down decides which files are readable.
+    # Import after the lockdown: an import reads files, and the lockdown decides which files are readable.
     from sideband.workers.runtime import serve  # noqa: PLC0415
 
     serve(
@@ -122,8 +122,8 @@ def _lock_down(options: "Mapping[str, str]") -> "dict[str, Any] | None":
         module: dict[str, Any] = {"__name__": "sideband_lockdown", "__file__": path}
         exec(code, module)  # noqa: S102  the host's own file, named on the host's own command line
         answer: dict[str, Any] = module["apply"](json.loads(options["--plan"]))
-    except BaseException as error:  # noqa: BLE001  nothing may run without the lock-down
-        _stop(97, f"sideband: lock-down failed: {type(error).__name__}: {error}\n")
+    except BaseException as error:  # noqa: BLE001  nothing may run without the lockdown
+        _stop(97, f"sideband: lockdown failed: {type(error).__name__}: {error}\n")
     return answer
 
 

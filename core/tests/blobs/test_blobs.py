@@ -75,7 +75,7 @@ async def test_uncommitted_blob_is_removed(store):
     assert files(store) == []
 
 
-async def test_too_large_blob_is_rejected_and_removed(store):
+async def test_oversized_blob_is_rejected_and_removed(store):
     with pytest.raises(BlobTooLarge) as caught:
         async with store.create(max_bytes=8) as new:
             await new.write(WORDS)

@@ -144,7 +144,7 @@ async def test_invalid_patch_is_a_failure_of_its_plugin(make_hooks, answering, r
     assert [report.plugin for report in reports] == ["a"]
 
 
-async def test_string_instead_of_messages_is_a_failure(make_hooks, answering, reports):
+async def test_context_hook_that_returns_a_string_is_reported(make_hooks, answering, reports):
     hooks = make_hooks(normal=[("a", answering("context", "hello"))])
     assert await hooks.update(Context([])) == Context([])
     assert "may return list, tuple" in str(reports[0].error)

@@ -49,7 +49,7 @@ def test_complete_receives_decoded_values_with_their_star():
     assert seen == [{"to": ("a,b", "town*")}]
 
 
-def test_known_later_field_is_checked_when_it_is_known():
+def test_field_known_only_at_run_time_is_checked_then():
     grant = Grant.of([Capability.parse("road:to=farm,surface=gravel")])
     assert grant.match("road", {"to": "farm"}, known_later=["surface"])
     assert not grant.match("road", {"to": "farm"})

@@ -193,7 +193,7 @@ def _spec_with(make_spec, files):
     return SkillSpec(name=spec.name, key=spec.key, description="", source=spec.source, files=files)
 
 
-def test_too_large_skill_is_rejected_before_it_is_read(tmp_path, make_spec, monkeypatch):
+def test_oversized_skill_is_rejected_before_it_is_read(tmp_path, make_spec, monkeypatch):
     monkeypatch.setattr(_snapshots, "_MAXIMUM_BYTES", 20)
     with pytest.raises(SnapshotFailed) as caught:
         snapshot(make_spec(), tmp_path / "home")

@@ -83,7 +83,7 @@ def test_every_request_is_granted_eventually(maximum, domains):
 
 
 @given(st.integers(1, 7), steps)
-def test_lacking_counts_the_waiting_requests_that_could_be_granted(maximum, steps):
+def test_missing_permits_are_counted_per_domain(maximum, steps):
     for permits, asked, _ in walk(maximum, steps):
         held = held_by(asked)
         share = max(1, maximum // 2)

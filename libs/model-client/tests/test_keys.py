@@ -120,7 +120,7 @@ async def test_loopback_address_needs_no_key(find):
     assert "sideband secrets set acme --origin http://127.0.0.1:8000" in access.key_hint
 
 
-async def test_keyless_skips_the_lookup(find, ctx, variables):
+async def test_keyless_service_does_not_look_up_a_key(find, ctx, variables):
     variables(API_KEY=KEY)
     ctx.add("acme", KEY, OFFICIAL)
     access = await find(keyless=True)

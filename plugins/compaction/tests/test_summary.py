@@ -130,7 +130,7 @@ async def test_summary_cut_off_at_its_limit_is_used(host, model, event):
     assert (await host.hooks.first(event())).summary == "so far"
 
 
-async def test_too_long_record_is_halved_until_it_fits(host, model, event):
+async def test_overlong_record_is_halved_until_it_fits(host, model, event):
     def answer(request):
         if len(request.messages[0].text) > 8_000:
             return ProviderRefused("fake", "refused", status=400, body="maximum context length is 2,000 tokens")

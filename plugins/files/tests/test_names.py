@@ -6,7 +6,7 @@ from sideband_confined_files import FileChanged, FileMissing, FileRefused, FileT
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_file_is_deleted(files, home, digest):
+async def test_file_is_deleted(files, home, digest):
     (home / "x").write_text("abc")
     with pytest.raises(FileChanged):
         await files.delete("x", expected=digest("other"))
@@ -27,7 +27,7 @@ async def test_only_an_empty_folder_is_deleted(files, home):
     assert [one.name for one in home.iterdir()] == ["x"]
 
 
-async def test_a_link_is_not_deleted(files, home, place):
+async def test_link_is_not_deleted(files, home, place):
     (home / "x").symlink_to(place)
     for path in ("x", "x/"):
         with pytest.raises(FileRefused):
@@ -42,7 +42,7 @@ async def test_folder_is_created_once(files, home):
         await files.make_folder("x")
 
 
-async def test_a_file_is_copied(files, home, digest):
+async def test_file_is_copied(files, home, digest):
     (home / "x").write_text("abc")
     assert await files.copy("x", target="a/y") == {
         "path": "a/y",
@@ -64,7 +64,7 @@ async def test_file_copied_onto_itself_is_unchanged(files, home):
     assert (home / "x").read_text() == "abc"
 
 
-async def test_a_file_is_moved(files, home, digest):
+async def test_file_is_moved(files, home, digest):
     (home / "x").write_text("abc")
     with pytest.raises(FileChanged):
         await files.move("x", target="y", expected=digest("other"))

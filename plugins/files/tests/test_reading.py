@@ -7,7 +7,7 @@ from sideband_files import FilesNotText
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_text_is_read_with_its_digest(files, home, digest):
+async def test_text_is_read_with_its_digest(files, home, digest):
     (home / "x.txt").write_text("größe")
     read = await files.read("x.txt")
     assert read == {"path": "x.txt", "content": "größe", "size": 7, "next": None, "sha256": digest("größe")}
@@ -19,7 +19,7 @@ async def test_bytes_are_read_unchanged(files, home, digest):
     assert (read["content"], read["sha256"]) == (b"\xff\0", digest(b"\xff\0"))
 
 
-async def test_an_empty_file_is_an_empty_text(files, home):
+async def test_empty_file_is_an_empty_text(files, home):
     (home / "x").write_text("")
     assert (await files.read("x"))["content"] == ""
 

@@ -65,7 +65,7 @@ async def test_concurrent_appends_lose_nothing(files, home):
     assert sorted((home / "x").read_text().split(), key=int) == [str(number) for number in range(20)]
 
 
-async def test_a_blob_is_written(files, host, home):
+async def test_blob_is_written(files, host, home):
     data = b"0123456789" * 200_000
     blob = await host.blobs.put(data)
     await files.write("x", blob=blob.sha256)
@@ -101,7 +101,7 @@ async def test_oversized_file_is_not_replaced_or_deleted(files, home):
     assert (home / "x").read_text() == "01234567890"
 
 
-async def test_a_known_secret_is_not_written(files, host, home):
+async def test_known_secret_is_not_written(files, host, home):
     host.redactor.protect("canary-7f3a9c51", "canary", origins=["https://api.example.org"])
     for params in ({"content": "a canary-7f3a9c51 b"}, {"content": b"\xffY2FuYXJ5LTdmM2E5YzUx"}):
         with pytest.raises(EgressRefused, match="content"):

@@ -74,7 +74,7 @@ def test_titles_are_listed_only_if_the_tool_is_available(shelf, write, section):
     assert "Ropes" in section("knowledge", tools=TOOL)
 
 
-def test_too_long_always_loaded_document_is_listed_with_a_notice(shelf, write, section):
+def test_overlong_always_loaded_document_is_listed_with_a_notice(shelf, write, section):
     write(shelf / "long.md", "# Long\n" + "x" * 100)
     write(shelf / "short.md", "# Short")
     write(shelf / "index.yaml", "- {path: long.md, always_load: yes}\n- {path: short.md, always_load: yes}\n")
@@ -94,7 +94,7 @@ def test_titles_over_the_limit_are_counted(shelf, write, section):
     assert "[5 more documents are not listed here; `prompt__knowledge` lists them]" in text
 
 
-async def test_most_specific_place_provides_each_document(home, project, shelf, write, consult):
+async def test_most_specific_level_provides_each_document(home, project, shelf, write, consult):
     write(shelf / "a.md", "# global a")
     write(shelf / "b.md", "# global b")
     write(home / "profiles/work/knowledge/a.md", "# profile a")

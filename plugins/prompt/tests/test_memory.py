@@ -124,7 +124,7 @@ async def test_full_memory_is_reported_and_unchanged(home, remember):
     assert (home / "prompt/MEMORY.md").read_text() == "- 123456\n"
 
 
-async def test_too_long_memory_can_be_shortened(home, write, remember):
+async def test_overlong_memory_can_be_shortened(home, write, remember):
     write(home / "prompt/MEMORY.md", "- 123456\n- 789012345\n")
     answer = await remember({"memory_limit": 5}, action="replace", entry="789", text="7")
     assert answer["entries"] == ["123456", "7"]

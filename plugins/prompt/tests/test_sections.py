@@ -67,7 +67,7 @@ def test_system_md_takes_precedence_over_soul_md(home, write, section):
     assert section("identity") == "You are a system."
 
 
-def test_identity_of_the_most_specific_place_is_used(home, project, write, section):
+def test_identity_of_the_most_specific_level_is_used(home, project, write, section):
     write(home / "prompt/SYSTEM.md", "global")
     assert section("identity", {"profile": "work"}, project=project) == "global"
     write(home / "profiles/work/SOUL.md", "profile")
@@ -102,7 +102,7 @@ def test_profile_name_with_a_path_is_rejected(home, section):
     assert section("identity", {"profile": "../../etc"}) is None
 
 
-def test_too_long_file_is_truncated_with_a_notice(home, write, section):
+def test_overlong_file_is_truncated_with_a_notice(home, write, section):
     write(home / "prompt/APPEND.md", "x" * 101)
     text = section("append", {"file_limit": 100})
     assert text == "x" * 100 + "\n\n[APPEND.md is truncated here at 100 bytes]"
@@ -182,7 +182,7 @@ def test_footer_contains_folders_session_and_date(home, project, section):
     assert re.fullmatch(
         "<environment>\n"
         r"date: \d{4}-\d\d-\d\d" + "\n"
-        f"working folder: {project}\n"
+        f"working directory: {project}\n"
         f"trusted project: {project}\n"
         f"global folder: {home}/prompt\n"
         rf"profile: work, in {home}/profiles/work \(does not exist\)\n"

@@ -35,7 +35,7 @@ def ask_about(ask):
     return lambda error, **about: ask(**{**error.as_dict(), **about})
 
 
-def test_too_long_conversation_is_compacted_once(ask):
+def test_overlong_conversation_is_compacted_once(ask):
     assert ask(413) == Compact("context_overflow")
     answer = ask(413, compacted=True)
     assert (type(answer), answer.kind) == (GiveUp, "context_overflow")

@@ -172,7 +172,7 @@ async def test_tool_runs_once_despite_later_model_failures(run_agent):
     assert all(request.messages == done.requests[1].messages for request in done.requests[1:])
 
 
-async def test_too_long_conversation_is_compacted_and_sent_again(run_agent):
+async def test_overlong_conversation_is_compacted_and_sent_again(run_agent):
     async def talk(agent):
         for _ in range(3):
             await agent.invoke("tell me more " * 40)

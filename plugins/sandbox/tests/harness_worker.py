@@ -40,7 +40,7 @@ exec(orders["before"], scope)
 def lock_down(plan):
     try:
         lockdown.apply(plan)
-    except BaseException as error:  # noqa: BLE001 - like the real zygote: nothing may run without the lock-down
+    except BaseException as error:  # noqa: BLE001 - like the real zygote: nothing may run without the lockdown
         os.write(2, f"{type(error).__name__}: {error}\n".encode())
         os._exit(lockdown.EXIT_CODE)
 

@@ -70,7 +70,7 @@ def test_other_errors_have_no_remedy():
 @pytest.mark.parametrize(
     ("problem", "number"),
     [
-        ("lock-down step `namespaces` failed: [Errno 1] unshare: Operation not permitted", 1),
+        ("lockdown step `namespaces` failed: [Errno 1] unshare: Operation not permitted", 1),
         ("the probe worker did not answer within 20 s", None),
         ("", None),
     ],
@@ -125,7 +125,7 @@ def test_missing_files_are_ignored(tmp_path):
 @pytest.mark.parametrize("variant", [Variant(namespaces=True, own_user=True), Variant(own_user=True)])
 def test_user_namespace_without_other_users_is_named(variant):
     # The host is root of a user namespace without other users: neither namespaces nor folders are the cause.
-    text = remedy(variant, "lock-down step `identity` failed: [Errno 1] Operation not permitted")
+    text = remedy(variant, "lockdown step `identity` failed: [Errno 1] Operation not permitted")
     assert "more than one user ID" in text
     assert "chroot" not in text
     assert "readable" not in text
@@ -136,4 +136,4 @@ def test_remedy_is_not_repeated():
     assert hints == ["namespaces: no; do this"]
     assert _hint(hints, "a user namespace: no", "; do this") == "a user namespace: no"
     assert _hint(hints, "namespaces: no", "; do this") == hints[0]  # a duplicate hint, which the caller drops
-    assert _hint(hints, "a user id: no", "; do that") == "a user id: no; do that"
+    assert _hint(hints, "a user ID: no", "; do that") == "a user ID: no; do that"

@@ -84,7 +84,7 @@ async def test_bytes_round_trip(host):
         await host.op("secrets.read", {"name": "token"})
 
 
-async def test_a_deleted_secret_is_missing(host):
+async def test_deleted_secret_is_missing(host):
     await store(host)
     await host.op("secrets.delete", {"name": "token"})
     for op in ("secrets.read", "secrets.delete"):

@@ -188,7 +188,7 @@ class TestSmallDatabase:
     def settings(self):
         return {"max_database_bytes": 65536}
 
-    async def test_a_database_cannot_grow_beyond_its_limit(self, change, balances):
+    async def test_database_cannot_grow_beyond_its_limit(self, change, balances):
         with pytest.raises(SqlStorage, match="full"):
             await change("INSERT INTO account VALUES (hex(zeroblob(100000)), 1)")
         assert await balances() == {"ann": 10, "bob": 0}

@@ -127,7 +127,7 @@ CHANGES = [
 ]
 
 
-async def test_a_query_cannot_change_anything(db, query, rows):
+async def test_query_cannot_change_anything(db, query, rows):
     for sql in CHANGES:
         with pytest.raises(SqlReadonly):
             await query(sql)

@@ -38,7 +38,7 @@ CHANGES = [
 ]
 
 
-async def test_a_query_cannot_change_anything(db, host):
+async def test_query_cannot_change_anything(db, host):
     for sql in CHANGES:
         with pytest.raises(SqlReadonly):
             await host.op("sql.query", {"db": "a.db", "sql": sql})

@@ -254,7 +254,7 @@ async def test_export_needs_a_grant_to_write_blobs(call, host):
         await host.op("sql.export", {"db": "a.db", "sql": "SELECT 1 AS one"}, grants=["sql:path=a.db,mode=read"])
 
 
-async def test_a_cursor_cannot_change_anything(call, host):
+async def test_cursor_cannot_change_anything(call, host):
     async def work(dispatch):
         with pytest.raises(PermissionError):
             await dispatch("sql.open", {"db": "a.db", "sql": "DELETE FROM t RETURNING a"})

@@ -39,7 +39,7 @@ _CLOSE_SECONDS = 2.0
 
 @define(eq=False)
 class Session:
-    """A session that is open for writing, exclusively. Used as ``async with``, or closed with ``aclose``.
+    """A session that is open for writing, exclusively. Use it with ``async with``, or close it with ``aclose``.
 
     Stored entries never change: a rewind adds an entry.
 
@@ -85,7 +85,7 @@ class Session:
 
     @property
     def channel(self) -> str:
-        """Where its user is."""
+        """The channel through which the user talks to the agent, such as ``cli``."""
         return self.tree.channel
 
     @property

@@ -51,7 +51,7 @@ class Sessions:
         Args:
             name: its name.
             folder: its working directory.
-            channel: where its user is.
+            channel: the channel through which the user talks to the agent.
             parent: the session that it is derived from.
         """
         header = SessionHeader(

@@ -56,7 +56,7 @@ class Environment:
 
 
 class Environments:
-    """The environments of a host, ``HOME/envs/<digest>``.
+    """The environments of a host, ``SIDEBAND_HOME/envs/<digest>``.
 
     Equal requirements for the same interpreter and platform are installed once and shared by all skills that have
     them. A folder that exists is complete. The library ``sideband_skill_packages`` creates the folders.

@@ -25,7 +25,7 @@ def write_sdk(
     content, even if several hosts write it concurrently. This function blocks on disk I/O; call it in a thread.
 
     Args:
-        folder: the parent folder of SDKs, ``HOME/sdk``.
+        folder: the parent folder of SDKs, ``SIDEBAND_HOME/sdk``.
         families: the families that a skill can import from ``sideband.skill``.
         runtime_files: the source file for each relative path in the SDK (``sideband.workers.runtime_files()``).
         reasons: the reason, by family, why the family could not be loaded; importing it raises ``ImportError`` with

@@ -56,7 +56,7 @@ _STATUS_OF = {
     "tokens": 429,
 }
 _HINTS = {
-    400: "the message names what the service rejects; `options` are sent unchanged",
+    400: "correct what the message names; check `options`, which are sent unchanged",
     402: "add credit to the account of the key",
     403: "the key has no access to this model; use another model or another key",
     408: "try again",

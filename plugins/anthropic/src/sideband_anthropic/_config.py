@@ -28,7 +28,8 @@ class Config(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     base_url: Annotated[str, AfterValidator(_checked_address)] | None = Field(
-        default=None, description="The address of the service. Default: ANTHROPIC_BASE_URL, else Anthropic's own."
+        default=None,
+        description="The address of the service. Default: ANTHROPIC_BASE_URL if it is set, otherwise Anthropic's own.",
     )
     key: str | None = Field(
         default=None, min_length=1, description="The name of the secret that holds the key. Default: `anthropic`."

@@ -15,5 +15,5 @@ ANTHROPIC = ModelService(
     address_variable="ANTHROPIC_BASE_URL",
     key_variables={"ANTHROPIC_API_KEY": _KEY, "ANTHROPIC_AUTH_TOKEN": KeyForm("authorization", "Bearer ")},
     version_path="/v1",
-    hints={400: "the message names what the service rejects; `options` and `betas` are sent unchanged"},
+    hints={400: "correct what the message names; check `options` and `betas`, which are sent unchanged"},
 )

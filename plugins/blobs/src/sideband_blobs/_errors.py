@@ -36,4 +36,4 @@ class BlobsNotText(BlobsError, ValueError):
     code = "blobs.text"
 
     def __init__(self, sha256: str, position: int) -> None:
-        super().__init__(f"blob `{sha256}` is not valid UTF-8 at byte {position:,}", hint='get it with `kind="bytes"`')
+        super().__init__(f"blob `{sha256}` is not valid UTF-8 at byte {position:,}", hint="set `kind` to `bytes`")

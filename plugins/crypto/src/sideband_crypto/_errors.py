@@ -4,7 +4,7 @@
     └── CryptoError                        crypto.failed
         ├── CryptoKey(ValueError)              crypto.key          the key is invalid, or of another kind
         ├── CryptoValue(ValueError)            crypto.value        an unsupported nonce, length or cost
-        ├── CryptoLegacy(ValueError)           crypto.legacy       a broken algorithm without `legacy=True`
+        ├── CryptoLegacy(ValueError)           crypto.legacy       a broken algorithm without `legacy`
         ├── CryptoTooLarge(ValueError)         crypto.too_large    a limit on data, time or memory is exceeded
         ├── CryptoDecryption(ValueError)       crypto.decryption   decryption failed, for whatever reason
         └── CryptoUnavailable(RuntimeError)    crypto.unavailable  the library does not support the algorithm
@@ -44,14 +44,14 @@ class CryptoValue(CryptoError, ValueError):
 
 
 class CryptoLegacy(CryptoError, ValueError):
-    """The algorithm is broken, and `legacy=True` was not given."""
+    """The algorithm is broken, and `legacy` was not set."""
 
     code = "crypto.legacy"
 
     def __init__(self, algorithm: str) -> None:
         super().__init__(
             f"`{algorithm}` is broken: collisions can be computed",
-            hint="use sha256, or pass `legacy=True` if an old format requires it",
+            hint="use sha256, or set `legacy` to true if an old format requires it",
         )
 
 

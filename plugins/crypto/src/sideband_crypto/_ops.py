@@ -50,7 +50,7 @@ async def hash_data(params: HashParams, ctx: OpContext) -> bytes:
 
     Args:
         params: `data` is text or bytes; `algorithm` is one of `sha256` (the default), `sha384`, `sha512`, `sha224`,
-            `sha3_256`, `sha3_384`, `sha3_512`, `blake2b`, `blake2s`, and with `legacy=True` also `sha1` and `md5`.
+            `sha3_256`, `sha3_384`, `sha3_512`, `blake2b`, `blake2s`, and with `legacy` also `sha1` and `md5`.
         ctx: the op's context.
 
     Returns:

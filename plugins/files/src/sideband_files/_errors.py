@@ -26,7 +26,7 @@ class FilesNotText(FilesError, ValueError):
     def __init__(self, name: str, position: int) -> None:
         super().__init__(
             f"`{name}` is not valid UTF-8 at byte {position:,}",
-            hint='read it with `kind="bytes"`; a part of a text must begin at a character boundary',
+            hint="set `kind` to `bytes`; a part of a text must begin at a character boundary",
         )
 
 

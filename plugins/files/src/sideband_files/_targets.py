@@ -1,8 +1,8 @@
 """Maps a path to a file, and to the name that capabilities use for it.
 
-A path without a leading `/` is a file in `HOME/files/`. For an absolute path (or one that begins with `~/`), all
-symbolic links are resolved before it is compared with the grant, and it is then opened without following links, so that
-a link can't give one file the rights of another.
+A path without a leading `/` is a file in `SIDEBAND_HOME/files/`. For an absolute path (or one that begins with `~/`),
+all symbolic links are resolved before it is compared with the grant, and it is then opened without following links, so
+that a link can't give one file the rights of another.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class AddressRefused(HttpError, ValueError):
     def __init__(self, host: str, kind: str) -> None:
         super().__init__(
             f"`{host}` resolves to a {kind} address, which is never allowed",
-            hint="use the address of the server; no grant allows these addresses",
+            hint="check the DNS records of the host; multicast and reserved addresses can't be granted",
         )
 
 
@@ -190,7 +190,7 @@ class RedirectRefused(HttpError, RuntimeError):
         """Return the error for too many redirects."""
         return cls(
             f"more than {allowed} redirects",
-            hint="increase `max_redirects`, or inspect the responses with `follow_redirects=False`",
+            hint="increase `max_redirects`, or set `follow_redirects` to false to inspect the responses",
         )
 
     @classmethod

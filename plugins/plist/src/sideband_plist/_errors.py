@@ -42,7 +42,8 @@ class PlistRefused(PlistError, ValueError):
 
     def __init__(self, problem: str) -> None:
         super().__init__(
-            f"rejected property list: {problem}", hint="do not trust this document; common tools do not write this"
+            f"property list rejected: {problem}",
+            hint="do not trust this document; common tools do not write documents like this",
         )
 
 

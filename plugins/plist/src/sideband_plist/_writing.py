@@ -84,7 +84,7 @@ class _PlistValues:
             raise PlistValue("key is not text", hint="convert it to text")
         self._budget.size(len(text))
         if self.in_xml and any(ord(character) in _NOT_IN_XML for character in text):
-            raise PlistValue("text contains a character that XML does not support", hint='use `form="binary"`')
+            raise PlistValue("text contains a character that XML does not support", hint="set `form` to `binary`")
         if not text.isascii():
             try:
                 text.encode()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sideband.hooks import Sections
 
-from ._prompt_places import own_folder
+from ._prompt_levels import own_folder
 from ._text import one_line, quoted
 
 _PLATFORMS = {
@@ -29,7 +29,7 @@ def footer(event: Sections, home: Path, profile: str | None, today: date) -> str
     """Return date, folders and session. Constant for a day, so that the provider's cache stays valid."""
     lines = [
         f"date: {today.isoformat()}",
-        f"working folder: {_line(event.folder)}" if event.folder else None,
+        f"working directory: {_line(event.folder)}" if event.folder else None,
         f"trusted project: {_line(event.project)}" if event.project else None,
         f"global folder: {_line(own_folder(home, None))}",
         _profile(home, profile) if profile else None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ._config import Config
-from ._prompt_places import PromptPlace
+from ._prompt_levels import PromptLevel
 from ._reading import read_text
 from ._text import one_line
 
@@ -27,12 +27,12 @@ commands, `sideband doctor` shows the configuration and the source of each value
 installed plugins, `sideband hooks list` and `sideband ops show NAME` show what plugins can use."""
 
 
-def identity(places: Sequence[PromptPlace], limit: int) -> str:
-    """Return the identity: the first SYSTEM.md or SOUL.md in the order of the places, or the default."""
+def identity(levels: Sequence[PromptLevel], limit: int) -> str:
+    """Return the identity: the first SYSTEM.md or SOUL.md in the order of the levels, or the default."""
     notices: list[str] = []
-    for place in places:
+    for level in levels:
         for name in ("SYSTEM.md", "SOUL.md"):
-            reading = place.read(name, limit)
+            reading = level.read(name, limit)
             if reading is None:
                 continue
             if reading.text:
@@ -49,12 +49,12 @@ def documentation(config: Config) -> str:
     return f"{_DOCUMENTATION} Its documentation is at {one_line(config.documentation)}"
 
 
-def append(places: Sequence[PromptPlace], limit: int) -> str:
+def append(levels: Sequence[PromptLevel], limit: int) -> str:
     """Return every APPEND.md and the project's AGENTS.md, the most specific one last."""
     texts = []
-    for place in reversed(places):
-        if place.name == "project" and (agents := read_text(place.root, "AGENTS.md", limit)) is not None:
+    for level in reversed(levels):
+        if level.name == "project" and (agents := read_text(level.root, "AGENTS.md", limit)) is not None:
             texts.append(agents.shown and f"Instructions of the project, from AGENTS.md:\n\n{agents.shown}")
-        if (added := place.read("APPEND.md", limit)) is not None:
+        if (added := level.read("APPEND.md", limit)) is not None:
             texts.append(added.shown)
     return "\n\n".join(filter(None, texts))

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from attrs import field, frozen
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ._prompt_places import PromptPlace
+from ._prompt_levels import PromptLevel
 from ._reading import Reading, is_inside
 from ._text import one_line
 
@@ -43,7 +43,7 @@ class KnowledgeDocument:
     Attributes:
         path: its path below the folder of documents, with ``/``. Identifies it.
         title: its first heading, or its file name.
-        place: the place that contains it.
+        level: the level that contains it.
         always_load: whether every prompt contains it in full.
         priority: its rank in prompts and results.
         tags: words for the search.
@@ -51,7 +51,7 @@ class KnowledgeDocument:
 
     path: str
     title: str
-    place: PromptPlace = field(repr=False)
+    level: PromptLevel = field(repr=False)
     always_load: bool = False
     priority: Priority = "normal"
     tags: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ class KnowledgeDocument:
 
     def read(self, limit: int) -> Reading | None:
         """Read its text. See ``read_text``."""
-        return self.place.read(f"{_FOLDER}/{self.path}", limit)
+        return self.level.read(f"{_FOLDER}/{self.path}", limit)
 
 
 @frozen
@@ -71,7 +71,7 @@ class Library:
     """All documents, sorted by rank.
 
     Attributes:
-        documents: of several documents with the same path, the one of the most specific place.
+        documents: of several documents with the same path, the one of the most specific level.
         notices: what was skipped, and why.
     """
 
@@ -79,41 +79,41 @@ class Library:
     notices: tuple[str, ...] = ()
 
 
-def find_documents(places: Sequence[PromptPlace]) -> Library:
+def find_documents(levels: Sequence[PromptLevel]) -> Library:
     """Find the documents listed in ``knowledge/index.yaml``, or, without an index, ``*.md`` and ``*/index.md``."""
     found: dict[str, KnowledgeDocument] = {}
     notices: list[str] = []
-    for place in places:
-        for entry in _entries(place, notices)[:_MAX]:
-            if entry.path not in found and (document := _document(place, entry, notices)) is not None:
+    for level in levels:
+        for entry in _entries(level, notices)[:_MAX]:
+            if entry.path not in found and (document := _document(level, entry, notices)) is not None:
                 found[entry.path] = document
     return Library(tuple(sorted(found.values(), key=lambda document: document.rank)), tuple(notices))
 
 
-def _entries(place: PromptPlace, notices: list[str]) -> list[_IndexEntry]:
-    index = place.read(f"{_FOLDER}/{_INDEX}", _LARGEST_INDEX)
+def _entries(level: PromptLevel, notices: list[str]) -> list[_IndexEntry]:
+    index = level.read(f"{_FOLDER}/{_INDEX}", _LARGEST_INDEX)
     if index is None:
-        entries = [_IndexEntry(path=path) for path in _scan(place)]
+        entries = [_IndexEntry(path=path) for path in _scan(level)]
     elif index.notice:
         notices.append(index.notice)
         entries = []
     else:
-        entries = list(_read_index(place, index.text, notices))
+        entries = list(_read_index(level, index.text, notices))
     if len(entries) > _MAX:
-        notices.append(f"{len(entries) - _MAX} documents of the {place.name} folder skipped: the limit is {_MAX}")
+        notices.append(f"{len(entries) - _MAX} documents of the {level.name} folder skipped: the limit is {_MAX}")
     return entries
 
 
-def _scan(place: PromptPlace) -> Iterator[str]:
-    for name in place.names(_FOLDER):
+def _scan(level: PromptLevel) -> Iterator[str]:
+    for name in level.names(_FOLDER):
         if name.endswith(".md"):
             yield name
-        elif "index.md" in place.names(f"{_FOLDER}/{name}"):
+        elif "index.md" in level.names(f"{_FOLDER}/{name}"):
             yield f"{name}/index.md"
 
 
-def _read_index(place: PromptPlace, text: str, notices: list[str]) -> Iterator[_IndexEntry]:
-    where = f"{_INDEX} of the {place.name} folder"
+def _read_index(level: PromptLevel, text: str, notices: list[str]) -> Iterator[_IndexEntry]:
+    where = f"{_INDEX} of the {level.name} folder"
     try:
         found = _parse_yaml(text)
     except ValueError as error:
@@ -153,8 +153,8 @@ def _parse_yaml(text: str) -> list[Any]:
     return found
 
 
-def _document(place: PromptPlace, entry: _IndexEntry, notices: list[str]) -> KnowledgeDocument | None:
-    head = place.read(f"{_FOLDER}/{entry.path}", _HEAD)
+def _document(level: PromptLevel, entry: _IndexEntry, notices: list[str]) -> KnowledgeDocument | None:
+    head = level.read(f"{_FOLDER}/{entry.path}", _HEAD)
     if head is None or (head.notice and not head.text):
         notices.append(head.notice if head else f"{entry.path} is listed in {_INDEX} but does not exist")
         return None
@@ -164,7 +164,7 @@ def _document(place: PromptPlace, entry: _IndexEntry, notices: list[str]) -> Kno
     return KnowledgeDocument(
         path=entry.path,
         title=one_line(heading[1] if heading else name, _LONGEST_TITLE),
-        place=place,
+        level=level,
         always_load=entry.always_load,
         priority=entry.priority,
         tags=tuple(tag for one in entry.tags if (tag := one_line(one, _LONGEST_TITLE))),

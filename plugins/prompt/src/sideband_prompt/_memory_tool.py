@@ -14,7 +14,7 @@ from ._config import Config
 from ._errors import MemoryDuplicate, MemoryEntryAmbiguous, MemoryEntryMissing
 from ._memory import MemoryFile, length
 from ._models import MemoryParams
-from ._prompt_places import own_folder
+from ._prompt_levels import own_folder
 
 _LATER = "The change appears in the system prompt of the next session, or after a reload."
 

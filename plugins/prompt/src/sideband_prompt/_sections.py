@@ -14,7 +14,7 @@ from ._instructions import append, documentation, identity
 from ._knowledge import find_documents
 from ._knowledge_section import knowledge_section
 from ._memory import memory_section
-from ._prompt_places import find_places, own_folder
+from ._prompt_levels import find_levels, own_folder
 from ._skills_section import skills
 
 
@@ -27,14 +27,14 @@ def build_sections(event: Sections, config: Config, home: Path, today: date) -> 
         home: the host's state folder.
         today: the date in the prompt.
     """
-    places = find_places(home, config.profile, event.project)
+    levels = find_levels(home, config.profile, event.project)
     own = own_folder(home, config.profile)
     builders: dict[SectionName, Callable[[], str]] = {
-        "identity": lambda: identity(places, config.file_limit),
+        "identity": lambda: identity(levels, config.file_limit),
         "documentation": lambda: documentation(config),
-        "append": lambda: append(places, config.file_limit),
+        "append": lambda: append(levels, config.file_limit),
         "knowledge": lambda: knowledge_section(
-            find_documents(places), event.tools, limit=config.knowledge_limit, file_limit=config.file_limit
+            find_documents(levels), event.tools, limit=config.knowledge_limit, file_limit=config.file_limit
         ),
         "memory": lambda: memory_section(own, "memory", config.memory_limit),
         "user": lambda: memory_section(own, "user", config.user_limit),

@@ -57,8 +57,8 @@ class ErrorClass:
     Attributes:
         meaning: one sentence.
         follows: the reaction.
-        statuses: the HTTP statuses of this class, unless the text of the answer indicates another one.
-        phrases: lower-case texts that indicate it in an answer.
+        statuses: the HTTP statuses of this class, unless the text of the response indicates another one.
+        phrases: lower-case texts that indicate it in a response.
         codes: codes of sideband's own errors of this class; one that ends with a dot is a prefix.
         exceptions: names of exception classes of this class.
     """
@@ -93,7 +93,7 @@ CLASSES: dict[ErrorKind, ErrorClass] = {
         exceptions=("InternalServerError",),
     ),
     ErrorKind.TIMEOUT: ErrorClass(
-        "The provider did not answer in time.",
+        "The provider did not respond in time.",
         Follows.RETRY,
         statuses=(408, 504, 522, 524, 598, 599),
         phrases=TIMEOUT,
@@ -110,7 +110,7 @@ CLASSES: dict[ErrorKind, ErrorClass] = {
         ),
     ),
     ErrorKind.STREAM_BROKEN: ErrorClass(
-        "The connection was lost during an answer.",
+        "The connection was lost during a response.",
         Follows.RETRY,
         codes=("provider.stream",),
         exceptions=(
@@ -165,7 +165,7 @@ CLASSES: dict[ErrorKind, ErrorClass] = {
         phrases=AUTH_PERMANENT,
     ),
     ErrorKind.BILLING: ErrorClass(
-        "The account has no credit or quota left, and the answer names no time at which it is renewed.",
+        "The account has no credit or quota left, and the response names no time at which it is renewed.",
         Follows.GIVE_UP,
         statuses=(402,),
         phrases=BILLING,

@@ -119,6 +119,6 @@ def _by_exception(failure: FailedCall) -> Classification | None:
 
 
 def _unknown(failure: FailedCall) -> Classification:
-    if failure.status is not None:  # a status of success without a model's answer
-        return Classification(ErrorKind.FORMAT_ERROR, f"status {failure.status}, but not a model's answer")
+    if failure.status is not None:  # a status of success without a response of the model
+        return Classification(ErrorKind.FORMAT_ERROR, f"status {failure.status}, but not a response of the model")
     return Classification(ErrorKind.UNKNOWN, "neither a status nor a known text")

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from attrs import field, frozen
 
-# Servers escape non-ASCII characters; some embed an escaped answer of another server in their own.
+# Servers escape non-ASCII characters; some embed an escaped response of another server in their own.
 _ESCAPED = re.compile(r"\\{1,4}u([0-9a-fA-F]{4})")
 _ESCAPED_QUOTE = re.compile(r'\\{1,8}"')
 _INSIDE = re.compile(r'"(?:status_?code|http_?status|status|code)"\s{0,4}:\s{0,4}"?([1-5][0-9]{2})(?![0-9.])')
@@ -24,7 +24,7 @@ class FailedCall:
         status: the HTTP status; if it is missing or a status of success, the status in the body.
         text: the body and the message, with escapes resolved.
         lowered: the text in lower case.
-        headers: the headers of the answer by lower-case name.
+        headers: the headers of the response by lower-case name.
         cause: the name of an exception class.
         hint: the hint of the error.
     """

@@ -16,8 +16,8 @@ _HINTS = {
     ErrorKind.RATE_LIMIT: f"the rate limit of {{provider}} is reached: {_LATER}, or request higher limits",
     ErrorKind.OVERLOADED: f"{{provider}} is overloaded: {_LATER}",
     ErrorKind.SERVER_ERROR: f"{{provider}} fails: check its status page or its log; {_LATER}",
-    ErrorKind.TIMEOUT: f"{{provider}} did not answer in time: {_LATER}, or raise its timeout if it is only slow",
-    ErrorKind.STREAM_BROKEN: f"answers of {{provider}} are cut off: check the network and any proxy; {_LATER}",
+    ErrorKind.TIMEOUT: f"{{provider}} did not respond in time: {_LATER}, or raise its timeout if it is only slow",
+    ErrorKind.STREAM_BROKEN: f"responses of {{provider}} are cut off: check the network and any proxy; {_LATER}",
     ErrorKind.UNREACHABLE: "check the network and the address of {provider}",
     ErrorKind.CONTEXT_OVERFLOW: "the conversation is too long for {model} even after compaction: send a shorter "
     "message, "
@@ -31,7 +31,7 @@ _HINTS = {
     ErrorKind.CONTENT_BLOCKED: "{provider} blocked the content: rewrite or rewind the last message, or choose another "
     "model",
     ErrorKind.FORMAT_ERROR: "{provider} rejected the request: choose a model that supports its features, such as tool "
-    "calls, and check `options`; `--json` shows the server's answer",
+    "calls, and check `options`; `--json` shows the server's response",
     ErrorKind.UNCONFIGURED: "set the key and the address of {provider}",
     ErrorKind.UNKNOWN: f"{{provider}} does not report a cause: check its status page or its log; {_LATER}",
 }

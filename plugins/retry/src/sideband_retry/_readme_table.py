@@ -7,7 +7,7 @@ from ._classes import CLASSES
 
 def render() -> str:
     """Return the table in Markdown."""
-    lines = ["| class | meaning | statuses | phrases | reaction |", "|---|---|---|---|---|"]
+    lines = ["| class | meaning | statuses | known phrases (number) | reaction |", "|---|---|---|---|---|"]
     for kind, one in CLASSES.items():
         statuses = ", ".join(map(str, one.statuses)) or "none"
         phrases = str(len(one.phrases)) if one.phrases else "none"

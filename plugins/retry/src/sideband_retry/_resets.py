@@ -60,10 +60,10 @@ def named_wait(headers: Mapping[str, str], text: str, now: float, *, limited: bo
     """Return the seconds until a call can succeed again, if the provider names a time.
 
     Args:
-        headers: the headers of the answer by lower-case name.
-        text: the text of the answer.
+        headers: the headers of the response by lower-case name.
+        text: the text of the response.
         now: the current time in seconds since 1970.
-        limited: whether a limit caused the failure. Headers about limits are part of any answer.
+        limited: whether a limit caused the failure. Headers about limits are part of any response.
 
     Returns:
         Between 0 and ``LONGEST``, or ``None`` if no time is named.

@@ -72,7 +72,8 @@ class VaultToken(_SecretsTable):
 
     Attributes:
         variable: an environment variable.
-        file: a file that only its owner can read. An agent may replace it at any time to renew the token.
+        file: a file that only its owner can read. Another process, such as Vault Agent, may
+            replace it at any time to renew the token.
         handle: the name of a secret in the local store, bound to the server's address.
     """
 

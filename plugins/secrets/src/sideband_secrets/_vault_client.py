@@ -34,8 +34,8 @@ _NO_ROUTE = "no handler for route"
 class VaultClient:
     """The client for one server.
 
-    The token is read when it is first needed, and again when the server rejects it, since an agent may have replaced
-    it. It is renewed when it is used after half of its lifetime.
+    The token is read when it is first needed, and again when the server rejects it, since another process, such as
+    Vault Agent, may have replaced it. It is renewed when it is used after half of its lifetime.
 
     Args:
         config: the settings of the server.

@@ -51,7 +51,7 @@ class ShellDenied(ShellError, PermissionError):
     def __init__(self, binary: str, problem: str) -> None:
         super().__init__(
             f"refused to run `{binary}`: {problem}",
-            hint="install the program where only you or root can write, and name it there",
+            hint="install it in a folder that only you or root can write to, and use that path",
         )
 
 
@@ -86,7 +86,7 @@ class ShellPlace(ShellError, PermissionError):
     def __init__(self, place: str, problem: str, *, hint: str | None = None) -> None:
         super().__init__(
             f"cannot use `{place}` as a place: {problem}",
-            hint=hint or "name an existing folder or file, by its absolute path or relative to `HOME/files`",
+            hint=hint or "name an existing folder or file, by its absolute path or relative to `SIDEBAND_HOME/files`",
         )
 
 

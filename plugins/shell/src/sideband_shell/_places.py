@@ -1,8 +1,8 @@
 """The folders and files that a program may access, and its working directory.
 
-A place without a leading `/` is relative to `HOME/files/`, where the family `files` stores working files. Other places
-are absolute, and symbolic links are resolved when the parameters are parsed: the same path is compared with the grant,
-shown to the user, recorded and passed to the sandbox. After that, no link is followed.
+A place without a leading `/` is relative to `SIDEBAND_HOME/files/`, where the family `files` stores working files.
+Other places are absolute, and symbolic links are resolved when the parameters are parsed: the same path is compared
+with the grant, shown to the user, recorded and passed to the sandbox. After that, no link is followed.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def check_place(text: str) -> str:
         return os.path.realpath(Path(text).expanduser())
     if not (text == "." or _LOGICAL.match(text)):
         raise ValueError(
-            "expected a path that is absolute, begins with `~/`, or is relative to `HOME/files` without `..`"
+            "expected a path that is absolute, begins with `~/`, or is relative to `SIDEBAND_HOME/files` without `..`"
         )
     return text
 
@@ -116,6 +116,6 @@ def _find(place: str, state: Path) -> Path:
 
 def _check_outside(place: str, path: Path, state: Path) -> None:
     if path.is_relative_to(state) or state.is_relative_to(path):
-        raise ShellPlace(place, "it overlaps the host's own folder; paths in `HOME/files` must be relative")
+        raise ShellPlace(place, "it overlaps the host's own folder; paths in `SIDEBAND_HOME/files` must be relative")
     if any(path.is_relative_to(never) for never in _NEVER):
         raise ShellPlace(place, "it is in a kernel file system")

@@ -44,7 +44,8 @@ class ShellScope(Scope, family="shell"):
         code: `yes` for shells, interpreters and programs that start others. The default is `no`, unless the capability
             names its binaries in full.
         network: `yes` or `no`; the default is `no`.
-        place: the absolute path without symbolic links, or a path relative to `HOME/files`; by default no place.
+        place: the absolute path without symbolic links, or a path relative to `SIDEBAND_HOME/files`; by default
+            no place.
         mode: `read` or `write`; the default is `read`.
         env: the name of a variable that the caller sets; by default no variable.
     """

@@ -138,7 +138,7 @@ class SqlEngineOff(SqlError, PermissionError):
     def __init__(self, engine: str) -> None:
         super().__init__(
             f"{engine} databases are disabled",
-            hint=f"set `{engine} = true` in `[plugins.sql]` if its users may exhaust the host's memory",
+            hint=f"to accept that a statement can exhaust the host's memory, set `{engine} = true` in `[plugins.sql]`",
         )
         self.nothing_happened = True
 

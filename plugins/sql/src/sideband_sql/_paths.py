@@ -1,7 +1,8 @@
 """Maps a `db` parameter to a file, and to the name that capabilities use for it.
 
-A logical name is a file in `HOME/data/`. Anything else must be absolute (or begin with `~/`), and all its symbolic
-links are resolved before it is compared with the grant, so that a link can't give one file the rights of another.
+A logical name is a file in `SIDEBAND_HOME/data/`. Anything else must be absolute (or begin with `~/`), and all its
+symbolic links are resolved before it is compared with the grant, so that a link can't give one file the rights of
+another.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ def pinned_folder(target: DatabaseTarget) -> Iterator[tuple[int, int]]:
     link that was added since is an error.
 
     Yields:
-        The descriptor of the folder, and the user id of the file's owner.
+        The descriptor of the folder, and the user ID of the file's owner.
 
     Raises:
         SqlMissing: if the file does not exist any more.

@@ -56,7 +56,7 @@ def serve(
     Args:
         read: the descriptor to read messages from.
         write: the descriptor to write messages to.
-        lockdown: the result of the lock-down, for ``ready``.
+        lockdown: the result of the lockdown, for ``ready``.
         packages: the folder with the dependencies of the skill.
         ceiling: the time in seconds after which an unanswered dispatch fails in the skill.
     """

@@ -28,5 +28,5 @@ PROGRAM_KEEPER = _FOLDER / "_program_keeper.py"
 PROGRAM_ROOT = _FOLDER / "_program_root.py"
 PROGRAM_ATTEMPTS = _FOLDER / "_program_attempts.py"
 
-# The host's decisions as JSON data, carried out by the lock-down or a program's keeper.
+# The host's decisions as JSON data, carried out by the lockdown or a program's keeper.
 Plan = dict[str, Any]

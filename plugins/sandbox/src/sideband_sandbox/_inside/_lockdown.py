@@ -89,14 +89,14 @@ def apply(plan: dict[str, Any], orders: dict[str, Any] | None = None) -> dict[st
     for name, arguments in plan["steps"]:
         step = _STEPS.get(name)
         if step is None:
-            raise LockdownFailed(f"unknown lock-down step `{name}`")
+            raise LockdownFailed(f"unknown lockdown step `{name}`")
         own = (orders or {}).get(name, {})
         if own is None:
             continue
         try:
             step(**arguments, **own)
         except (OSError, TypeError, ValueError) as error:
-            raise LockdownFailed(f"lock-down step `{name}` failed: {error}") from error
+            raise LockdownFailed(f"lockdown step `{name}` failed: {error}") from error
         done.append(name)
     return {"steps": done}
 

@@ -58,7 +58,7 @@ def main(arguments: list[str]) -> None:
     try:
         kernel.apply({"steps": [["descriptors", {}], ["single_thread", {}]]})
         _Program(plan, kernel, root, control).keep()
-    except BaseException as error:  # noqa: BLE001 - nothing may run without the lock-down
+    except BaseException as error:  # noqa: BLE001 - nothing may run without the lockdown
         _fail(control, error, kernel.EXIT_CODE)
 
 
@@ -129,7 +129,7 @@ class _Program:
             if ids is not None:
                 os.close(ids)
             self._run()
-        except BaseException as error:  # noqa: BLE001 - nothing may run without the lock-down
+        except BaseException as error:  # noqa: BLE001 - nothing may run without the lockdown
             _fail(self._control, error, self._kernel.EXIT_CODE)
         os._exit(0)
 
@@ -194,7 +194,7 @@ class _Program:
             os.closerange(problems + 1, os.sysconf("SC_OPEN_MAX"))
             arguments = self._plan["arguments"]
             os.execve(arguments[0], arguments, self._plan["environment"])  # noqa: S606 - the requested program
-        except BaseException as error:  # noqa: BLE001 - nothing may run without the lock-down
+        except BaseException as error:  # noqa: BLE001 - nothing may run without the lockdown
             os.write(problems, _problem(error, step))
             os._exit(self._kernel.EXIT_CODE)
 

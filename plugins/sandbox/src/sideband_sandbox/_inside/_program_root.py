@@ -33,7 +33,7 @@ def open_exactly(kernel: Any, path: str, folder: int = _AT_FDCWD, *, beneath: bo
     """Open a path without following symbolic links, and return an ``O_PATH`` descriptor.
 
     Args:
-        kernel: the lock-down module.
+        kernel: the lockdown module.
         path: an absolute path, or a path relative to ``folder``.
         folder: the descriptor of a folder.
         beneath: whether the path must be inside the folder.
@@ -83,7 +83,7 @@ def build(kernel: Any, plan: dict[str, Any], ids: int | None) -> bool:
     """Build the new root, and detach the old one.
 
     Args:
-        kernel: the lock-down module.
+        kernel: the lockdown module.
         plan: ``staging`` (an existing folder), ``links`` (``[path, target]``), ``folders`` (``[path, options]`` of
             tmpfs mounts), ``device_links`` (like ``links``, inside those mounts), ``mounts`` (``[source, path, whether
             it is a folder, attributes, whether its IDs are mapped]``, parents first), ``pivot_root`` (the number of

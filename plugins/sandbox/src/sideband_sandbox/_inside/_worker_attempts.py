@@ -66,7 +66,7 @@ def _spawn(_: Facts) -> None:
 
 
 def _subprocess(_: Facts) -> None:
-    import subprocess  # noqa: PLC0415 - after the lock-down, as in a skill
+    import subprocess  # noqa: PLC0415 - after the lockdown, as in a skill
 
     subprocess.run(["/bin/true"], check=False)
 
@@ -108,7 +108,7 @@ def _outlive(_: Facts) -> None:
 
 
 def _own_threads(count: int) -> None:
-    import threading  # noqa: PLC0415 - after the lock-down, as in a skill
+    import threading  # noqa: PLC0415 - after the lockdown, as in a skill
 
     stop = threading.Event()
     threads = [threading.Thread(target=stop.wait) for _ in range(count)]
@@ -167,7 +167,7 @@ MUST_FAIL_WITH_THREAD_LIMIT: dict[str, Attempt] = {
 
 
 def _event_loop(_: Facts) -> None:
-    import asyncio  # noqa: PLC0415 - after the lock-down, as in a skill
+    import asyncio  # noqa: PLC0415 - after the lockdown, as in a skill
 
     async def main() -> None:
         await asyncio.gather(asyncio.sleep(0), asyncio.to_thread(os.getpid))

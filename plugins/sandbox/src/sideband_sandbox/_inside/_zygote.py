@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> None:
     """Lock down, and serve the host until it exits.
 
     Args:
-        arguments: the number of the descriptor to the host, and as JSON: ``lockdown`` (the path of the lock-down),
+        arguments: the number of the descriptor to the host, and as JSON: ``lockdown`` (the path of the lockdown),
             ``workers`` (the folder of the runtime's package), ``zygote`` (the plan for this process), ``worker`` (the
             plan for each worker; an order adds arguments to its steps).
     """
@@ -143,8 +143,8 @@ class _Zygote:
             os.setsid()
             lockdown = self._lockdown.apply(self._plan, {**order["steps"], "parent": {"pid": self._pid}})
             _enter(order["sdk"], order["environment"])
-        except BaseException as error:  # noqa: BLE001 - nothing may run without the lock-down
-            _stop(self._lockdown.EXIT_CODE, f"sideband: the lock-down failed: {type(error).__name__}: {error}\n")
+        except BaseException as error:  # noqa: BLE001 - nothing may run without the lockdown
+            _stop(self._lockdown.EXIT_CODE, f"sideband: the lockdown failed: {type(error).__name__}: {error}\n")
         from sideband.workers.runtime import serve  # noqa: PLC0415 - available only after `_preload`
 
         try:

@@ -1,6 +1,6 @@
 """Numbers that differ between processor architectures: audit tokens and system calls.
 
-Contains only the calls in the workers' allow-list, by their names in the 64-bit kernel interface.
+Contains only the calls in the workers' allow list, by their names in the 64-bit kernel interface.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Architecture:
         machine: the name, as returned by ``platform.machine()``.
         audit: the token that seccomp passes to a filter for native calls (``AUDIT_ARCH_*``).
         foreign_from: the lowest number of calls of another interface with the same token (x32); 0 without one.
-        calls: the numbers of the system calls in the workers' allow-list, by name.
+        calls: the numbers of the system calls in the workers' allow list, by name.
         pivot_root: the number of ``pivot_root``.
     """
 

@@ -1,6 +1,6 @@
 """The system calls that programs may not make: those that change the machine, access other processes, or escape.
 
-Programs need many more system calls than skills, and each needs different ones. So this is a deny-list. It is the third
+Programs need many more system calls than skills, and each needs different ones. So this is a deny list. It is the third
 layer of defense, after namespaces, mounts and dropped capabilities, and Landlock. It has its own table of numbers,
 because the workers' table contains only the calls that workers may make.
 """

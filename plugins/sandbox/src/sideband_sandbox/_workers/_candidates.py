@@ -32,7 +32,7 @@ def describe(variant: Variant) -> str:
     if variant.namespaces:
         return "namespaces"
     if variant.own_user:
-        return "a user id of its own"
+        return "a user ID of its own"
     if variant.user_namespace:
         return "a user namespace of its own"
     return "Landlock and a system call filter"
@@ -73,7 +73,7 @@ def gaps(machine: Machine, variant: Variant, *, as_root: bool, has_cgroups: bool
     if as_root and not variant.own_user:
         found.append("workers run as root without capabilities; the kernel does not limit their threads")
     elif as_root:
-        found.append("a worker whose skill only root can read runs as root without capabilities")
+        found.append("if only root can read a skill, its worker runs as root, without capabilities")
     elif not variant.user_namespace:
         found.append("the thread limit counts all processes of the user")
     if not has_cgroups:

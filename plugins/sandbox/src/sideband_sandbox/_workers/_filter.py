@@ -97,7 +97,7 @@ _ABSENT = ("clone3",)
 
 @cache
 def worker_filter(architecture: Architecture) -> SeccompFilter:
-    """Return the allow-list of workers, assembled for one architecture."""
+    """Return the allow list of workers, assembled for one architecture."""
     calls = architecture.calls
     rules = [Rule(calls[name]) for name in _ALWAYS.split() if name in calls]
     rules += [Rule(calls[name], ALLOW, any_of) for name, any_of in _CONDITIONAL.items() if name in calls]

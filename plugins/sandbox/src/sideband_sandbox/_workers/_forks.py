@@ -1,4 +1,4 @@
-"""The host's side of a zygote: starts it, orders workers, and receives their exit codes."""
+"""The host's side of a zygote: starts it, requests workers from it, and receives their exit codes."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def namespace_facts(process: Path = Path("/proc/self"), settings: Path = Path("/
 
 
 def error_number(problem: str) -> int | None:
-    """Return the ``errno`` in the message of a failed lock-down, or ``None`` if it contains none."""
+    """Return the ``errno`` in the message of a failed lockdown, or ``None`` if it contains none."""
     found = _ERROR.search(problem)
     return int(found[1]) if found else None
 

@@ -1,6 +1,6 @@
 """Decides what a statement may do. SQLite's compiler asks for every statement, view and trigger that it reads.
 
-This is an allow-list: an action that is not listed is denied, including actions that later SQLite versions add.
+This is an allow list: an action that is not listed is denied, including actions that later SQLite versions add.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class AllowedDatabase:
     Args:
         path: the absolute path of the file, without links.
         folder: the descriptor of its folder, open while the database is used.
-        owner: the user id of the file's owner.
+        owner: the user ID of the file's owner.
     """
 
     path: str

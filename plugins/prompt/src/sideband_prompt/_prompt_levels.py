@@ -10,7 +10,7 @@ from ._reading import Reading, list_names, read_text
 
 
 @frozen
-class PromptPlace:
+class PromptLevel:
     """A folder from which a prompt is built.
 
     Attributes:
@@ -37,17 +37,17 @@ def own_folder(home: Path, profile: str | None) -> Path:
     return home / "profiles" / profile if profile else home / "prompt"
 
 
-def find_places(home: Path, profile: str | None, project: Path | None) -> tuple[PromptPlace, ...]:
-    """Return the places that apply, the most specific first.
+def find_levels(home: Path, profile: str | None, project: Path | None) -> tuple[PromptLevel, ...]:
+    """Return the levels that apply, the most specific first.
 
     Args:
         home: the host's state folder.
         profile: the name of the profile.
         project: the folder of a trusted project.
     """
-    places = [PromptPlace("global", own_folder(home, None))]
+    levels = [PromptLevel("global", own_folder(home, None))]
     if profile:
-        places.insert(0, PromptPlace("profile", own_folder(home, profile)))
+        levels.insert(0, PromptLevel("profile", own_folder(home, profile)))
     if project:
-        places.insert(0, PromptPlace("project", project, ".sideband/"))
-    return tuple(places)
+        levels.insert(0, PromptLevel("project", project, ".sideband/"))
+    return tuple(levels)
