@@ -92,6 +92,7 @@ def sideband(tmp_path, monkeypatch, capsys):
     """Run the command line in this process, with its own home folder and without a terminal."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("SIDEBAND_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("COLUMNS", "100")  # pytest-xdist sets the width of its own report
 
     def run(*words, folder=tmp_path, **environment):
         with monkeypatch.context() as patch:
