@@ -62,12 +62,13 @@ def test_arguments_are_read_from_standard_input(sideband, hello):
         (["op", "sql.query", "sql=SELECT 1", "db=x.db", "--grant", "sql:path=y.db"], "op.denied", 3),
         (["op", "sql.query", "sql=SELECT 1", "db=x.db"], "sql.missing", 1),
         (["op", "sql.query", "sql=SELECT 1", "db=x.db", "--set", "policy.timeout=-1"], "config.invalid", 5),
-        (["audit", "why", "nothing"], "usage", 2),
+        (["audit", "why", "nothing"], "effect.missing", 2),
         (["frobnicate"], "usage", 2),
         (["call", "hello.greet", "name=Ada", "--timeout", "nan"], "usage", 2),
         (["audit", "tail", "-n", "-1"], "usage", 2),
         (["audit", "query", "--limit", "0"], "usage", 2),
         (["audit", "query", "--since", "yesterday"], "usage", 2),
+        (["audit", "query", "--status", "finished"], "usage", 2),
     ],
 )
 def test_failure_has_its_code_and_exit_code(sideband, hello, words, code, exit_code):

@@ -195,6 +195,7 @@ def test_secrets_are_stored_listed_and_deleted_and_never_shown(sideband):
     assert sideband("secrets", "delete", "token").returncode == 0
     assert json.loads(sideband("secrets", "list", "--json").stdout)["items"] == []
     assert sideband("secrets", "set", "empty", stdin="").returncode == 2
+    assert "sideband secrets rotate empty" in sideband("secrets", "rotate", "empty", stdin="").stderr
 
 
 def test_control_characters_of_a_skill_are_removed(sideband, make_skill):

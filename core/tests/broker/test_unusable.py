@@ -48,7 +48,7 @@ async def test_op_of_an_unknown_family_is_not_found(make_host, echo):
 
 async def test_grant_for_an_unknown_family_is_rejected(make_host, echo):
     async with make_host(echo) as host:
-        with pytest.raises(CapabilityInvalid, match="did you mean `echo`"):
+        with pytest.raises(CapabilityInvalid, match=r"unknown op family .* \(did you mean `echo`"):
             await host.op("echo.say", {}, grants=["ecko"])
 
 

@@ -28,7 +28,7 @@ def record(**fields):
         ("call", "granted by the caller"),
         ("policy", "granted by the configuration"),
         ("remembered", "granted by the user in an earlier call"),
-        ("person", "granted by the user when asked"),
+        ("person", "granted by the user for this call"),
     ],
 )
 def test_capabilities_are_listed_with_the_source_of_their_grant(source, words):

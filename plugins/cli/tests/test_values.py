@@ -1,14 +1,17 @@
 """Arguments of the forms `key=value`, `key:=JSON` and `--input FILE`, and tables."""
 
+from argparse import ArgumentParser
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sideband import UsageError
+from sideband_cli._agent._options import add_agent_options
 from sideband_cli._arguments._key_values import read_values
 from sideband_cli._terminal._tables import format_table
 
 
-def test_value_is_text_and_after_a_colon_it_is_json():
+def test_value_after_colon_equals_is_json_and_otherwise_text():
     assert read_values(["a=1", "b:=[1, 2]", "c=x=y", "d="]) == {"a": "1", "b": [1, 2], "c": "x=y", "d": ""}
 
 
@@ -48,3 +51,11 @@ def test_table_has_one_line_for_each_row_and_no_control_characters(rows):
 def test_table_is_not_wider_than_the_terminal(monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
     assert max(map(len, format_table(["a", "b"], [["x" * 100, "y" * 100]]).splitlines())) <= 40
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_help_lists_json_only_where_it_is_supported(listed):
+    parser = ArgumentParser()
+    add_agent_options(parser, json=listed)
+    assert ("--json" in parser.format_help()) is listed
+    assert parser.parse_args(["--json"]).json

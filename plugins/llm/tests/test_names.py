@@ -9,7 +9,7 @@ async def test_unknown_provider_error_suggests_the_closest_and_the_setup(host, a
     with pytest.raises(ProviderUnknown, match=r"did you mean `fake`") as caught:
         await ask(host, "fakes:m")
     assert caught.value.code == "llm.provider"
-    assert all(f"({number}) " in caught.value.hint for number in (1, 2, 3))
+    assert all(f"{number}. " in caught.value.hint for number in (1, 2, 3))
 
 
 async def test_unknown_provider_error_without_providers_suggests_the_setup(open_host, ask):

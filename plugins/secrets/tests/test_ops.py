@@ -87,11 +87,11 @@ async def test_bytes_round_trip(host):
 async def test_deleted_secret_is_missing(host):
     await store(host)
     await host.op("secrets.delete", {"name": "token"})
-    for op in ("secrets.read", "secrets.delete"):
+    for op, command in (("secrets.read", "set token"), ("secrets.delete", "list")):
         with pytest.raises(SecretMissing) as caught:
             await host.op(op, {"name": "token"})
         assert caught.value.code == "secrets.missing"
-        assert "sideband secrets set token" in caught.value.hint
+        assert f"sideband secrets {command}" in caught.value.hint
     assert (await host.op("secrets.list", {}))["items"] == []
 
 

@@ -53,9 +53,9 @@ class EffectMissing(OpError, LookupError):
     code = "effect.missing"
     exit_code = ExitCode.USAGE
 
-    def __init__(self, effect: str) -> None:
+    def __init__(self, effect: str, *, kind: str = "effect") -> None:
         super().__init__(
-            f"unknown effect `{effect[:80]}`", hint="run `sideband audit query` to list the effects with their ids"
+            f"unknown {kind} `{effect[:80]}`", hint="run `sideband audit query` to list the effects with their ids"
         )
 
 

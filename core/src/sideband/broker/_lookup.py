@@ -12,6 +12,7 @@ from ..ops import Capability, CapabilityInvalid, Grant, OpFamily, OpNotFound, Op
 from ..plugins import LoadedPlugin, PluginContext, PluginError, PluginHost, PluginNotFound, PluginRecord
 from ..plugins._bare_context import BareContext
 from ..providers import Provider
+from ..suggestions import did_you_mean
 
 OWN_OPS = frozenset({"tool.call"})
 """The ops of the host itself. They can't be looked up, so a lost one can't be reconciled."""
@@ -129,6 +130,7 @@ class Ops:
     async def _fit(self, capability: Capability) -> Capability:
         try:
             plugin = await self.plugin(capability.family)
-        except PluginNotFound as error:
-            raise CapabilityInvalid(str(capability), error.message) from None
+        except PluginNotFound:
+            suggestion = did_you_mean(capability.family, self._plugins.names("op"))
+            raise CapabilityInvalid(str(capability), f"unknown op family `{capability.family}`{suggestion}") from None
         return capability.fit(plugin.contribution.scope)

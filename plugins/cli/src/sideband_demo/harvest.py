@@ -19,7 +19,7 @@ async def harvest(pages: int = 6) -> dict:
     await progress.report(message=f"fetching {pages} pages concurrently", current=0, total=pages)
     answers = await asyncio.gather(*(fetch(service["url"], number) for number in range(1, pages + 1)))
     await store(answers)
-    await progress.report(message="reading them back", current=pages, total=pages)
+    await progress.report(message="reading the pages back", current=pages, total=pages)
     rows = await sql.query("SELECT name, moons, day_hours FROM planets ORDER BY position", db=DATABASE)
     return {"planets": rows["rows"], "refused": await request_ungranted_secret()}
 

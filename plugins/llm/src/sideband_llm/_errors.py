@@ -41,7 +41,9 @@ class ProviderUnknown(LlmError, LookupError):
         available = f"available: {', '.join(known)}" if known else "no provider is installed"
         super().__init__(
             f"unknown provider `{name}`{did_you_mean(name, known)}; {available}",
-            hint="to set up a model, " + "; or ".join(f"({n}) {way}" for n, way in enumerate(SETUP, 1)),
+            hint="\n".join(
+                ["set up a model in one of these ways:", *(f"{n}. {way}" for n, way in enumerate(SETUP, 1))]
+            ),
         )
 
 

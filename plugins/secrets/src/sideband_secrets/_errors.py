@@ -49,12 +49,15 @@ class SecretMissing(SecretsError, LookupError):
 
     code = "secrets.missing"
 
-    def __init__(self, name: str, *, audience: str | None = None, variable: str | None = None) -> None:
+    def __init__(
+        self, name: str, *, audience: str | None = None, variable: str | None = None, changing: bool = False
+    ) -> None:
         origin = audience or "https://HOST"
         unset = f": the variable `{variable}` is not set" if variable else ""
+        storing = f"store it with `sideband secrets set {name} --origin {origin}`"
         super().__init__(
             f"secret `{name}` does not exist{unset}",
-            hint=f"store it with `sideband secrets set {name} --origin {origin}`",
+            hint="list the secrets with `sideband secrets list`" if changing else storing,
         )
 
 

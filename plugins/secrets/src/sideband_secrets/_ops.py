@@ -117,7 +117,7 @@ async def rotate_secret(params: SecretRotateParams, ctx: OpContext) -> SecretInf
 
     def rotate(before: StoredSecret | None) -> StoredSecret:
         if before is None:
-            raise SecretMissing(params.name)
+            raise SecretMissing(params.name, changing=True)
         _check_rebinding(ctx, before.origins, {"value": value})
         return before.rotated(value, text=isinstance(params.value, str), grace=secrets.config.grace)
 
@@ -154,7 +154,7 @@ async def roll_back_secret(params: SecretNameParams, ctx: OpContext) -> SecretIn
 
     def roll_back(before: StoredSecret | None) -> StoredSecret:
         if before is None:
-            raise SecretMissing(params.name)
+            raise SecretMissing(params.name, changing=True)
         if (after := before.rolled_back()) is None:
             raise SecretUnrotated(params.name)
         return after
@@ -205,7 +205,7 @@ async def delete_secret(params: SecretNameParams, ctx: OpContext) -> None:
     """
     before, _ = await secrets_of(ctx).change(params.name, lambda _: None, ctx)
     if before is None:
-        raise SecretMissing(params.name)
+        raise SecretMissing(params.name, changing=True)
 
 
 @op("secrets.read", requires="secrets", scope=_revealing, level=Level.MONITORED, record=("name",), reveals=True)

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 _MAX_PROBLEMS = 5
 
 
-def add_agent_options(parser: ArgumentParser) -> None:
+def add_agent_options(parser: ArgumentParser, *, json: bool = True) -> None:
     """Add the options for session, model, tools and limits, and the options of the host."""
-    add_host_options(parser)
+    add_host_options(parser, json=json)
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--session", metavar="SESSION", help="continue this session: an id, a name, or `last`")
     where.add_argument("--new", action="store_true", help="start a new session (the default)")
@@ -100,7 +100,7 @@ async def open_agent(arguments: Namespace, questions: Questions, **options: Any)
 
 
 async def _report_skill_problems(host: Host) -> None:
-    """Log the skills and tools that cannot be used. Without them the model would merely seem incapable."""
+    """Log the skills and tools that cannot be used, so that the user learns why the model does not use them."""
     import logging
 
     loaded = await host.skills()

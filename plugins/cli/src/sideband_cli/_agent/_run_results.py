@@ -63,7 +63,7 @@ def describe_problem(result: RunResult, *, resume: str = "") -> list[str]:
             how = f"/model PROVIDER:MODEL, then {resume}" if resume else f"{how} --model PROVIDER:MODEL"
         if error.get("code") == "budget.spent":
             how += ", with a higher --max-cost or --max-tokens-total"
-        lines.append(f"to resume it{when}: {how}")
+        lines.append(f"to resume this run{when}: {how}")
     return lines
 
 

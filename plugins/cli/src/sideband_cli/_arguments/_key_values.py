@@ -35,14 +35,17 @@ def _read_word(word: str) -> tuple[str, Any]:
     key, equals, text = word.partition("=")
     if not equals or not key.rstrip(":"):
         raise UsageError(
-            f"expected key=value, got `{word}`", hint="write key=value, or key:=JSON for a list or a number"
+            f"expected key=value, got `{word}`", hint="write key=value, or key:=JSON for values other than text"
         )
     if not key.endswith(":"):
         return key, text
     try:
         return key[:-1], json.loads(text)
     except ValueError as error:
-        raise UsageError(f"the value of `{word}` is not valid JSON: {error}", hint="quote it for the shell") from None
+        raise UsageError(
+            f"the value of `{word}` is not valid JSON: {error}",
+            hint=f"write JSON, quoted for the shell, such as {key}='[\"x\"]'; for text, use = instead of :=",
+        ) from None
 
 
 def _read_file(file: str) -> dict[str, Any]:

@@ -19,19 +19,20 @@ _GRANTED_BY = {
     "call": "granted by the caller",
     "policy": "granted by the configuration",
     "remembered": "granted by the user in an earlier call",
-    "person": "granted by the user when asked",
+    "person": "granted by the user for this call",
 }
 _MAX_VALUE_LENGTH = 600
 
 
 def describe_verdict(verdict: Verification) -> str:
     """Describe the result of `audit verify`."""
-    head = f", the last one is {verdict.head.hash[:16]}…" if verdict.head else ""
+    head = f" The hash of the last one is {verdict.head.hash[:16]}…" if verdict.head else ""
     if verdict.ok and verdict.notices:
         # A note names something that could not be checked, so the sentence must not claim it.
-        lines = [f"No problem was found in {verdict.entries} entries{head}, but:"]
+        lines = [f"No problem was found in {verdict.entries} entries, but some could not be checked.{head}"]
     elif verdict.ok:
-        lines = [f"The ledger is intact: {verdict.entries} entries, none changed, removed, inserted or reordered{head}"]
+        checks = "changed, removed, inserted, reordered or truncated"
+        lines = [f"The ledger is intact: none of its {verdict.entries} entries was {checks}.{head}"]
     else:
         lines = [
             f"The ledger is NOT intact ({verdict.entries} entries read):",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from argparse import ArgumentParser, Namespace
+from argparse import SUPPRESS, ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,19 +16,25 @@ if TYPE_CHECKING:
     from sideband.settings import LoadedSettings
 
 
-def add_json_option(parser: ArgumentParser) -> None:
-    """Add ``--json``."""
-    parser.add_argument("--json", action="store_true", help="print data and errors as JSON")
+def add_json_option(parser: ArgumentParser, *, listed: bool = True) -> None:
+    """Add ``--json``, hidden from the help unless ``listed``."""
+    help_text = "print data and errors as JSON" if listed else SUPPRESS
+    parser.add_argument("--json", action="store_true", help=help_text)
 
 
-def add_host_options(parser: ArgumentParser) -> None:
-    """Add the options that change settings, and ``--json``."""
-    add_json_option(parser)
+def add_host_options(parser: ArgumentParser, *, json: bool = True) -> None:
+    """Add the options that change settings, and ``--json``.
+
+    Args:
+        parser: the parser of the command.
+        json: whether the help lists ``--json``; a command that does not support it rejects it with a hint.
+    """
+    add_json_option(parser, listed=json)
     parser.add_argument(
         "--isolation",
         metavar="TIER",
-        help="the minimum isolation: full, no-namespaces, none; `call` runs each call in its own worker, with full "
-        "isolation unless combined, as in no-namespaces,call",
+        help="the weakest isolation tier to accept: full (default), no-namespaces, seatbelt-untested, none; append "
+        "`,call` to run each call in its own worker, as in no-namespaces,call",
     )
     parser.add_argument("--strict", action="store_true", help="fail if any plugin is unusable")
     parser.add_argument("--trust", action="store_true", help="trust the current content of this folder's sideband.toml")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from typing import TYPE_CHECKING, Any
 
-from sideband import UsageError
 from sideband.commands import Command
 from sideband.exit_codes import ExitCode
 
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["sideband_commands"]
 
+_STATUSES = ("done", "failed", "denied", "cancelled", "unknown", "open")
 _FILTERS = {
     "op": "an op such as http.get, or a family such as http",
     "skill": "a skill, or one of its tools",
@@ -50,12 +50,13 @@ def _configure(parser: ArgumentParser) -> None:
     tail.add_argument("-n", "--count", type=count, default=20, help="the number of entries (default: 20)")
     query = actions.add_parser("query", help="list the effects that match all given filters, newest first")
     for name, meaning in _FILTERS.items():
-        query.add_argument(f"--{name}", help=meaning)
+        query.add_argument(f"--{name}", type=_status if name == "status" else str, help=meaning)
     query.add_argument("--since", type=moment, metavar="TIME", help="a time in ISO 8601; local time without an offset")
     query.add_argument("--until", type=moment, metavar="TIME", help="a time in ISO 8601; local time without an offset")
     query.add_argument("--limit", type=count, default=100, help="the maximum number of effects (default: 100)")
     verify = actions.add_parser(
-        "verify", help="check that no entry was changed, removed, inserted or cut off; exit code 1 otherwise"
+        "verify",
+        help="check that no entry was changed, removed, inserted, reordered or truncated; exit code 1 otherwise",
     )
     why = actions.add_parser("why", help="explain one effect, from the user's request to its outcome")
     why.add_argument(
@@ -63,6 +64,12 @@ def _configure(parser: ArgumentParser) -> None:
     )
     for action in (tail, query, verify, why):
         add_host_options(action)
+
+
+def _status(text: str) -> str:
+    if text not in _STATUSES:
+        raise ArgumentTypeError(f"expected one of {', '.join(_STATUSES)}, got `{text}`")
+    return text
 
 
 def _run(arguments: Namespace) -> ExitCode:
@@ -104,19 +111,15 @@ def _verify(arguments: Namespace) -> ExitCode:
 
 
 def _why(arguments: Namespace) -> ExitCode:
-    from .._agent._availability import has_agent
     from .._audit._explain import explain
     from .._audit._why_text import describe_why, why_data
 
     identifier = arguments.identifier
     why = _ask(arguments, lambda host: explain(host.ledger.folder, _history(host), identifier))
     if why is None:
-        if not has_agent():
-            raise UsageError(f"`{identifier}` is not in the ledger", hint="list effects with `sideband audit query`")
-        raise UsageError(
-            f"`{identifier}` is neither in the ledger nor in a session",
-            hint="list effects with `sideband audit query`, or messages with `sideband sessions show`",
-        )
+        from sideband.broker import EffectMissing
+
+        raise EffectMissing(identifier, kind="effect, tool call or key")
     print_data(arguments, why_data(why), describe_why(why))
     return ExitCode.SUCCESS
 

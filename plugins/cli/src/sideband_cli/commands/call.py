@@ -33,11 +33,14 @@ def _configure(parser: ArgumentParser) -> None:
     add_host_options(parser)
     parser.add_argument("tool", metavar="SKILL.TOOL", help="the tool; see `sideband skills list`")
     parser.add_argument(
-        "values", nargs="*", default=[], metavar="key=value", help="an argument; key:=JSON for lists and numbers"
+        "values", nargs="*", default=[], metavar="key=value", help="an argument; key:=JSON for values other than text"
     )
     add_skill_dirs(parser)
     parser.add_argument(
-        "--grant", action="append", metavar="CAPABILITY", help="grant only these capabilities; may be repeated"
+        "--grant",
+        action="append",
+        metavar="CAPABILITY",
+        help="grant the skill only this capability; may be repeated",
     )
     parser.add_argument("--yes", action="store_true", help="answer yes to all questions of the skill and of guards")
     parser.add_argument("--input", metavar="FILE", help="read arguments from a JSON object; - for standard input")

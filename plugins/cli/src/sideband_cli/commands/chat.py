@@ -1,4 +1,4 @@
-"""``sideband chat``: talk with an agent."""
+"""``sideband chat``: chat with an agent."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ __all__ = ["sideband_commands"]
 
 def sideband_commands() -> Command:
     """Register the command."""
-    return Command("chat", "talk with an agent", _configure, _run)
+    return Command("chat", "chat with an agent", _configure, _run)
 
 
 def _configure(parser: ArgumentParser) -> None:
-    add_agent_options(parser)
+    add_agent_options(parser, json=False)
 
 
 def _run(arguments: Namespace) -> ExitCode:

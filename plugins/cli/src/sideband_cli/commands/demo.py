@@ -82,7 +82,7 @@ def _sections(result: CallResult, probe: Probe, verdict: Verification) -> list[s
         "The skill fetched these pages, stored them and read them back:\n"
         + format_table(columns, [[row[column] for column in columns] for row in planets]),
         f"Its grant: {' '.join(result.grant)}",
-        f"One request was denied: {refused['message']} [{refused['code']}]",
+        f"One request exceeded the grant: {refused['message'].partition(' (granted: ')[0]} [{refused['code']}]",
         "Its effects, each checked, run and recorded by the host:\n" + describe_effects(result.effects),
         f"The isolation of the worker: {probe.isolation.label}\n{proofs}",
         describe_verdict(verdict)

@@ -133,4 +133,5 @@ def _paragraphs(label: str, texts: list[str]) -> list[str]:
 
 def _counts(data: dict[str, Any]) -> str:
     plugins = data["plugins"]
-    return f"{plugins['usable']} usable plugins, {len(plugins['unusable'])} unusable; {data['skills']} skills"
+    skills = f"{data['skills']} {'skill' if data['skills'] == 1 else 'skills'}"
+    return f"plugins: {plugins['usable']} usable, {len(plugins['unusable'])} unusable; {skills}"

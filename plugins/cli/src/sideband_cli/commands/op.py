@@ -28,10 +28,13 @@ def _configure(parser: ArgumentParser) -> None:
     add_host_options(parser)
     parser.add_argument("op", metavar="NAME", help="the op; see `sideband ops list`")
     parser.add_argument(
-        "values", nargs="*", default=[], metavar="key=value", help="a parameter; key:=JSON for lists and objects"
+        "values", nargs="*", default=[], metavar="key=value", help="a parameter; key:=JSON for values other than text"
     )
     parser.add_argument(
-        "--grant", action="append", metavar="CAPABILITY", help="grant only these capabilities instead of all"
+        "--grant",
+        action="append",
+        metavar="CAPABILITY",
+        help="run with only this capability instead of all; may be repeated",
     )
     parser.add_argument("--yes", action="store_true", help="answer yes to all questions of guards")
     parser.add_argument("--input", metavar="FILE", help="read parameters from a JSON object; - for standard input")

@@ -31,7 +31,7 @@ def _configure(parser: ArgumentParser) -> None:
     listing = actions.add_parser("list", help="list all ops")
     listing.add_argument("family", nargs="?", help="list only the ops of this family")
     show = actions.add_parser("show", help="show an op with its parameters and result")
-    show.add_argument("op", help="the name of the op")
+    show.add_argument("op", metavar="OP", help="the name of the op")
     for action in (listing, show):
         add_host_options(action)
 

@@ -27,13 +27,13 @@ def sideband_commands() -> Command:
 
 def _configure(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    listing = actions.add_parser("list", help="list all plugins with their states, importing only those used at start")
+    listing = actions.add_parser("list", help="list all plugins and their states; import only those loaded at startup")
     listing.add_argument("--kind", help="list only this kind: op, hook, command, …")
     listing.add_argument("--state", help="list only this state: found, denied, failed, active, …")
     why = actions.add_parser("why", help="explain the state of a plugin")
-    why.add_argument("name", help="NAME or KIND.NAME")
+    why.add_argument("name", metavar="PLUGIN", help="a plugin, as NAME or KIND.NAME")
     order = actions.add_parser("order", help="show the order in which a hook calls plugins, with the reasons")
-    order.add_argument("hook", help="the name of the hook")
+    order.add_argument("hook", metavar="HOOK", help="the name of the hook")
     check = actions.add_parser("check", help="import and validate all plugins; exit code 5 if one is unusable")
     for action in (listing, why, order, check):
         add_host_options(action)
@@ -54,7 +54,7 @@ def _list(arguments: Namespace) -> ExitCode:
 
 
 def _records(arguments: Namespace) -> tuple[PluginRecord, ...]:
-    """Return the records that a host has after its start; without starting one if it would import no plugin."""
+    """Return the records of a started host. Do not start one if that would import no plugin."""
     from sideband.plugins import discover
     from sideband.settings import default_home
 

@@ -1,4 +1,4 @@
-"""``sideband run PROMPT``: let an agent do a task, and print its answer."""
+"""``sideband run PROMPT``: run an agent on a task and print its answer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["sideband_commands"]
 
 def sideband_commands() -> Command:
     """Register the command."""
-    return Command("run", "let an agent do a task, and print its answer", _configure, _run)
+    return Command("run", "run an agent on a task and print its answer", _configure, _run)
 
 
 def _configure(parser: ArgumentParser) -> None:

@@ -36,7 +36,7 @@ def _configure(parser: ArgumentParser) -> None:
     def add(name: str, help_text: str, *, named: bool = True) -> ArgumentParser:
         action: ArgumentParser = actions.add_parser(name, help=help_text)
         if named:
-            action.add_argument("name", help="the name of the secret")
+            action.add_argument("name", metavar="NAME", help="the name of the secret")
         add_host_options(action)
         return action
 
@@ -67,7 +67,7 @@ def _configure(parser: ArgumentParser) -> None:
         valued.add_argument("--binary", action="store_true", help="store the value as bytes, unchanged")
     setting.add_argument("--rotate", action="store_true", help="same as `secrets rotate`: keep origins and headers")
     importing.add_argument("--from-env", required=True, metavar="VARIABLE", help="the environment variable")
-    rekeying.add_argument("to", choices=["file", "passphrase"], help="the kind of the new key")
+    rekeying.add_argument("to", metavar="KEY", choices=["file", "passphrase"], help="the new key: file or passphrase")
     rekeying.add_argument("--key-file", type=Path, metavar="PATH", help="the path of the new key file")
 
 
@@ -148,7 +148,8 @@ def _value(arguments: Namespace, op: str, others: dict[str, Any]) -> str | bytes
         raw = _read(arguments.file)
         value = raw if arguments.binary else _as_value(raw)
     if not value:
-        raise UsageError("the value is empty", hint="type it, or pipe it: printf %s VALUE | sideband secrets set NAME")
+        command = f"sideband secrets {arguments.action} {arguments.name}"
+        raise UsageError("the value is empty", hint=f"type the value, or pipe it: printf %s VALUE | {command}")
     return value
 
 
@@ -200,7 +201,7 @@ def _list(arguments: Namespace) -> ExitCode:
         for item in output["items"]
     ]
     table = format_table(columns, rows) if rows else "no secrets are stored"
-    print_data(arguments, output, f"{table}\n(new secrets are stored in: {output['backend']})")
+    print_data(arguments, output, f"{table}\n(new secrets are stored by the backend `{output['backend']}`)")
     for source, problem in sorted(output["problems"].items()):
         notice(f"skipped {source}: {problem}")
     return ExitCode.SUCCESS
@@ -238,7 +239,8 @@ def _rekey(arguments: Namespace) -> ExitCode:
     if arguments.key_file is not None:
         params["key_file"] = str(arguments.key_file.absolute())
     output = _op(arguments, "secrets.rekey", params)
-    lines = [f"the store now uses a new {arguments.to}; the old key is no longer valid"]
+    key = "key file" if arguments.to == "file" else "passphrase"
+    lines = [f"the store now uses a new {key}; the old key is no longer valid"]
     if arguments.to == "passphrase":
         lines.append("set SIDEBAND_SECRETS_PASSPHRASE to the new passphrase")
     if arguments.key_file is not None:

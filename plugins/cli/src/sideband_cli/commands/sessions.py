@@ -38,7 +38,9 @@ def sideband_commands() -> Command:
 def _configure(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     listing = actions.add_parser("list", help="list sessions, most recently used first")
-    listing.add_argument("--folder", type=Path, metavar="DIR", help="list only sessions of this working directory")
+    listing.add_argument(
+        "--folder", type=Path, metavar="DIR", help="list only sessions that were started in this folder"
+    )
     listing.add_argument("--text", help="list only sessions whose name or messages contain this text")
     listing.add_argument("--limit", type=count, default=50, help="the maximum number of sessions (default: 50)")
     show = actions.add_parser("show", help="show the messages of the current branch, or up to an entry")
@@ -59,9 +61,9 @@ def _configure(parser: ArgumentParser) -> None:
     export.add_argument("--output", type=Path, metavar="FILE", help="write to this file instead of standard output")
     export.add_argument("--force", action="store_true", help="overwrite an existing file")
     for action in (show, tree, fork, export):
-        action.add_argument("session", help="an id, an id prefix, a name, or `last`")
+        action.add_argument("session", metavar="SESSION", help="an id, an id prefix, a name, or `last`")
     import_ = actions.add_parser("import", help="import a session file in sideband's or another installed format")
-    import_.add_argument("file", help="the file; - for standard input")
+    import_.add_argument("file", metavar="FILE", help="the file; - for standard input")
     import_.add_argument("--name", help="the name of the imported session")
     for action in (listing, show, tree, fork, export, import_):
         add_host_options(action)

@@ -34,9 +34,9 @@ def _configure(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     listing = actions.add_parser("list", help="list all skills and their problems, including skills that fail to load")
     show = actions.add_parser("show", help="show a skill or a tool, with its arguments")
-    show.add_argument("name", help="SKILL or SKILL.TOOL")
+    show.add_argument("name", metavar="NAME", help="a skill, or a tool as SKILL.TOOL")
     validate = actions.add_parser("validate", help="check a skill folder; exit code 1 if it has problems")
-    validate.add_argument("folder", type=Path, help="the skill folder")
+    validate.add_argument("folder", type=Path, metavar="DIR", help="the skill folder")
     installing = actions.add_parser("install", help="install the packages that skills depend on")
     installing.add_argument("names", nargs="*", default=[], metavar="SKILL", help="the skills")
     installing.add_argument("--all", action="store_true", help="install the dependencies of all skills")
@@ -139,7 +139,8 @@ def _validate(arguments: Namespace) -> ExitCode:
     text = "\n".join(map(_describe, problems)) or f"{arguments.folder}: no problems found"
     print_data(arguments, {"problems": [_problem_data(problem) for problem in problems]}, text)
     if problems:
-        notice(f"{len(problems)} problems, {sum(problem.fatal for problem in problems)} of them fatal")
+        fatal = sum(problem.fatal for problem in problems)
+        notice(f"{len(problems)} {'problem' if len(problems) == 1 else 'problems'}, {fatal} fatal")
     return ExitCode.FAILURE if problems else ExitCode.SUCCESS
 
 

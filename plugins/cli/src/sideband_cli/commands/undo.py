@@ -24,7 +24,7 @@ __all__ = ["sideband_commands"]
 
 def sideband_commands() -> Command:
     """Register the command."""
-    return Command("undo", "undo an effect", _configure, _run)
+    return Command("undo", "undo an effect as far as possible", _configure, _run)
 
 
 def _configure(parser: ArgumentParser) -> None:
