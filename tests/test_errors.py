@@ -36,7 +36,6 @@ NO_HINT = {
     "SidebandError": _CARRIED,
     "SkillRefused": _CARRIED,
     "StreamBroken": _AGAIN,
-    "ToolDenied": _CARRIED,
     "ToolRejected": "addressed to the model; its message says what to do",
     "UsageError": _WRITTEN,
     "WorkerStartFailed": _CARRIED,

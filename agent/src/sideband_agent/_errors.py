@@ -218,9 +218,10 @@ class ToolDenied(OpDenied):
 
     def __init__(self, tool: str, decision: Decision, *, asked: bool = True) -> None:
         question = decision.question if decision.verdict is Verdict.ASK else None
-        super().__init__(tool, decision.reason if question is None else question, plugin=decision.plugin)
+        hint = decision.error.hint if decision.error else ""
+        super().__init__(tool, decision.reason if question is None else question, hint=hint, plugin=decision.plugin)
         if question is None:
-            self.message = f"{tool} was denied by `{decision.plugin}`: {self.reason}"
+            self.message = f"{tool} was denied by `{decision.plugin}`: {self.reason}" + (f"; {hint}" if hint else "")
         else:
             self.message = f"{tool} was {disapproval(question, asked=asked)}"
 

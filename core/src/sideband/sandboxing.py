@@ -191,7 +191,7 @@ class Sandbox(Protocol):
         """Start a worker. The worker applies its lockdown before it reads the first message, or exits.
 
         Raises:
-            WorkerStartFailed: if the worker could not be started. The message has the reason that the system gave.
+            WorkerStartFailed: if the worker could not be started. The message states the reason that the system gave.
         """
 
     async def close(self) -> None:
@@ -276,5 +276,5 @@ class ProgramSandbox(Sandbox, Protocol):
         """Start a program on the proved tier. Never fall back to a lower tier: a program's effects can't be undone.
 
         Raises:
-            WorkerStartFailed: if the program could not be started. The message has the reason that the system gave.
+            WorkerStartFailed: if the program could not be started. The message states the reason that the system gave.
         """

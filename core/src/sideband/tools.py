@@ -67,7 +67,7 @@ class ToolOutput:
 
     Args:
         content: text, JSON data, or a list of message parts (``TextPart``, ``ImagePart``).
-        is_error: whether the tool failed. The content has the reason.
+        is_error: whether the tool failed. The content states the reason.
         terminate: whether the run may end with this result instead of another model call.
         metadata: data that is stored with the result but not sent to the model. Keys that the host sets itself, such as
             ``effect``, ``ms``, ``output``, ``code`` and ``unknown``, are ignored.

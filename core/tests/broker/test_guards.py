@@ -188,7 +188,19 @@ async def test_recursive_guard_denies_at_the_nesting_limit(make_host, count, hoo
             await host.op("count.up", {"n": 1})
 
 
-async def test_broken_guard_denies_and_the_hint_has_a_remedy(make_host, count):
+async def test_failing_guard_denies_and_the_hint_has_a_remedy(make_host, count, hook):
+    @hookimpl
+    def op_call(event):
+        raise ValueError("boom")
+
+    async with make_host(count, hook("fragile", op_call)) as host:
+        with pytest.raises(OpDenied, match="`fragile` failed") as caught:
+            await host.op("count.up", {"n": 1})
+    assert "add `fragile` to `[policy.deny]`" in caught.value.hint
+    assert ". " not in caught.value.message
+
+
+async def test_broken_guard_denies_and_the_message_has_a_remedy(make_host, count):
     broken = Plugin(kind="guard", name="guard-broken", value=SimpleNamespace())
     async with make_host(count, broken) as host:
         with pytest.raises(OpDenied, match=r"`guard-broken`.*\[policy.deny\]"):

@@ -186,7 +186,7 @@ async def test_failing_implementation_denies_with_a_remedy(failing, reports, eve
     assert decision.plugin == "guard-x"
     assert "plugin `guard-x` failed" in decision.reason
     assert "ValueError: boom" in decision.reason
-    assert "add `guard-x` to `[policy.deny]`" in decision.reason
+    assert "add `guard-x` to `[policy.deny]`" in decision.error.hint
     assert decision.error.code == "hook.failed"
     assert [report.plugin for report in reports] == ["guard-x"]
 

@@ -480,5 +480,5 @@ async def test_leaving_the_pool_fails_each_call_with_the_matching_error(make_ski
         "waiting": WorkerStartFailed,
         "late": WorkerStartFailed,
     }
-    assert "with its host" in str(failed["running"])
-    assert "the host has ended" in str(failed["late"])
+    assert "because the host closed" in str(failed["running"])
+    assert "the host is closed" in str(failed["late"])

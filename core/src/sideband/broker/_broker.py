@@ -311,9 +311,9 @@ class Broker:
             note=note,
         )
 
-    async def ask(
+    async def call_spec(
         self,
-        question: Callable[[Recorded, ModelContext], Awaitable[_Answer]],
+        function: Callable[[Recorded, ModelContext], Awaitable[_Answer]],
         bound: BoundOp,
         call: Call,
         record: Intent,
@@ -321,7 +321,7 @@ class Broker:
         """Call a function of an op's spec with the record of an earlier effect.
 
         Args:
-            question: the function of the spec, such as ``reconcile`` or ``undo``.
+            function: the function of the spec, such as ``reconcile`` or ``undo``.
             bound: the op.
             call: the call whose grant applies.
             record: the ledger's record of the effect.
@@ -338,7 +338,7 @@ class Broker:
             time=record.time,
         )
         try:
-            return await question(recorded, context)
+            return await function(recorded, context)
         finally:
             context.end()
 

@@ -32,7 +32,9 @@ async def decide(
     """
     decision = await hooks.decide(event, validate=validate)
     if decision.verdict is Verdict.DENY:
-        return decision, decisions_as_data(decision), OpDenied(event.op, decision.reason, plugin=decision.plugin)
+        hint = decision.error.hint if decision.error else ""
+        denied = OpDenied(event.op, decision.reason, hint=hint, plugin=decision.plugin)
+        return decision, decisions_as_data(decision), denied
     if decision.verdict is not Verdict.ASK:
         return decision, decisions_as_data(decision), None
     final = event if decision.arguments is None else event.with_arguments(decision.arguments)

@@ -58,7 +58,7 @@ class Ops:
 
         Raises:
             OpNotFound: if the op does not exist.
-            OpUnavailable: if its plugin can't be loaded. The message has the reason.
+            OpUnavailable: if its plugin can't be loaded. The message states the reason.
         """
         if (bound := self._bound.get(op)) is not None:
             return bound

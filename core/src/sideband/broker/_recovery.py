@@ -78,7 +78,7 @@ async def _ask(broker: Broker, intent: Intent) -> Reconciled | None:
         deadline=current_time() + _RECONCILE_SECONDS,
     )
     try:
-        return await broker.ask(bound.spec.reconcile, bound, call, intent)
+        return await broker.call_spec(bound.spec.reconcile, bound, call, intent)
     finally:
         await call.end(lambda error: _log.warning("cleanup after reconciling failed: %s", type(error).__name__))
 

@@ -61,7 +61,7 @@ _NOT_LETTERS = re.compile(r"[^a-z0-9]+")
 
 
 class Unserializable(TypeError):
-    """A value can't be represented in JSON. The message has its location."""
+    """A value can't be represented in JSON. The message states its location."""
 
 
 @lru_cache(maxsize=4096)

@@ -129,7 +129,7 @@ async def _plan(broker: Broker, call: Call, record: EffectRecord) -> Undo:
     if bound.spec.undo is None:
         return Undo(remains=(_not_undoable(bound.spec, bound.plugin.record.name),))
     try:
-        return await broker.ask(bound.spec.undo, bound, call, record)
+        return await broker.call_spec(bound.spec.undo, bound, call, record)
     except Exception as raised:  # noqa: BLE001  any exception of a plugin becomes a typed error
         error = as_op_error(raised, op=record.op, plugin=bound.plugin.record.name)
         broker.redactor.error(error)

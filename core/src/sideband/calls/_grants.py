@@ -1,4 +1,4 @@
-"""Grants that a person gave to a skill, stored by the digest of the skill."""
+"""Grants that the user gave to a skill, stored by the digest of the skill."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class CallRequest:
         tool: ``skill.tool``.
         arguments: the arguments by name, validated with the tool's schema.
         grants: the capabilities of this call. ``None`` for the capabilities that the skill requests, if they were
-            granted before, are granted by the policy, or a person grants them now.
+            granted before, are granted by the policy, or the user grants them now.
         timeout: the timeout in seconds, including the wait for a worker; ``None`` for that of the tool, the skill or
             the policy.
         alone: whether the call gets its own worker, which ends with it. The skill or the policy can require that too.

@@ -1,4 +1,4 @@
-"""Determine the rights of a call and the source of each: the caller, the policy, or a person, now or earlier."""
+"""Determine the rights of a call and the source of each: the caller, the policy, or the user, now or earlier."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..workers import GrantRequired
 from ._grants import RememberedGrants
 
 GrantAsker = Callable[[SkillSpec, Grant], Awaitable[bool]]
-"""Asks a person whether to grant these capabilities to a skill, and returns the answer."""
+"""Asks the user whether to grant these capabilities to a skill, and returns the answer."""
 
 _CACHED_RIGHTS = 1_024
 
@@ -28,7 +28,7 @@ class Rights:
         home: the host's state folder, which stores grants.
         settings: the settings, with the configured grants.
         ops: the op families, to validate capabilities.
-        asker: asks a person; ``None`` if no person can be asked.
+        asker: asks the user; ``None`` if the user can't be asked.
     """
 
     def __init__(self, home: Path, settings: LoadedSettings, ops: Ops, asker: GrantAsker | None) -> None:

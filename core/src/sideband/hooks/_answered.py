@@ -152,7 +152,7 @@ class Sections(CollectEvent[Section]):
 
 @frozen
 class Routes(CollectEvent[Route]):
-    """The router of a session is being built. Suggest tools for requests that match a pattern.
+    """Suggest tools for requests that match a pattern. Reserved: not called yet.
 
     Attributes:
         tools: the names of all tools of the session, which may be suggested.

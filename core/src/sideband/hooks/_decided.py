@@ -76,7 +76,7 @@ class OpCall(DecideEvent):
         key: the idempotency key, if any.
         preview: a function that describes what the op would do with given parameters, without doing it; ``None`` if
             the op has no preview.
-        previewed: the preview, set when a person is asked for approval.
+        previewed: the preview, set when the user is asked for approval.
 
     Example:
         >>> from sideband.hooks import Allow, Deny, OpCall, hookimpl

@@ -49,13 +49,13 @@ class Decision:
     """The combined answer of all implementations.
 
     Attributes:
-        verdict: the verdict. ``ASK`` is not a permission: a person has to approve first.
+        verdict: the verdict. ``ASK`` is not a permission: the user has to approve first.
         arguments: the final arguments, which every implementation has seen; ``None`` if the event has no arguments.
         reason: the reason of a denial; otherwise empty.
         plugin: the plugin that denied or was the first to ask; ``None`` if the verdict is ``ALLOW``.
         halt: whether the whole run must end.
         notes: the notes of plugins that allowed it, in order.
-        questions: the questions for a person, in order; empty unless the verdict is ``ASK``.
+        questions: the questions for the user, in order; empty unless the verdict is ``ASK``.
         replaced_by: the plugins that replaced the arguments, in order.
         error: the failure, if a failing implementation caused the denial.
         said: all answers, in chronological order. Answers of ``None``, and answers that a plugin gave to arguments

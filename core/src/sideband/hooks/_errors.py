@@ -92,7 +92,7 @@ class HookOrderCycle(HookError, ValueError):
 
 
 class HookFailed(HookError, RuntimeError):
-    """An implementation raised. The original exception is the ``__cause__``."""
+    """An implementation raised an exception, which is the ``__cause__``."""
 
     code = "hook.failed"
 

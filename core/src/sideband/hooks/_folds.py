@@ -40,7 +40,7 @@ class Collected(Generic[T]):
 
 
 class Fold(Generic[E]):
-    """The progress of one dispatch, which visits each implementation once, in order. This base class ignores answers.
+    """The state of emitting one event: each implementation is called once, in order. This base class ignores answers.
 
     Args:
         spec: the spec of the hook.
@@ -223,12 +223,7 @@ class DecideFold(Fold[DecideEvent]):
         if self._spec.on_failure is not Failure.DENY:
             return False
         plugin = implementation.plugin
-        return self._deny(
-            plugin,
-            f"{error.message}. An event that can't be checked is denied; to continue without the plugin, add "
-            f"`{plugin}` to `[policy.deny]`",
-            error=error,
-        )
+        return self._deny(plugin, f"{error.message}; an event that can't be checked is denied", error=error)
 
     def _add(self, plugin: str, answer: Literal["allow", "replace", "ask", "deny"], text: str = "") -> None:
         self._answers.append((self._current, Said(plugin, answer, text)))

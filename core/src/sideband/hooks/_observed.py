@@ -304,7 +304,8 @@ class AgentEnd(ObserveEvent):
 
     Attributes:
         run: the id of the run.
-        reason: ``completed``, ``aborted``, ``error``, or ``parked`` if the run waits and can be resumed later.
+        reason: ``completed``, ``aborted``, ``error`` if the run failed (status ``failed``), or ``parked`` if it
+            waits and can be resumed later.
         messages: the messages of the run, oldest first.
 
     Example:
@@ -439,7 +440,7 @@ class Effect(ObserveEvent):
         level: the level of the op, or ``None`` if the op is unknown.
         params: the recorded parameters.
         grant: the capabilities of the call, as text.
-        decisions: the answers of the guards, as data, in order.
+        decisions: the decisions of the guards, as data, in order.
         error: the failure as data, or ``None``.
         ms: the duration in milliseconds.
         bytes: the size of the result in bytes, if known.

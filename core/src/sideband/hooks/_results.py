@@ -121,7 +121,7 @@ class Replace:
 
 @frozen
 class Ask:
-    """``tool_call``, ``op_call``: ask a person. A ``Deny`` of any implementation takes precedence.
+    """``tool_call``, ``op_call``: ask the user. A ``Deny`` of any implementation takes precedence.
 
     Args:
         question: one sentence that can be answered with yes or no.

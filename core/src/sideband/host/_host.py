@@ -68,8 +68,8 @@ class Host:
         plugins: plugins passed as objects, in addition to installed ones.
         autoload: whether to use installed plugins.
         skill_dirs: folders of skills.
-        asker: asks a person to grant capabilities to a skill; ``None`` if no person can be asked.
-        approver: asks a person to approve an effect when a guard requests it; ``None`` if no person can be asked.
+        asker: asks the user to grant capabilities to a skill; ``None`` if the user can't be asked.
+        approver: asks the user to approve an effect when a guard requests it; ``None`` if the user can't be asked.
 
     Example:
         >>> async def stars():

@@ -79,7 +79,7 @@ def parse(raw: bytes) -> LedgerLine:
     """Parse a line, given without its newline.
 
     Raises:
-        LineInvalid: if the line is not an entry. The message has the reason.
+        LineInvalid: if the line is not an entry. The message states the reason.
     """
     if not raw.startswith(_OPENING) or raw[_BODY - 2 : _BODY] != b'",':
         raise LineInvalid("the line does not begin with a hash")

@@ -144,8 +144,8 @@ class _Check:
             self._problem(
                 name,
                 count + 1,
-                "the line is incomplete: truncated, or a host was killed while it wrote it "
-                "(then the next host that writes removes it and records that in the ledger)",
+                "the line is incomplete: truncated, or a host was killed while writing it "
+                "(the next host that writes removes such a line and records the removal)",
             )
 
     def _line(self, place: Head, name: str, number: int, raw: bytes) -> None:
@@ -193,13 +193,13 @@ class _Check:
 
 def _recovered(line: LedgerLine) -> str:
     if line.fields.get("problem") == "head":
-        return "the store had no head when this was written: lines before it may have been truncated undetected"
-    return f"an incomplete line of {line.fields.get('bytes')} bytes was removed before this was written"
+        return "the store had no head when this line was written: lines before it may have been truncated undetected"
+    return f"an incomplete line of {line.fields.get('bytes')} bytes was removed before this line was written"
 
 
 def _wrong_content(line: LedgerLine) -> str:
     if line.fields.get("v") != VERSION:
         return f"unsupported format {line.fields.get('v')!r}, expected {VERSION}"
     if line.kind == "mismatch":
-        return "entries were missing when this was written: `expected` has the last one that had been written"
+        return "entries were missing when this line was written; `expected` is the last entry that had been written"
     return ""

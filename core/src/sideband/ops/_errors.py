@@ -5,7 +5,7 @@ OpError(SidebandError)                        op.failed
 ├── OpUnavailable(RuntimeError)               the code of the plugin's error
 ├── OpParamsInvalid(ValueError)               op.params
 ├── OpDenied(PermissionError)                 op.denied
-│   └── EgressRefused                         op.egress      a secret would have been sent to a wrong place
+│   └── EgressRefused                         op.egress      the data contains a secret that may not be sent there
 ├── OpFailed(RuntimeError)                    op.failed      raised by handlers; op packages subclass it
 ├── OpResultInvalid(TypeError)                op.result
 ├── OpTimeout(TimeoutError)                   op.timeout
@@ -212,7 +212,7 @@ class LimitExceeded(OpError, RuntimeError):
     def __init__(self, limit: str, allowed: int, *, op: str | None = None, retryable: bool = False) -> None:
         super().__init__(
             f"the limit `{limit}` of {allowed:,}{_COUNTED.get(limit, '')} has been reached",
-            hint="wait until earlier ones have ended" if retryable else "split the work into several calls",
+            hint="wait until earlier ops have ended" if retryable else "split the work into several calls",
             code=f"limit.{limit}",
             retryable=retryable,
             op=op,

@@ -65,7 +65,7 @@ class UndoStep:
     Args:
         op: the op to dispatch.
         params: its parameters.
-        text: a description for the person who decides, such as "restore `notes.txt` (3 KB)".
+        text: a description for the user who decides, such as "restore `notes.txt` (3 KB)".
     """
 
     op: str

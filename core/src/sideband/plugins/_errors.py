@@ -134,7 +134,7 @@ class PluginConflict(PluginError, RuntimeError):
 
 
 class PluginImportFailed(PluginError, ImportError):
-    """Importing the plugin raised. The original exception is the ``__cause__``."""
+    """Importing the plugin raised an exception, which is the ``__cause__``."""
 
     code = "plugin.import"
 
@@ -178,7 +178,7 @@ class PluginMisconfigured(PluginError, ConfigurationError):
 
 
 class LifespanFailed(PluginError, RuntimeError):
-    """The plugin's ``lifespan`` raised, timed out, or ended while the host was running."""
+    """The plugin's ``lifespan`` raised an exception, timed out, or ended while the host was running."""
 
     code = "plugin.lifespan"
 

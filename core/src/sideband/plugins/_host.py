@@ -61,9 +61,9 @@ class _Slot:
 class PluginHost:
     """The plugins of one host. A process can have several plugin hosts, which share no state.
 
-    Use it with ``async with``: entering it discovers all plugins, decides them by metadata and policy, and loads guards
-    and hooks; exiting it exits the lifespans in reverse order. An unusable plugin is not an error at startup: its
-    record has the reason, and requesting the plugin raises.
+    Use it with ``async with``: entering it discovers all plugins, decides by metadata and policy which are usable,
+    and loads guards and hooks; exiting it exits the lifespans in reverse order. An unusable plugin is not an error at
+    startup: its record states the reason, and requesting the plugin raises its error.
 
     Args:
         policy: the policy about plugins, and their configuration.
@@ -198,7 +198,7 @@ class PluginHost:
         return await self.load("op", family)
 
     def locate_skills(self) -> tuple[SkillPackage, ...]:
-        """Return the folders of skills that are installed as packages. If one is missing, its record has the reason."""
+        """Return the folders of skills installed as packages. If one is missing, its record states the reason."""
         records = [record for record in self._records if record.kind == "skill" and record.state.usable]
         located = [locate_skill(record) for record in records]
         return tuple(package for package in located if package is not None)

@@ -79,7 +79,7 @@ class PluginLoader:
             alone: whether no other plugin has this name, so that a configuration table of this name belongs to it.
 
         Raises:
-            PluginError: if the plugin is unusable; the record has the reason.
+            PluginError: if the plugin is unusable; the record states the reason.
         """
         try:
             value = inline.value if inline is not None else await import_value(record, seconds=self._import_seconds)

@@ -10,7 +10,7 @@ from ._records import PluginRecord, State
 
 
 def locate_skill(record: PluginRecord) -> SkillPackage | None:
-    """Return the folder of a skill's package, or ``None`` if it does not exist; the record then has the reason."""
+    """Return the folder of a skill's package, or ``None`` if it does not exist; the record then states the reason."""
     try:
         folder = _folder(record.value)
     except LookupError as error:

@@ -136,7 +136,7 @@ class SkillFailed(CallError, RuntimeError):
 
 
 class SkillRefused(CallError, TypeError):
-    """The function can't be called, or its result can't be sent. The message has the reason."""
+    """The function can't be called, or its result can't be sent. The message states the reason."""
 
     code = "skill.refused"
 
@@ -178,10 +178,10 @@ class WorkerStartFailed(WorkerError, OSError):
 
 
 class WorkerExited(WorkerError, ConnectionError):
-    """The worker ended during the call. The next call gets a new worker.
+    """The worker exited or was stopped during the call. The next call gets a new worker.
 
     Args:
-        how: a verb phrase that says how it ended, such as ``exited with code 3``.
+        how: a verb phrase about its end, such as ``exited with code 3``.
     """
 
     code = "worker.exited"

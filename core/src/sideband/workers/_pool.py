@@ -22,7 +22,7 @@ from ._worker import Worker
 __all__ = ["WorkerPool"]
 
 _log = logging.getLogger("sideband.workers")
-_ENDED = "the host has ended and no longer starts workers"
+_ENDED = "the host is closed and no longer starts workers"
 
 
 def _no_report(report: WorkerReport) -> None:
@@ -31,7 +31,7 @@ def _no_report(report: WorkerReport) -> None:
 
 @define(eq=False, repr=False)
 class WorkerPool:
-    """A pool that runs calls in workers. Use it with ``async with``. Its end kills all workers.
+    """A pool that runs calls in workers. Use it with ``async with``: exiting it kills all workers.
 
     When the maximum number of workers is running, trust domains take turns: an idle worker is replaced first. If none
     is idle, the one in use for longest gets no new calls, and is replaced when its calls have ended.
@@ -195,7 +195,7 @@ class WorkerPool:
         self._make_way()
 
     def _make_way(self) -> None:
-        """Make as many workers leave as permits are missing."""
+        """Ask one worker to leave for each missing permit."""
         if not self._permits.is_waited_for:
             return
         started = [slot for slot in self._slots if slot.permit.granted.is_set()]

@@ -84,7 +84,7 @@ class Permits:
         self._grant()
 
     def lacking(self) -> Iterator[tuple[str | None, int]]:
-        """Yield the number of missing permits that a domain must release, or any domain if it is ``None``."""
+        """Yield pairs of a domain and the number of permits that it must release; ``None`` means any domain."""
         of_any_domain = 0
         for domain, queue in self._waiting.items():
             left = self._share - self._of_domain[domain]

@@ -107,7 +107,7 @@ class Worker:
                 self.end(await self._converse(started))
         finally:
             self.ended = True
-            self._fail_calls(lambda: WorkerExited("was ended with its host"))
+            self._fail_calls(lambda: WorkerExited("was stopped because the host closed"))
             self._report_surplus()
             self._share.close()
             self._channel.close()

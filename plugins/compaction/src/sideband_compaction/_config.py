@@ -19,7 +19,7 @@ class Config(BaseModel):
 
     strategy: Literal["summary", "window", "none"] = Field(
         "summary",
-        description="summary: a model summarises the older messages; window: drop them; none: do not compact",
+        description="`summary`: a model summarises the older messages; `window`: drop them; `none`: do not compact",
     )
     model: str | None = Field(
         None, min_length=1, description="the model that writes summaries, as provider:model; the agent's if absent"

@@ -29,11 +29,11 @@ _QUICK = 65_536
 
 
 class BadFrame(ValueError):
-    """The line is not a valid frame. The message has the reason and never quotes the line."""
+    """The line is not a valid frame. The message states the reason and never quotes the line."""
 
 
 class Unsendable(ValueError):
-    """A value can't be encoded as a frame. The message has the reason."""
+    """A value can't be encoded as a frame. The message states the reason."""
 
 
 def encode(message: dict[str, Any]) -> bytes:
