@@ -28,7 +28,7 @@ types: $(VENV)/test.stamp
 	$(BIN)/python tests/check_types.py
 
 unit: $(VENV)/test.stamp services
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --durations 20
 
 # Check one package: `make check PACKAGE=plugins/http`.
 check: $(VENV)/test.stamp services
