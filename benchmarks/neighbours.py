@@ -4,7 +4,7 @@ Each hostile skill runs for as long as the well-behaved skill is measured, and i
 its worker. All checks, redaction and ledger lines are active. Isolation is off, because it does not change the load on
 the host.
 
-Run: ``python -m benchmarks.neighbours [KIND…]``. Prints one line of JSON per kind of hostile skill. Bound: a
+Run: ``python -m benchmarks.neighbors [KIND…]``. Prints one line of JSON per kind of hostile skill. Bound: a
 ``p50_ratio`` of at most 1.5 next to a skill that uses a full core, on a machine with two cores.
 """
 
@@ -192,7 +192,7 @@ async def measure(folder: Path, kinds: list[str]) -> None:
                 together += await beside(host, kind)
             (p50, p95), (p50_beside, p95_beside) = spread(alone), spread(together)
             found = {
-                "neighbour": kind,
+                "neighbor": kind,
                 "p50_us": round(p50),
                 "p50_ratio": round(p50_beside / p50, 2),
                 "p95_us": round(p95),

@@ -144,11 +144,11 @@ def test_modules_have_at_most_600_lines():
 def test_import_graph_has_no_cycles_not_even_for_type_checkers(statements):
     for source in SOURCES:
         known = dict(modules(source))
-        graph = {name: set(neighbours(statements[path], known)) - {name} for name, path in known.items()}
+        graph = {name: set(neighbors(statements[path], known)) - {name} for name, path in known.items()}
         list(graphlib.TopologicalSorter(graph).static_order())
 
 
-def neighbours(statements, known):
+def neighbors(statements, known):
     """Yield the modules of ``known`` that a module imports. In ``from . import x``, ``x`` can be a module."""
     for module, names in statements:
         inner = [f"{module}.{one}" for one in names if f"{module}.{one}" in known]

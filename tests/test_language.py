@@ -34,6 +34,10 @@ WORDS = {
     r"under way": "write in progress or running",
     r"(?<![\"'])wish(es|ed)?": "write constraint, preference or request",
     r"asks? for what": "name what is requested",
+    r"\w*[bv]iour\w*|\w*[Nn]eighbour\w*|\w*(ormal|ummar|ecogn|uthor|rgan|erial|nitial)is(e|es|ed|ing|ation)": (
+        "use American spelling"
+    ),
+    r"can't|can not": "write cannot",
 }
 FIRST_WORDS = frozenset(
     "A About All An And As Both Each Either Every For From How If In It Its No None Nothing On One Only Some Something"  # noqa: SIM905  a list takes twenty lines

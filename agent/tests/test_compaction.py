@@ -264,7 +264,7 @@ def test_request_is_carried_through_many_compactions(talk):
     assert talk.tokens() < WINDOW
 
 
-def test_earlier_summary_is_passed_on_and_not_summarised(talk):
+def test_earlier_summary_is_passed_on_and_not_summarized(talk):
     talk.add(user(tokens=300), answer(tokens=100))
     talk.compact(talk.prepare())
     talk.add(user("new", 100), answer("new", 60), answer(tokens=60))
@@ -285,7 +285,7 @@ def test_run_cut_by_an_earlier_compaction_is_not_split_again(talk):
     assert prepared.carried == ("e0",)
 
 
-def test_failed_answers_and_hidden_entries_are_not_summarised(talk):
+def test_failed_answers_and_hidden_entries_are_not_summarized(talk):
     failed = AssistantMessage(content="half", stop="error", error={"code": "provider.failed"})
     talk.add(user("one", 100), failed).follow(ModelEntry(model="fake:m")).follow(BranchSummaryEntry(summary="a branch"))
     talk.add(answer(tokens=95), user(tokens=5))
@@ -382,7 +382,7 @@ def test_compacted_history_is_valid_and_contains_the_last_request(data, whole_hi
 
 @settings(max_examples=50)
 @given(data=st.data())
-def test_cut_separates_no_call_and_summarises_all_earlier_messages(data, whole_histories):
+def test_cut_separates_no_call_and_summarizes_all_earlier_messages(data, whole_histories):
     talk = Conversation().add(*data.draw(whole_histories))
     prepared = talk.prepare(CompactionSettings(reserve=0, keep=data.draw(st.integers(0, 400))), overflow=True)
     if prepared is None:

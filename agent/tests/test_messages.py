@@ -1,4 +1,4 @@
-"""Messages: one form for all providers, with lossless serialisation."""
+"""Messages: one form for all providers, with lossless serialization."""
 
 import json
 

@@ -236,7 +236,7 @@ async def test_failed_switch_keeps_the_current_session(stage, monkeypatch, way):
         events.clear()
 
         async def broken():
-            raise OSError("the tools can't be read")
+            raise OSError("the tools cannot be read")
 
         with monkeypatch.context() as patch:
             patch.setattr(agent.host.tools, "view", broken)

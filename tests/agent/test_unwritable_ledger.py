@@ -1,4 +1,4 @@
-"""Calls that can't be recorded are not run: a full disk fails the run, which can be resumed later."""
+"""Calls that cannot be recorded are not run: a full disk fails the run, which can be resumed later."""
 
 import os
 import shutil

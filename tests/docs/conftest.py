@@ -107,7 +107,7 @@ def sideband(tmp_path, monkeypatch, capsys):
             printed = capsys.readouterr()
         return types.SimpleNamespace(returncode=code, stdout=printed.out, stderr=printed.err)
 
-    reading, writing = os.pipe()  # a chat can't wait for /dev/null
+    reading, writing = os.pipe()  # a chat cannot wait for /dev/null
     os.close(writing)
     with os.fdopen(reading) as stdin:
         monkeypatch.setattr(sys, "stdin", stdin)

@@ -44,11 +44,11 @@ def test_grant_can_be_declined_at_the_terminal(terminal, turns, make_skill):
 
 def test_no_color_variable_turns_colours_off(terminal, turns, hello):
     options = ["--skill-dir", hello, *turns(GREETS, "done")]
-    coloured = terminal("run", "greet", *options)
-    coloured.wait()
+    colored = terminal("run", "greet", *options)
+    colored.wait()
     plain = terminal("run", "greet", *options, NO_COLOR="1")
     plain.wait()
-    assert b"\x1b[2m" in coloured.written
+    assert b"\x1b[2m" in colored.written
     assert b"\x1b[" not in plain.written
 
 

@@ -1,7 +1,7 @@
-"""Hostile skills next to an ordinary skill, the neighbour, on one real host. Used by the fixture ``fight``.
+"""Hostile skills next to an ordinary skill, the neighbor, on one real host. Used by the fixture ``fight``.
 
 A hostile skill is the body of a tool ``attack(victim)``, or a module that contains it; ``victim`` is the ID of a call
-of the neighbour that runs for the whole attack. The skill also has a tool ``fine``, which is called after the attack,
+of the neighbor that runs for the whole attack. The skill also has a tool ``fine``, which is called after the attack,
 and a module ``forge``, which writes raw lines of the protocol.
 """
 
@@ -25,8 +25,8 @@ from sideband.ledger import Verification, verify
 from sideband.ops import OpContext, OpFamily, Scope, op
 from sideband.workers import CallTimeout, WorkerError
 
-OWN, NEIGHBOURS = ("vault:name=own",), ("vault:name=neighbour",)
-KEPT, ANSWERS = "what own keeps", [["what neighbour keeps", number] for number in range(3)]
+OWN, NEIGHBOURS = ("vault:name=own",), ("vault:name=neighbor",)
+KEPT, ANSWERS = "what own keeps", [["what neighbor keeps", number] for number in range(3)]
 LARGE = "x" * (4 << 20)
 DEADLINE = 300
 PLUGINS = [
@@ -75,7 +75,7 @@ def messages():
         "ready": {"version": 1, "python": "3.11.7"},
     }
 
-def ask(call, name="neighbour", id=None, caps=(), op="vault.read", **fields):
+def ask(call, name="neighbor", id=None, caps=(), op="vault.read", **fields):
     line(__type__="dispatch", __id__=call, __dispatch_id__=id or next_id(), __caps__=list(caps),
          __dispatch__={"op": op, "params": {"name": name}}, **fields)
 
@@ -103,7 +103,7 @@ from sideband.skill import tool, vault
 
 @tool
 async def ask(number: int) -> list:
-    return [await vault.read(name="neighbour"), number]
+    return [await vault.read(name="neighbor"), number]
 
 @tool
 async def stay(key: str) -> str:
@@ -149,8 +149,8 @@ class Attack:
         output: the returned value.
         error: the raised error.
         logs: the printed lines.
-        stayed: the outcome of the neighbour's call that ran for the whole attack.
-        neighbours: the outcomes of the neighbour's calls that started during the attack.
+        stayed: the outcome of the neighbor's call that ran for the whole attack.
+        neighbors: the outcomes of the neighbor's calls that started during the attack.
         after: the outcomes of the next calls of the same skill: one, and a second one if the first lost its worker.
     """
 
@@ -160,7 +160,7 @@ class Attack:
     error: Exception | None
     logs: tuple
     stayed: Any
-    neighbours: list
+    neighbors: list
     after: list
 
     @property
@@ -171,7 +171,7 @@ class Attack:
 
 @attrs.define
 class _Stay:
-    """A call of the neighbour that runs for a whole attack."""
+    """A call of the neighbor that runs for a whole attack."""
 
     call: str = ""
     begun: anyio.Event = attrs.Factory(anyio.Event)
@@ -194,7 +194,7 @@ class Arena:
         executed: the executed effects: the skill, and the name that it read.
         isolations: the tiers of the calls that returned.
         lines: the number of lines that each hostile skill printed.
-        stays: the neighbour's long calls, by the name of the attack.
+        stays: the neighbor's long calls, by the name of the attack.
         verdict: the verification of the ledger.
     """
 
@@ -211,8 +211,8 @@ class Arena:
     verdict: Verification | None = None
 
     async def fight(self, sources: Mapping[str, str]) -> None:
-        """Run each hostile skill next to the neighbour."""
-        folders = [self._write("neighbour", {"tools.py": NEIGHBOUR})]
+        """Run each hostile skill next to the neighbor."""
+        folders = [self._write("neighbor", {"tools.py": NEIGHBOUR})]
         names = {name: f"hostile-{number}" for number, name in enumerate(sources)}
         for name, source in sources.items():
             code = {"tools.py": FINE, "forge.py": FORGE, "attack.py": module(source)}
@@ -249,7 +249,7 @@ class Arena:
             self.executed.append((ctx.origin.skill, params.name))
             return f"what {params.name} keeps"
 
-        @op("vault.stay", requires="vault", scope=lambda _: VaultScope(name="neighbour"))
+        @op("vault.stay", requires="vault", scope=lambda _: VaultScope(name="neighbor"))
         async def stay(params: Stay, ctx: OpContext) -> str:
             stay = self.stays[params.key]
             stay.call = ctx.call
@@ -266,25 +266,25 @@ class Arena:
     async def _attack(self, host: Host, limiter: anyio.CapacityLimiter, name: str, skill: str) -> None:
         fine = CallRequest(f"{skill}.fine", grants=OWN, timeout=self.patience)
         found: dict[str, Any] = {}
-        neighbours: list[Any] = []
+        neighbors: list[Any] = []
         stay = self.stays[name] = _Stay()
 
         async def call(key: str, request: CallRequest) -> None:
             found[key] = await outcome(host, request)
 
-        async def ask_the_neighbour() -> None:
+        async def ask_the_neighbor() -> None:
             for number in range(3):
-                request = CallRequest("neighbour.ask", {"number": number}, NEIGHBOURS, timeout=60)
-                neighbours.append(answer(await outcome(host, request)))
+                request = CallRequest("neighbor.ask", {"number": number}, NEIGHBOURS, timeout=60)
+                neighbors.append(answer(await outcome(host, request)))
 
         async with limiter:
             # Start the worker before the attack, so that its start does not count against the timeout.
             await outcome(host, fine)
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(call, "stayed", CallRequest("neighbour.stay", {"key": name}, NEIGHBOURS, timeout=120))
+                tasks.start_soon(call, "stayed", CallRequest("neighbor.stay", {"key": name}, NEIGHBOURS, timeout=120))
                 await stay.begun.wait()
                 async with anyio.create_task_group() as attack:
-                    attack.start_soon(ask_the_neighbour)
+                    attack.start_soon(ask_the_neighbor)
                     request = CallRequest(
                         f"{skill}.attack",
                         {"victim": stay.call},
@@ -308,7 +308,7 @@ class Arena:
             error=result if failed else None,
             logs=() if failed else result.logs,
             stayed=answer(found["stayed"]),
-            neighbours=neighbours,
+            neighbors=neighbors,
             after=after,
         )
 
@@ -324,18 +324,18 @@ class Arena:
         return {name: f"{attack.error!r}, {attack.output!r}, {attack.after!r}"[:500] for name, attack in failed.items()}
 
     def check_others(self) -> None:
-        """Check that no attack affected the neighbour, and that the next call of each skill works."""
+        """Check that no attack affected the neighbor, and that the next call of each skill works."""
         affected = {
-            name: (attack.stayed, attack.neighbours, attack.after)
+            name: (attack.stayed, attack.neighbors, attack.after)
             for name, attack in self.attacks.items()
-            if (attack.stayed, attack.neighbours, attack.after[-1]) != (f"stayed for {name}", ANSWERS, KEPT)
+            if (attack.stayed, attack.neighbors, attack.after[-1]) != (f"stayed for {name}", ANSWERS, KEPT)
         }
         assert affected == {}
 
     def check_record(self) -> None:
         """Check that each executed effect is covered by the grant of its call, and that the ledger is valid."""
-        assert {(skill, name) for skill, name in self.executed if skill == "neighbour"} == {("neighbour", "neighbour")}
-        assert {name for skill, name in self.executed if skill != "neighbour"} == {"own"}
+        assert {(skill, name) for skill, name in self.executed if skill == "neighbor"} == {("neighbor", "neighbor")}
+        assert {name for skill, name in self.executed if skill != "neighbor"} == {"own"}
         assert self.verdict.ok, self.verdict.problems
 
 

@@ -1,7 +1,7 @@
 """A host in a process of its own, run by path, so that hostile skills do not attack the test run.
 
 Orders are one line of JSON: ``tier``, ``home``, ``area`` (a folder that the host's user may write to), ``skills``
-(folders), ``neighbour`` (a tool that is called first, and whose worker keeps running), ``calls`` (tools), ``latecomer``
+(folders), ``neighbor`` (a tool that is called first, and whose worker keeps running), ``calls`` (tools), ``latecomer``
 (a tool that is called last). For each call the answer is its output, or a text if it failed. With ``--as-user ID`` it
 switches to that user first.
 
@@ -20,7 +20,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 CANARY = "canary-2f91c07e5ab3"
-NEIGHBOUR = "neighbour-5ab3"  # the process name of the neighbour's worker, by which the host finds it
+NEIGHBOUR = "neighbor-5ab3"  # the process name of the neighbor's worker, by which the host finds it
 _CLONE_NEWNS = 0x20000
 _MS_BIND_RECURSIVE = 0x5000
 _MS_PRIVATE_RECURSIVE = 0x44000
@@ -99,8 +99,8 @@ def _is_own(pid, parents):
     return False
 
 
-def _find_neighbour():
-    """Return the process IDs of the neighbour's worker and of its parent, as the host sees them."""
+def _find_neighbor():
+    """Return the process IDs of the neighbor's worker and of its parent, as the host sees them."""
     processes = {pid: (name, parent) for pid, name, parent in _processes()}
     parents = {pid: parent for pid, (_, parent) in processes.items()}
     (found,) = [pid for pid, (name, _) in processes.items() if name == NEIGHBOUR and _is_own(pid, parents)]
@@ -175,15 +175,15 @@ async def run(orders):
         async with make_host(orders["tier"], home=home, skill_dirs=folders) as host:
             (home / "grants.toml").write_text("# no grants\n")
             await host.op("sql.execute", {"sql": "CREATE TABLE secrets (secret)", "db": "canary.db"})
-            settled = await host.run(CallRequest(orders["neighbour"], {"name": NEIGHBOUR}, grants=()))
-            facts["neighbour"], facts["parent"] = _find_neighbour()
+            settled = await host.run(CallRequest(orders["neighbor"], {"name": NEIGHBOUR}, grants=()))
+            facts["neighbor"], facts["parent"] = _find_neighbor()
             facts |= {"home": str(home), "core": sideband.__file__, "package": pydantic.__file__, **settled.output}
             for name in ("ledger", "store"):
                 facts[name] = str(
                     next(path for path in (home / name).rglob("*") if path.is_file() and path.stat().st_size)
                 )
             outcomes = {tool: await attempt(host, tool, facts) for tool in orders["calls"]}
-            unharmed = _find_neighbour() == (facts["neighbour"], facts["parent"])
+            unharmed = _find_neighbor() == (facts["neighbor"], facts["parent"])
             late = await host.run(CallRequest(orders["latecomer"], {"name": "latecomer"}, grants=()))
     given = [settled.output, late.output]
     return {"tier": settled.isolation, "given": given, "unharmed": unharmed, "outcomes": outcomes}

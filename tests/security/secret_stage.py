@@ -24,7 +24,7 @@ def forms(value):
     plain |= {"".join(f"%{byte:02x}" for byte in raw), "".join(f"\\u{ord(letter):04x}" for letter in value)}
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         for offset in range(3):
-            # The neighbouring bytes affect the first and the last characters.
+            # The neighboring bytes affect the first and the last characters.
             plain.add(encode(b"\0" * offset + raw + b"\0\0").decode()[4 if offset else 0 : -4])
     return plain
 

@@ -226,7 +226,7 @@ raise Odd()
 """,
     "an error of 100 MB": "raise ValueError('x' * 10**8)",
     "an error with 10 million arguments": "raise ValueError(*range(10**7))",
-    "an error with arguments that can't be printed": """
+    "an error with arguments that cannot be printed": """
 class Odd:
     def __repr__(self): raise SystemExit
 raise ValueError(Odd(), Odd())

@@ -166,7 +166,7 @@ spin()
     "denied ops": """
 while True:
     try:
-        await vault.read(name='neighbour')
+        await vault.read(name='neighbor')
     except OpError:
         pass
 """,
@@ -396,7 +396,7 @@ HOSTILE = {**ENDLESS, **EXCEEDS_LIMIT, **LEFT_BEHIND}
 # The messages of Python's errors if a limit of the kernel applies before the watchdog.
 MESSAGES = {
     "memory": ("MemoryError", "Cannot allocate memory"),
-    "threads": ("can't start new thread",),
+    "threads": ("cannot start new thread",),
     "files": ("Too many open files",),
     "output": (),
 }

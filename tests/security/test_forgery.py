@@ -1,7 +1,7 @@
 """Skills that forge messages: their identity, their rights, answers of the host, and the ID of the call.
 
 They write raw lines to the protocol's descriptor, or change the runtime. Each runs in a worker of its own, has the
-grant ``vault:name=own``, and knows the ID of a running call of the neighbour.
+grant ``vault:name=own``, and knows the ID of a running call of the neighbor.
 """
 
 from collections import Counter
@@ -11,18 +11,18 @@ from sideband.workers import ProtocolViolation, SkillFailed
 
 # Violations of the protocol, which end the worker and are recorded.
 VIOLATIONS = {
-    "a dispatch in the name of a neighbour's call": "ask(victim)",
-    "a result for a neighbour's call": "line(__type__='result', __id__=victim, value='forged')",
-    "an error for a neighbour's call": "line(__type__='result', __id__=victim, __error__='forged')",
-    "a log line of a neighbour's call": "line(__type__='log', __id__=victim, stream='stdout', text='forged')",
-    "progress of a neighbour's call": "line(__type__='progress', __id__=victim, current=1)",
+    "a dispatch in the name of a neighbor's call": "ask(victim)",
+    "a result for a neighbor's call": "line(__type__='result', __id__=victim, value='forged')",
+    "an error for a neighbor's call": "line(__type__='result', __id__=victim, __error__='forged')",
+    "a log line of a neighbor's call": "line(__type__='log', __id__=victim, stream='stdout', text='forged')",
+    "progress of a neighbor's call": "line(__type__='progress', __id__=victim, current=1)",
     "a dispatch in the name of a guessed call": "ask('0' * 32)",
     "the cancel of an unknown dispatch": "line(__type__='cancel', __dispatch_id__='d-99999')",
     "the cancel of a call, which only the host sends": "line(__type__='cancel', __id__=victim)",
     "ready a second time": "line(__type__='ready', version=1, python='3.11.7')",
     "ready with a forged lockdown": "line(__type__='ready', version=1, python='3', lockdown={'a': 1})",
     "hello to the host": "line(__type__='hello', version=1)",
-    "a call of the neighbour": """
+    "a call of the neighbor": """
 line(__type__='call', __id__='0' * 32, __call__={'module': 'tools.py', 'function': 'ask', 'kwargs': {'number': 1}})
 """,
     "the host's answer to its own dispatch": """
@@ -47,11 +47,11 @@ ask(me(), id='d-899')
     "a dispatch id in non-ASCII digits": "ask(me(), id='d-٩٩٩')",
     "a long dispatch id": "ask(me(), id='d-' + '9' * 100)",
     "a dispatch id with another prefix": "ask(me(), id='p-1')",
-    "a dispatch with a skill": "ask(me(), skill='neighbour')",
+    "a dispatch with a skill": "ask(me(), skill='neighbor')",
     "a dispatch with a principal": "ask(me(), principal='root')",
     "a dispatch with a grant": "ask(me(), grant=['vault'])",
     "a dispatch with capabilities": "ask(me(), capabilities=['vault'])",
-    "a dispatch with an origin": "ask(me(), origin={'skill': 'neighbour'})",
+    "a dispatch with an origin": "ask(me(), origin={'skill': 'neighbor'})",
     "a dispatch with an approval": "ask(me(), decisions=[{'by': 'user', 'verdict': 'allow'}])",
     "an op with an additional field": """
 line(__type__='dispatch', __id__=me(), __dispatch_id__=next_id(), __caps__=[],
@@ -59,7 +59,7 @@ line(__type__='dispatch', __id__=me(), __dispatch_id__=next_id(), __caps__=[],
 """,
     "a duplicate key, first with an allowed value": """
 text = b'{"__type__":"dispatch","__id__":"%s","__dispatch_id__":"%s","__caps__":[],'
-text += b'"__dispatch__":{"op":"vault.read","params":{"name":"own","name":"neighbour"}}}\\n'
+text += b'"__dispatch__":{"op":"vault.read","params":{"name":"own","name":"neighbor"}}}\\n'
 raw(text % (me().encode(), next_id().encode()))
 """,
     "a log line of the host": "line(__type__='log', __id__=me(), stream='note', text='forged')",
@@ -97,16 +97,16 @@ print('a line of the runtime, in the middle of it')
 
 # Requests that the host denies and records; the worker keeps running.
 REFUSED = {
-    "forged rights in a message": "ask(me(), caps=['vault', 'vault:name=neighbour', 'secrets', 'shell'])",
+    "forged rights in a message": "ask(me(), caps=['vault', 'vault:name=neighbor', 'secrets', 'shell'])",
     "forged rights in the runtime": """
 from sideband.workers.runtime import running
 running()[1].capabilities = ('vault',)
-await vault.read(name='neighbour')
+await vault.read(name='neighbor')
 """,
     "replacing the encoder of the runtime": """
 from sideband.workers.runtime import _dispatches, _codec
 def encode(message):
-    message.get('__dispatch__', {}).get('params', {})['name'] = 'neighbour'
+    message.get('__dispatch__', {}).get('params', {})['name'] = 'neighbor'
     return _codec.encode(message)
 _dispatches.encode = encode
 try:
@@ -120,7 +120,7 @@ channel, seen = running()[0].dispatches._channel, []
 class Between:
     def send(self, line):
         seen.append(line)
-        channel.send(line.replace(b'"own"', b'"neighbour"'))
+        channel.send(line.replace(b'"own"', b'"neighbor"'))
 running()[0].dispatches._channel = Between()
 try:
     await vault.read(name='own')
@@ -130,15 +130,15 @@ finally:
     "calling the SDK's dispatch directly": """
 import sideband.skill
 send = sideband.skill.dispatch
-await send('vault.read', {'name': 'neighbour'})
+await send('vault.read', {'name': 'neighbor'})
 """,
     "a wildcard": "await vault.read(name='*')",
     "a name with the granted one as a prefix": "await vault.read(name='own-but-longer')",
     "the granted name in upper case": "await vault.read(name='OWN')",
-    "the granted name followed by NUL": "await vault.read(name='own\\0neighbour')",
+    "the granted name followed by NUL": "await vault.read(name='own\\0neighbor')",
     "the granted name, encoded": "await vault.read(name='%6fwn')",
-    "a list of names": "await vault.read(name='own|neighbour')",
-    "an op of the neighbour": "await vault.stay(key='forged')",
+    "a list of names": "await vault.read(name='own|neighbor')",
+    "an op of the neighbor": "await vault.stay(key='forged')",
 }
 
 # Requests that the host answers with an error.
@@ -217,7 +217,7 @@ OWN_HARM = {
 import importlib, sideband.workers.runtime._runtime as runtime
 importlib.reload(runtime)
 try:
-    return await vault.read(name='neighbour')
+    return await vault.read(name='neighbor')
 except Exception as error:
     return type(error).__name__
 finally:
@@ -247,7 +247,7 @@ await asyncio.sleep(30)
 """,
     "a forged answer to its own op": """
 from sideband.workers.runtime import running
-waiting = asyncio.create_task(vault.read(name='neighbour'))
+waiting = asyncio.create_task(vault.read(name='neighbor'))
 await asyncio.sleep(0)
 (answer, _), = running()[0].dispatches._pending.values()
 answer.set_result('forged')
@@ -301,7 +301,7 @@ return [await each for each in waiting]
 from sideband.workers.runtime import current_call
 from sideband.workers.runtime._context import CurrentCall
 current_call.set(CurrentCall(victim, ('vault',), {}))
-return await vault.read(name='neighbour')
+return await vault.read(name='neighbor')
 """,
     "importing modules of the host": """
 found = []
@@ -321,7 +321,7 @@ REPLAYED = {
 call = me()
 later(lambda: ask(call, 'own'))
 """,
-    "an op for a neighbour after the call has ended": """
+    "an op for a neighbor after the call has ended": """
 call = me()
 later(lambda: ask(call, caps=['vault']))
 """,

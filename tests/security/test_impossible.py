@@ -59,8 +59,8 @@ def skill_of(table, name):
 
 def write_skills(folder):
     """Write all skills: two harmless ones, one for each table, and those that kill their workers."""
-    neighbour = (FOLDER / "neighbour.py").read_text()
-    skills = {"neighbour": neighbour, "latecomer": neighbour}
+    neighbor = (FOLDER / "neighbor.py").read_text()
+    skills = {"neighbor": neighbor, "latecomer": neighbor}
     for table, name in ATTEMPTS:
         skill = skill_of(table, name)
         code = textwrap.indent(textwrap.dedent(TABLES[table]["HOSTILE"][name]), " " * 4)
@@ -96,7 +96,7 @@ def attack(place, who, tier):
         "home": str(place / "home"),
         "area": str(place),
         "skills": write_skills(place / "skills"),
-        "neighbour": "neighbour.settle",
+        "neighbor": "neighbor.settle",
         "latecomer": "latecomer.settle",
         "calls": [f"{skill}.make_attempts" for skill in dict.fromkeys(skill_of(*attempt) for attempt in ATTEMPTS)],
     }
@@ -144,7 +144,7 @@ def test_attempts_fail_with_isolation(report, who, tier):
     } == {}
 
 
-def test_neighbour_survives_the_attempts(report, who, tier):
+def test_neighbor_survives_the_attempts(report, who, tier):
     assert report(who, tier)["unharmed"]
 
 
@@ -184,7 +184,7 @@ def test_worker_inherits_no_environment_or_file_of_the_host(report, who, tier):
     assert {kinds[number] for number in "123"} == {stat.S_IFSOCK}
     # The others belong to the event loop. A pipe could be reopened in its other direction; a file could be read.
     assert set(kinds.values()) <= {stat.S_IFSOCK, stat.S_IFCHR, 0}
-    assert last == {**first, **{name: last[name] for name in last if name.startswith("neighbour_")}}
+    assert last == {**first, **{name: last[name] for name in last if name.startswith("neighbor_")}}
 
 
 def tables_of(path):

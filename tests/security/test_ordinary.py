@@ -72,7 +72,7 @@ return await asyncio.to_thread(work) == 'what own keeps'
 """,
     "an expected denial": """
 try:
-    await vault.read(name='neighbour')
+    await vault.read(name='neighbor')
 except OpError as error:
     return (error.code, error.op, error.retryable) == ('op.denied', 'vault.read', False)
 """,
@@ -180,16 +180,16 @@ return len({uuid.uuid4(), uuid.uuid4(), uuid.uuid1(), secrets.token_hex(), rando
 """,
     "dataclasses, enumerations, types and abstract classes": """
 import abc, dataclasses, enum, typing
-class Colour(enum.StrEnum):
+class Color(enum.StrEnum):
     RED = enum.auto()
 @dataclasses.dataclass(frozen=True, slots=True)
 class Point(typing.Generic[typing.TypeVar('T')]):
     x: int
-    colour: Colour = Colour.RED
+    color: Color = Color.RED
 class Shape(abc.ABC):
     @abc.abstractmethod
     def area(self): ...
-return dataclasses.asdict(Point(1)) == {'x': 1, 'colour': 'red'} and typing.get_type_hints(Point)['x'] is int
+return dataclasses.asdict(Point(1)) == {'x': 1, 'color': 'red'} and typing.get_type_hints(Point)['x'] is int
 """,
     "regular expressions, texts and templates": """
 import re, string, textwrap, unicodedata

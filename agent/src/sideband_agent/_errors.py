@@ -46,7 +46,7 @@ class AgentBusy(AgentFailed, RuntimeError):
 
     def __init__(self, action: str, phase: str) -> None:
         super().__init__(
-            f"the agent can't {action}: it is busy (phase `{phase}`)",
+            f"the agent cannot {action}: it is busy (phase `{phase}`)",
             hint="wait until it is idle (`wait_for_idle`), cancel the run (`abort`), or queue a message (`steer`, "
             "`follow_up`)",
             retryable=True,
@@ -69,7 +69,7 @@ class CallEnded(AgentFailed, RuntimeError):
 
     def __init__(self, tool: str, call: str) -> None:
         super().__init__(
-            f"the call `{call}` of {tool or 'a tool'} has ended and its context can't be used any more",
+            f"the call `{call}` of {tool or 'a tool'} has ended and its context cannot be used any more",
             hint="wait for all tasks before the tool returns",
         )
 
@@ -106,7 +106,7 @@ class StructureRefused(AgentFailed, PermissionError):
 
     def __init__(self, action: str, reason: str, plugin: str | None) -> None:
         super().__init__(
-            f"can't {action}: {reason}",
+            f"cannot {action}: {reason}",
             hint=f"the plugin `{plugin}` denied it; follow its message, or disable the plugin in `[policy.deny]`",
         )
         self.plugin = plugin
@@ -240,13 +240,13 @@ class ToolRejected(OpError, ValueError):
 
 
 class CostUnknown(RunParked):
-    """Money is limited, but a model with unknown prices was used, so the limit can't be enforced."""
+    """Money is limited, but a model with unknown prices was used, so the limit cannot be enforced."""
 
     code = "budget.unpriced"
 
     def __init__(self, limit: float) -> None:
         super().__init__(
-            f"the budget of {limit:g} US dollars can't be enforced: the prices of a model that was used are unknown",
+            f"the budget of {limit:g} US dollars cannot be enforced: the prices of a model that was used are unknown",
             hint='set `"provider:model" = {input = …, output = …}` under `[plugins.llm.prices]`, or limit tokens '
             "instead of money; then continue with --resume",
         )

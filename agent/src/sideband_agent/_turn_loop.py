@@ -57,7 +57,7 @@ class TurnLoop:
         """Run turns until the model requests no more tools.
 
         Raises:
-            SidebandError: if the run can't continue; completed steps are stored.
+            SidebandError: if the run cannot continue; completed steps are stored.
         """
         if self._is_done():
             return
@@ -108,7 +108,7 @@ class TurnLoop:
     async def _answer(
         self, run: Run, message: AssistantMessage, calls: tuple[ToolCallPart, ...], *, asked_before: bool
     ) -> TurnAnswers:
-        # all results together must fit the window: messages just added can't be compacted
+        # all results together must fit the window: messages just added cannot be compacted
         self.results.limit(await self.compactor.window(run.model) // 2 // len(calls))
         step = str(run.step - 1)
         numbered = [(message.tool_calls.index(call), call) for call in calls]

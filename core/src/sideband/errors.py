@@ -113,7 +113,7 @@ class ConfigurationError(SidebandError, ValueError):
 
 
 class StateUnwritable(SidebandError, OSError):
-    """A file or folder of the host's state can't be created or written. Existing content is unchanged."""
+    """A file or folder of the host's state cannot be created or written. Existing content is unchanged."""
 
     code = "state.unwritable"
 

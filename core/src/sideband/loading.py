@@ -98,7 +98,7 @@ class SkillSpec:
         requires_python: the supported Python versions as a PEP 440 specifier set. Empty means any version.
         memory: the maximum resident memory of the skill's worker in bytes, or ``None`` for the limit of the policy.
         alone: whether each call of the skill gets its own worker.
-        families: the op families that the code imports from ``sideband.skill``, or ``None`` if they can't be
+        families: the op families that the code imports from ``sideband.skill``, or ``None`` if they cannot be
             determined, which means all families.
         instructions: the body of SKILL.md.
         problems: warnings. They did not prevent the skill from being loaded.

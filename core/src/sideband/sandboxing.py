@@ -273,7 +273,7 @@ class ProgramSandbox(Sandbox, Protocol):
     """A sandbox that isolates programs as well as workers."""
 
     async def launch_program(self, request: ProgramRequest) -> ProgramProcess:
-        """Start a program on the proved tier. Never fall back to a lower tier: a program's effects can't be undone.
+        """Start a program on the proved tier. Never fall back to a lower tier: a program's effects cannot be undone.
 
         Raises:
             WorkerStartFailed: if the program could not be started. The message states the reason that the system gave.

@@ -68,7 +68,7 @@ class Store(Transaction, Protocol):
     """Storage for state. Several tasks and several hosts may use it concurrently."""
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
-        """Run the body as a transaction: roll back if it raises or is cancelled. Transactions can't be nested."""
+        """Run the body as a transaction: roll back if it raises or is cancelled. Transactions cannot be nested."""
 
 
 @frozen

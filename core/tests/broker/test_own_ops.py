@@ -23,7 +23,7 @@ async def test_own_op_has_the_given_plugin_name_and_cannot_dispatch():
     bound = BoundOp.own(say, plugin="program")
     assert (bound.spec, bound.family.name, bound.plugin.name) == (say, "mine", "program")
     assert (bound.plugin.config, bound.plugin.state) == (None, None)
-    with pytest.raises(PluginError, match="`program` can't run"):
+    with pytest.raises(PluginError, match="`program` cannot run"):
         await bound.plugin.context.dispatch("mine.say", {"text": "hello"})
 
 

@@ -30,7 +30,7 @@ def light():
 
 @pytest.fixture
 def lamp(family, light):
-    """Return a plugin with an op that can be undone, one that can't, and one that only reads."""
+    """Return a plugin with an op that can be undone, one that cannot, and one that only reads."""
 
     async def undo(recorded, ctx):
         if recorded.status != "done":

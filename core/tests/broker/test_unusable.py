@@ -1,4 +1,4 @@
-"""Ops of plugins that can't be used fail with the code, hint and exit code of the plugin's error."""
+"""Ops of plugins that cannot be used fail with the code, hint and exit code of the plugin's error."""
 
 from types import SimpleNamespace
 

@@ -247,7 +247,7 @@ def test_payload_is_a_copy():
     assert event.arguments == {"tags": ["x"]}
 
 
-def test_payload_serialises_copies_and_compares_like_plain_data():
+def test_payload_serializes_copies_and_compares_like_plain_data():
     import copy
     import json
     import pickle

@@ -1,4 +1,4 @@
-"""Lines that can't be written: the error is typed, no part of the line is left, and later writes succeed."""
+"""Lines that cannot be written: the error is typed, no part of the line is left, and later writes succeed."""
 
 import errno
 import os

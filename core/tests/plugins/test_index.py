@@ -11,7 +11,7 @@ import pytest
 from sideband.plugins import find_entry_points
 from sideband.plugins._metadata import index_file
 
-PRELOADED = (importlib_metadata, packaging.requirements)  # can't be imported later, because tests replace `sys.path`
+PRELOADED = (importlib_metadata, packaging.requirements)  # cannot be imported later, because tests replace `sys.path`
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ async def failure(home, kind="op", name="tidal", *, inline=(), **settings) -> Pl
         with pytest.raises(type(caught.value)):
             await plugins.load(kind, name)
         if not inline:
-            await plugins.load("op", "neighbour")
+            await plugins.load("op", "neighbor")
         (record,) = plugins.why(name, kind=kind)
         assert not record.state.usable
         assert record.reason
@@ -75,7 +75,7 @@ async def test_entry_point_may_name_a_nested_object(site, home):
     ],
 )
 async def test_exception_of_an_import_fails_only_the_plugin(site, home, source, problem):
-    site.echo("neighbour")
+    site.echo("neighbor")
     site.plugin("op", "tidal", source)
     error = await failure(home)
     assert isinstance(error, PluginImportFailed)
@@ -85,14 +85,14 @@ async def test_exception_of_an_import_fails_only_the_plugin(site, home, source, 
 
 
 async def test_entry_point_with_a_missing_object_is_reported(site, home):
-    site.echo("neighbour")
+    site.echo("neighbor")
     module = site.module()
     site.distribution("test-tidal", {"sideband.v1.op": {"tidal": f"{module}:missing"}})
     assert "missing" in (await failure(home)).message
 
 
 async def test_hanging_import_times_out(site, home):
-    site.echo("neighbour")
+    site.echo("neighbor")
     site.plugin("op", "tidal", "import sideband_test_gate; sideband_test_gate.gate.wait()")
     sys.modules["sideband_test_gate"] = gate = SimpleNamespace(gate=threading.Event())
     try:
@@ -106,10 +106,10 @@ async def test_hanging_import_times_out(site, home):
 async def test_plugin_that_fails_at_startup_does_not_affect_others(site, home):
     site.plugin("hook", "surf", "raise ValueError('boom')")
     site.plugin("guard", "wall", "raise SystemExit")
-    site.echo("neighbour")
+    site.echo("neighbor")
     async with PluginHost(home=home) as plugins:
         assert [plugins.why(name)[0].state for name in ("surf", "wall")] == [State.FAILED, State.FAILED]
-        assert await plugins.load("op", "neighbour")
+        assert await plugins.load("op", "neighbor")
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ async def test_strict_host_that_fails_to_start_exits_its_lifespans(home):
 @both_backends
 async def test_plugin_for_another_event_loop_is_incompatible(site, home, anyio_backend_name):
     other = {"asyncio": "trio", "trio": "asyncio"}[anyio_backend_name]
-    site.echo("neighbour", extra=f"backends = [{anyio_backend_name!r}]")
+    site.echo("neighbor", extra=f"backends = [{anyio_backend_name!r}]")
     site.echo("tidal", extra=f"backends = ({other!r},)")
     error = await failure(home)
     assert isinstance(error, PluginIncompatible)
@@ -164,7 +164,7 @@ async def test_plugin_for_another_event_loop_is_incompatible(site, home, anyio_b
 
 @pytest.mark.parametrize("backends", ["'trio'", "3", "('curio',)"])
 async def test_invalid_backends_are_rejected(site, home, backends):
-    site.echo("neighbour")
+    site.echo("neighbor")
     site.echo("tidal", extra=f"backends = {backends}")
     assert isinstance(await failure(home), PluginInvalid)
 

@@ -58,5 +58,5 @@ async def test_denied_skill_is_not_located(site, home):
 async def test_skill_cannot_be_loaded_as_a_plugin(site, home):
     site.distribution("test-tides", {"sideband.v1.skill": {"tides": "tides_skill"}})
     async with PluginHost(home=home) as plugins:
-        with pytest.raises(PluginInvalid, match="can't be loaded as a plugin"):
+        with pytest.raises(PluginInvalid, match="cannot be loaded as a plugin"):
             await plugins.load("skill", "tides")

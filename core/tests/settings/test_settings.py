@@ -132,7 +132,7 @@ def test_unreadable_file_is_named(home, monkeypatch):
 
     for name in ("read_text", "read_bytes"):
         monkeypatch.setattr(type(file), name, fail)
-    with pytest.raises(ConfigurationError, match="can't be read: Permission denied") as caught:
+    with pytest.raises(ConfigurationError, match="cannot be read: Permission denied") as caught:
         load_settings(home)
     assert caught.value.source == str(file)
 

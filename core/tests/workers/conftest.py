@@ -152,7 +152,7 @@ def gather() -> Callable[..., Any]:
 async def until(condition: Callable[[], Any]) -> None:
     """Wait for a condition that another process causes."""
     with anyio.fail_after(30):
-        while not condition():  # noqa: ASYNC110  another process can't set an event here
+        while not condition():  # noqa: ASYNC110  another process cannot set an event here
             await anyio.sleep(0.002)
 
 

@@ -374,7 +374,7 @@ async def test_worker_that_cannot_be_started_raises_with_the_reason(make_skill, 
     async with WorkerPool(PlainSandbox(Path("/nowhere/python"))) as pool:
         found = await gather(*(pool.call(skill.call("pid")) for _ in range(3)))
     async with make_pool() as pool:
-        with pytest.raises(WorkerStartFailed, match=r"exited with code 2 .*can't open file.* before it was ready"):
+        with pytest.raises(WorkerStartFailed, match=r"exited with code 2 .*cannot open file.* before it was ready"):
             await pool.call(skill.call("pid", launch=no_sdk))
         assert (await pool.call(skill.call("pid"))).value
     assert all(isinstance(error, WorkerStartFailed) for error in found)
@@ -436,7 +436,7 @@ async def test_lock_down_runs_before_the_import_path_is_extended(make_skill, mak
 
 
 def test_workers_die_with_their_host(make_skill):
-    """The host is killed, so it can't clean up. One of its workers waits for an op, the other one is in a busy loop."""
+    """The host is killed, and cannot clean up. One of its workers waits for an op, the other one is in a busy loop."""
     skill = make_skill("""
         async def wait():
             await dispatch("progress.report", {"pid": os.getpid()})

@@ -29,7 +29,7 @@ def test_unsafe_or_misleading_path_is_rejected(path):
     ("path", "normal"),
     [("a//b c/ü.txt", "a/b c/ü.txt"), ("a/", "a"), ("", "."), (".", "."), ("...a"[3:], "a"), ("日本/x", "日本/x")],
 )
-def test_path_is_normalised(path, normal):
+def test_path_is_normalized(path, normal):
     assert normal_path(path) == normal
 
 
@@ -75,7 +75,7 @@ def test_link_to_an_invisible_path_is_rejected(tmp_path):
 @pytest.mark.parametrize(
     "path", ["..", "a/../../outside/secret", "../outside/secret", "/outside", "a//b", "a/./b", "\0"]
 )
-async def test_folder_rejects_paths_that_are_not_normalised(folder, outside, path):
+async def test_folder_rejects_paths_that_are_not_normalized(folder, outside, path):
     with pytest.raises(FileRefused):
         await folder.read(path, max_bytes=100)
 

@@ -23,7 +23,7 @@ parse = ServiceAddress.parse
         ("https://xn--bcher-kva.example", "https://xn--bcher-kva.example"),
     ],
 )
-def test_address_is_normalised(text, url):
+def test_address_is_normalized(text, url):
     assert parse(text).url == url
     assert parse(url).url == url
 
@@ -81,12 +81,12 @@ def test_invalid_address_is_rejected_with_its_problem(text, problem):
         ("[fe80::1]", False),
     ],
 )
-def test_loopback_addresses_are_recognised(host, expected):
+def test_loopback_addresses_are_recognized(host, expected):
     assert parse(f"http://{host}:8000").is_loopback is expected
 
 
 @given(st.text(st.sampled_from("htps:/@?#[]abz.-019%\\ \r\u212aä"), max_size=30))
-def test_any_text_is_normalised_or_rejected(text):
+def test_any_text_is_normalized_or_rejected(text):
     for one in (text, f"https://{text}"):
         try:
             address = parse(one)

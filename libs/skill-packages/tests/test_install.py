@@ -110,7 +110,7 @@ def make_source(tmp_path, wheels):
 
 @pytest.fixture
 def fake_uv(tmp_path, monkeypatch):
-    """Replace uv by a script, for behaviour that the real one does not show. ``$4`` is the target folder."""
+    """Replace uv by a script, for behavior that the real one does not show. ``$4`` is the target folder."""
 
     def make(script):
         program = tmp_path / "programs" / "uv"
@@ -193,7 +193,7 @@ async def test_requirements_are_installed_with_their_dependencies(environments, 
     assert installed(environments) == [found.path.name]
 
 
-async def test_packages_are_listed_by_normalised_names(environments, make_wheel, wheels):
+async def test_packages_are_listed_by_normalized_names(environments, make_wheel, wheels):
     make_wheel("odd_one", "1.0.post1")
     found = await install(environments, skill("Odd.One"), PackageSource(wheels=wheels))
     assert found.packages == {"odd-one": "1.0.post1"}
@@ -283,7 +283,7 @@ async def test_installed_link_is_rejected(environments, fake_uv):
 
 @pytest.fixture
 def unusable(make_wheel, make_source, wheels):
-    """A source of packages that can't be installed, each for another reason; and the marker file of a build."""
+    """A source of packages that cannot be installed, each for another reason; and the marker file of a build."""
     make_wheel()
     make_wheel("foreign", tag="cp311-cp311-win_amd64")
     make_wheel("leading", needs=[f"tiny @ file://{wheels}/tiny-1.0-py3-none-any.whl"])

@@ -93,7 +93,7 @@ async def mocked(open_host, llmock):
 
 @pytest.fixture
 def script(llmock):
-    """Return a function that sets the behaviour of llmock for the next requests."""
+    """Return a function that sets the behavior of llmock for the next requests."""
 
     def post(*behaviors):
         post_json(f"{llmock}/_llmock/reset", {})

@@ -91,7 +91,7 @@ async def test_delete_cannot_be_undone(blobs, host, effects, digest):
     await blobs.delete(sha256=digest("x"), on_effect=effects)
     await blobs.delete(sha256=digest("x"), on_effect=effects)
     first, second = [(await host.plan_undo(one)).remains[0] for one in effects]
-    assert "can't be restored" in first
+    assert "cannot be restored" in first
     assert "nothing was deleted" in second
 
 

@@ -39,7 +39,7 @@ class Worker:
         self.rounds = rounds
         self.looks = 0
         self.working = []
-        self.summarising = []
+        self.summarizing = []
         self.refused = 0
 
     async def models(self, ctx):
@@ -47,8 +47,8 @@ class Worker:
 
     async def stream(self, request, ctx):
         if request.system.startswith("You keep the memory"):
-            self.summarising.append(request)
-            yield Finished(message=AssistantMessage(content=f"SUMMARY {len(self.summarising)}"))
+            self.summarizing.append(request)
+            yield Finished(message=AssistantMessage(content=f"SUMMARY {len(self.summarizing)}"))
             return
         size = sum(len(one.text) for one in request.messages) // 4
         if size > WINDOW:
@@ -95,13 +95,13 @@ async def test_run_longer_than_the_window_completes(work, strategy):
     assert (result.status, result.text, worker.looks, worker.refused) == ("completed", "done", ROUNDS, 0)
     assert all(pairs_are_whole(one.messages) for one in worker.working)
     assert all("Look at all of them." in [getattr(m, "text", "") for m in one.messages] for one in worker.working)
-    assert bool(worker.summarising) == (strategy == "summary")
+    assert bool(worker.summarizing) == (strategy == "summary")
 
 
 async def test_agents_model_writes_and_updates_summaries_by_default(work):
     worker = Worker(WINDOW)
     await work(worker)
-    assert {one.model for one in worker.summarising} == {"m"}
-    assert len(worker.summarising) > 1
-    assert "| SUMMARY 1" in worker.summarising[1].messages[0].text
-    assert f"SUMMARY {len(worker.summarising)}" in worker.working[-1].messages[0].text
+    assert {one.model for one in worker.summarizing} == {"m"}
+    assert len(worker.summarizing) > 1
+    assert "| SUMMARY 1" in worker.summarizing[1].messages[0].text
+    assert f"SUMMARY {len(worker.summarizing)}" in worker.working[-1].messages[0].text

@@ -1,4 +1,4 @@
-"""Skills sign, verify and encrypt with keys that they can't read."""
+"""Skills sign, verify and encrypt with keys that they cannot read."""
 
 import base64
 import hashlib

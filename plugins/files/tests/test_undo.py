@@ -29,7 +29,7 @@ def plan(host, effects):
 
 @pytest.fixture
 def undo_last(host, plan, effects):
-    """Return a function that undoes the last effect and returns what can't be undone."""
+    """Return a function that undoes the last effect and returns what cannot be undone."""
 
     async def undo():
         planned = await plan()

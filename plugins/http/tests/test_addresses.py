@@ -155,7 +155,7 @@ def test_embedding_never_makes_the_class_less_strict(inner):
 
 
 @given(st.integers(0, 0xFFFF_FFFF_FFFF_FFFF), ipv4)
-def test_isatap_is_recognised_with_any_prefix(prefix, inner):
+def test_isatap_is_recognized_with_any_prefix(prefix, inner):
     outer = IPv6Address(prefix << 64 | 0x5EFE << 32 | int(inner))
     assert ORDER.index(classify(outer)) >= ORDER.index(classify(inner))
 

@@ -1,4 +1,4 @@
-"""A skill that occupies connections can't block other skills."""
+"""A skill that occupies connections cannot block other skills."""
 
 from types import SimpleNamespace
 

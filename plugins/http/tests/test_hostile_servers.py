@@ -27,7 +27,7 @@ async def outcome(host, url, op="http.get", **params):
             return error.code
 
 
-async def check_neighbour(host, server):
+async def check_neighbor(host, server):
     assert (await host.op("http.get", {"url": server.url("/bytes?count=3")}))["body"] == "xxx"
 
 
@@ -62,7 +62,7 @@ async def test_flood_is_aborted(host, server, raw_server, start, piece):
     raw_server.floods(start, piece)
     assert await outcome(host, raw_server.url(), max_bytes=10_000) in REFUSED
     assert raw_server.sent < 30_000_000
-    await check_neighbour(host, server)
+    await check_neighbor(host, server)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ async def test_flood_is_aborted(host, server, raw_server, start, piece):
 async def test_flood_without_content_is_a_timeout(host, server, raw_server, start, piece):
     raw_server.floods(start, piece * 100)
     assert await outcome(host, raw_server.url(), timeout=0.2) in {"http.timeout", "http.protocol"}
-    await check_neighbour(host, server)
+    await check_neighbor(host, server)
 
 
 DRIPS = {
@@ -103,7 +103,7 @@ async def test_timeout_covers_a_server_that_sends_byte_by_byte(host, server, raw
             tasks.start_soon(request, name)
     assert codes.keys() == DRIPS.keys()
     assert {name: code for name, code in codes.items() if code not in ("http.timeout", "http.protocol")} == {}
-    await check_neighbour(host, server)
+    await check_neighbor(host, server)
 
 
 MALFORMED = [
@@ -156,7 +156,7 @@ async def test_malformed_response_is_a_protocol_error(host, server, raw_server):
         raw_server.answers(response)
         outcomes.append((response, await outcome(host, raw_server.url())))
     assert [one for one in outcomes if one[1] != "http.protocol"] == []
-    await check_neighbour(host, server)
+    await check_neighbor(host, server)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ async def test_decompression_bomb_stops_at_the_limit(host, server, raw_server, l
     encoding = b", ".join([b"gzip"] * layers)
     raw_server.answers(HEAD + b"Content-Encoding: %b\r\nContent-Length: %d\r\n\r\n" % (encoding, len(bomb)) + bomb)
     assert await outcome(host, raw_server.url(), max_bytes=100_000) == "http.too_large"
-    await check_neighbour(host, server)
+    await check_neighbor(host, server)
 
 
 async def test_too_many_layers_are_not_decoded(host, raw_server):

@@ -31,7 +31,7 @@ PORTS = {"http": 80, "https": 443}
         ("http://example.org/projects/a%2fb", "http://example.org/projects/a%2Fb"),
     ],
 )
-def test_url_is_normalised(text, url):
+def test_url_is_normalized(text, url):
     assert parse_url(text).url == url
 
 
@@ -156,7 +156,7 @@ def test_accepted_url_has_the_same_host_in_other_libraries(text):
 
 
 @given(st.text(max_size=40))
-def test_reference_is_resolved_to_a_normalised_url_or_rejected(reference):
+def test_reference_is_resolved_to_a_normalized_url_or_rejected(reference):
     base = parse_url("https://example.org/a/b?c")
     try:
         target = base.join(reference)

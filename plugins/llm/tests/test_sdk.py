@@ -13,8 +13,8 @@ SKILL = '''
 
 
     @tool
-    async def summarise(text: str) -> list[str]:
-        """Summarise.
+    async def summarize(text: str) -> list[str]:
+        """Summarize.
 
         Args:
             text: what
@@ -47,5 +47,5 @@ async def test_skill_calls_only_the_model_it_was_granted(open_host, fake, skill)
         plugins=[Plugin(kind="loader", name="skills", value=sideband_skills.plugin)],
         skill_dirs=[skill.parent],
     ) as host:
-        assert await host.call("writer.summarise", text="long") == ["hello", "hello", "op.denied"]
+        assert await host.call("writer.summarize", text="long") == ["hello", "hello", "op.denied"]
     assert [one.max_tokens for one in fake.requests] == [5, None]

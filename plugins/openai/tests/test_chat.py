@@ -317,7 +317,7 @@ async def test_response_that_is_not_streamed_is_read(client, server):
     assert (got.text, got.tool_calls[0].arguments, got.usage.output) == ("x", {"n": 1}, 30)
 
 
-async def test_call_in_text_of_an_offered_tool_is_recognised(client, server, make):
+async def test_call_in_text_of_an_offered_tool_is_recognized(client, server, make):
     text = 'I look.\n```json\n{"name": "sky", "arguments": {"n": 1}}\n```'
     server.reply(make.events(make.chunk(content=text), make.chunk(finish="stop")))
     message = await client.ask(tools=["sky"])

@@ -95,6 +95,6 @@ async def test_truncated_response_is_an_error_or_complete(receive, make, api, fr
             right.append(place)
             assert message.content == whole.content
             assert message.stop == whole.stop
-            # If the body ends with the connection, truncation after the finish reason can't be detected.
+            # If the body ends with the connection, truncation after the finish reason cannot be detected.
             assert message.usage == whole.usage or framed is until_the_end
     assert all(place > len(data) * 2 / 3 for place in right)

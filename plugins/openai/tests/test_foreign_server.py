@@ -29,7 +29,7 @@ def llmock():
 
 @pytest.fixture
 def behave(llmock):
-    """Return a function that sets the behaviour of the server for the next requests."""
+    """Return a function that sets the behavior of the server for the next requests."""
 
     def post(path, data):
         body = json.dumps(data).encode()

@@ -213,7 +213,7 @@ async def test_invalid_configuration_is_rejected(open_client, config):
             await client.provider()
 
 
-async def test_configured_address_is_normalised(open_client, server, credentials):
+async def test_configured_address_is_normalized(open_client, server, credentials):
     credentials.add("openai", KEY, server.origin)
     address = server.base_url.replace("http", "HTTP") + "/"
     async with open_client(base_url=address) as client:

@@ -214,7 +214,7 @@ async def test_response_that_is_not_streamed_is_read(client, server):
     assert (await client.ask()).text == "Hello"
 
 
-async def test_call_in_text_of_an_offered_tool_is_recognised(answer):
+async def test_call_in_text_of_an_offered_tool_is_recognized(answer):
     text = {"type": "output_text", "text": '<tool_call>{"name": "sky"}</tool_call>'}
     message = await answer(ended({"type": "message", "content": [text]}), tools=["sky"])
     assert (message.tool_calls[0].name, message.text, message.stop) == ("sky", "", "tool_calls")

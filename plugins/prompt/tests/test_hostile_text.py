@@ -74,7 +74,7 @@ def test_entry_round_trips(text):
 
 
 @given(HOSTILE)
-def test_sanitising_is_idempotent(text):
+def test_sanitizing_is_idempotent(text):
     assert visible(visible(text)) == visible(text)
     assert one_line(one_line(text)) == one_line(text)
 

@@ -165,7 +165,7 @@ def bench(machine, open_python, area):
     (snapshot / "skill.py").write_text("answer = 42\n")
     (snapshot / "own.txt").write_text("mine\n")
     (snapshot / "way_out").symlink_to("/etc/passwd")
-    (area / "secret.txt").write_text("a neighbour's\n")
+    (area / "secret.txt").write_text("a neighbor's\n")
     if IS_ROOT:
         os.chown(snapshot / "own.txt", ORDINARY_USER, ORDINARY_USER)
     for path in (snapshot, *snapshot.glob("*.*"), area / "secret.txt"):
@@ -204,7 +204,7 @@ async def where():
 async def zone():
     return list(__import__("time").tzname)
 
-async def neighbour(path):
+async def neighbor(path):
     return os.listdir(path)
 """
 

@@ -90,10 +90,10 @@ def test_thread_limit_is_enforced(groups):
 
 
 def test_process_in_another_group_is_unaffected(groups):
-    with waiting("kept = bytearray(32 << 20)\nprint('alive')") as neighbour:
-        group = groups.confine(neighbour.pid, SMALL)
+    with waiting("kept = bytearray(32 << 20)\nprint('alive')") as neighbor:
+        group = groups.confine(neighbor.pid, SMALL)
         confined_run(groups, "kept = bytearray(256 << 20)")
-        output, _ = neighbour.communicate(b"\n", timeout=60)
+        output, _ = neighbor.communicate(b"\n", timeout=60)
         assert (output, group.was_out_of_memory()) == (b"alive\n", False)
         group.close()
 

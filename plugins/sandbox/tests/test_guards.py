@@ -18,7 +18,7 @@ EXIT_CODE = 97
 # Actions that an ordinary user may do unless this step stops them.
 LANDLOCK = {
     "read the users of the machine": "open('/etc/passwd').read()",
-    "read a neighbour's file": "open(area + '/secret.txt').read()",
+    "read a neighbor's file": "open(area + '/secret.txt').read()",
     "read through a link in its own folder": "open(snapshot + '/way_out').read()",
     "list the root": "os.listdir('/')",
     "read its own memory map": "open('/proc/self/maps').read()",
@@ -216,7 +216,7 @@ def kernel_status(bench, who, without):
 def test_kernel_status_confirms_each_step(bench, step, line, guarded):
     who = "root" if os.geteuid() == 0 else "user"
     assert kernel_status(bench, who, [])[line] == guarded
-    # Without no_new_privileges an ordinary user can't install the others; root can.
+    # Without no_new_privileges an ordinary user cannot install the others; root can.
     removed = [step] if who == "root" else ["landlock", "seccomp", step]
     assert kernel_status(bench, who, removed)[line] != guarded
 

@@ -35,8 +35,8 @@ FILES = {
     "read the users of the machine": "open('/etc/passwd').read()",
     "read through os.open": "os.open('/etc/hostname', os.O_RDONLY)",
     "read through ctypes": "demand(libc.open(b'/etc/passwd', 0))",
-    "read a neighbour's file": "open(area + '/secret.txt').read()",
-    "read a neighbour's file through ..": "open(snapshot + '/../secret.txt').read()",
+    "read a neighbor's file": "open(area + '/secret.txt').read()",
+    "read a neighbor's file through ..": "open(snapshot + '/../secret.txt').read()",
     "read through a link in its own folder": "open(snapshot + '/way_out').read()",
     "read through openat": "os.open('../secret.txt', os.O_RDONLY, dir_fd=os.open(snapshot, os.O_RDONLY))",
     "read after chdir": "os.chdir('/etc'); open('passwd').read()",
@@ -174,7 +174,7 @@ ATTEMPTS = {**FILES, **PROCESSES, **NETWORK, **KERNEL}
 
 ONLY_IN_NAMESPACES = {
     "stat a file": "os.stat('/etc/passwd')",
-    "stat a neighbour's file": "os.stat(area + '/secret.txt')",
+    "stat a neighbor's file": "os.stat(area + '/secret.txt')",
     "see processes": "os.stat('/proc/self')",
     "see devices": "os.stat('/dev/null')",
     "see programs": "os.stat('/bin/sh')",

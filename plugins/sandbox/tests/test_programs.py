@@ -151,10 +151,10 @@ async def test_writable_place_inside_a_read_only_place_accepts_writes(run, place
 
 
 async def test_place_can_be_a_single_file(run, place):
-    neighbour = place / "neighbour"
-    neighbour.write_text("private\n")
+    neighbor = place / "neighbor"
+    neighbor.write_text("private\n")
     places = (Place(place / "known"),)
-    _, output, _ = await run("/bin/sh", "-c", f"cat {place}/known; cat {neighbour}", places=places)
+    _, output, _ = await run("/bin/sh", "-c", f"cat {place}/known; cat {neighbor}", places=places)
     assert output == "known\n"
 
 

@@ -99,8 +99,8 @@ async def test_workers_of_one_zygote_have_separate_users_and_files(verified_sand
         if os.geteuid() == 0:
             assert answers[0]["uid"] != answers[1]["uid"]
         assert "__error__" in await call(first, request_for_worker, "steal", path=str(other.snapshot / "skill.py"))
-        assert "__error__" in await call(first, request_for_worker, "neighbour", path=str(other.snapshot))
-        assert "__error__" in await call(first, request_for_worker, "neighbour", path=str(other.snapshot.parent))
+        assert "__error__" in await call(first, request_for_worker, "neighbor", path=str(other.snapshot))
+        assert "__error__" in await call(first, request_for_worker, "neighbor", path=str(other.snapshot.parent))
     finally:
         await first.close()
         await second.close()
@@ -123,8 +123,8 @@ async def test_worker_reads_only_its_own_packages(verified_sandbox, request_for_
     worker = await verified_sandbox.launch(request)
     try:
         await ready(worker)
-        assert (await call(worker, request, "neighbour", path=str(mine)))["value"] == ["skill.py"]
-        assert "__error__" in await call(worker, request, "neighbour", path=str(others))
+        assert (await call(worker, request, "neighbor", path=str(mine)))["value"] == ["skill.py"]
+        assert "__error__" in await call(worker, request, "neighbor", path=str(others))
     finally:
         await worker.close()
 

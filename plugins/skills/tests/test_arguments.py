@@ -31,7 +31,7 @@ class Box:
 class Pair(NamedTuple):
     a: int
     b: int = 2
-class Colour(Enum):
+class Color(Enum):
     RED = "red"
     BLUE = 2
 class Number(enum.IntEnum):
@@ -119,8 +119,8 @@ def test_recursive_type_is_expanded_once(load_parameter):
         ("set[int]", ["1", 1, 2], [1, 2]),
         ("Box", {"size": "3"}, {"size": 3}),
         ("Pair", {"a": 1}, {"a": 1}),
-        ("Colour", "red", "red"),
-        ("Colour", "2", 2),
+        ("Color", "red", "red"),
+        ("Color", "2", 2),
         ("Number", "1", 1),
         ("list[Box]", [{"size": 1}], [{"size": 1}]),
     ],
@@ -359,9 +359,7 @@ def test_deeply_nested_values_are_refused(load_parameter):
         load_parameter("Any")[0].validate({"value": value})
 
 
-ATOMS = st.sampled_from(
-    ["int", "str", "None", "Any", "bytes", "Point", "Colour", "'int'", "Literal['a']", "zzz", "..."]
-)
+ATOMS = st.sampled_from(["int", "str", "None", "Any", "bytes", "Point", "Color", "'int'", "Literal['a']", "zzz", "..."])
 ANNOTATIONS = st.recursive(
     ATOMS,
     lambda inner: (

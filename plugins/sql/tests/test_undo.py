@@ -75,7 +75,7 @@ def change(host, file, effects):
 
 @pytest.fixture
 def undo_last(host, effects):
-    """Return a function that undoes the last effect and returns what can't be undone."""
+    """Return a function that undoes the last effect and returns what cannot be undone."""
 
     async def undo():
         planned = await host.plan_undo(effects[-1])

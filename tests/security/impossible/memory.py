@@ -7,15 +7,15 @@ HOSTILE = {
         with open(f'/proc/{facts.host}/mem', 'rb') as stream:
             insist(os.pread(stream.fileno(), 6, facts.address) == b'canary')
     """,
-    "the neighbour's memory": "steal(facts.neighbour, facts.neighbour_address)",
-    "the neighbour's memory, to write": "forge(facts.neighbour, facts.neighbour_address)",
-    "the neighbour's memory as a file": """
-        with open(f'/proc/{facts.neighbour}/mem', 'r+b', buffering=0) as stream:
-            os.pwrite(stream.fileno(), b'canary', facts.neighbour_address)
+    "the neighbor's memory": "steal(facts.neighbor, facts.neighbor_address)",
+    "the neighbor's memory, to write": "forge(facts.neighbor, facts.neighbor_address)",
+    "the neighbor's memory as a file": """
+        with open(f'/proc/{facts.neighbor}/mem', 'r+b', buffering=0) as stream:
+            os.pwrite(stream.fileno(), b'canary', facts.neighbor_address)
     """,
     "its parent's memory": "os.close(os.open(f'/proc/{facts.parent}/mem', os.O_RDWR))",
     "the memory of any process": """
-        for pid in (*range(1, 400), facts.host, facts.victim, facts.neighbour, facts.parent):
+        for pid in (*range(1, 400), facts.host, facts.victim, facts.neighbor, facts.parent):
             if pid != os.getpid():
                 copy('process_vm_readv', pid, 0, ctypes.c_byte())
                 if ctypes.get_errno() == errno.EFAULT:
@@ -41,7 +41,7 @@ HOSTILE = {
         os.close(stolen)
         os.close(host)
     """,
-    "tracing the neighbour": "demand(call('ptrace', 0x4206, facts.neighbour, 0, 0))",
+    "tracing the neighbor": "demand(call('ptrace', 0x4206, facts.neighbor, 0, 0))",
     "tracing another process": "demand(call('ptrace', 0x4206, facts.victim, 0, 0))",
     "shared memory": "reach(call('shmget', 0, 4096, 0o1600))",
     "shared memory with a name": """

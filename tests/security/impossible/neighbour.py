@@ -7,7 +7,7 @@ import sys
 
 from sideband.skill import secrets, tool  # noqa: F401 - an SDK that the other skills do not have
 
-canary = ctypes.create_string_buffer(b"canary of the neighbour")
+canary = ctypes.create_string_buffer(b"canary of the neighbor")
 
 
 @tool
@@ -21,9 +21,9 @@ async def settle(name: str) -> dict:
         except OSError:
             continue
     return {
-        "neighbour_snapshot": os.path.dirname(__file__),  # noqa: PTH120  as skills do
-        "neighbour_sdk": sys.path[0],
-        "neighbour_address": ctypes.addressof(canary),
+        "neighbor_snapshot": os.path.dirname(__file__),  # noqa: PTH120  as skills do
+        "neighbor_sdk": sys.path[0],
+        "neighbor_address": ctypes.addressof(canary),
         "environment": dict(os.environ),
         "descriptors": descriptors,
     }

@@ -95,8 +95,8 @@ HOSTILE = {
     "the host's command line": "read(f'/proc/{facts.host}/cmdline')",
     "the host's descriptors": "os.listdir(f'/proc/{facts.host}/fd')",
     "the executable of the host": "os.readlink(f'/proc/{facts.host}/exe')",
-    "the neighbour's environment": "os.close(os.open(f'/proc/{facts.neighbour}/environ', os.O_RDONLY))",
-    "the neighbour's memory map": "read(f'/proc/{facts.neighbour}/maps')",
+    "the neighbor's environment": "os.close(os.open(f'/proc/{facts.neighbor}/environ', os.O_RDONLY))",
+    "the neighbor's memory map": "read(f'/proc/{facts.neighbor}/maps')",
     "its own memory map": "read('/proc/self/maps')",
     "the machine's mounts": "read('/proc/self/mountinfo')",
     "the machine's connections": "read('/proc/self/net/tcp')",
@@ -123,12 +123,12 @@ HOSTILE = {
     "a file of the ledger": "read(facts.ledger)",
     "the store": "read(facts.store)",
     "the grants": "read(facts.home + '/grants.toml')",
-    "the code of the neighbour": "read(facts.neighbour_snapshot + '/tools.py')",
-    "the folder of the neighbour": "os.listdir(facts.neighbour_snapshot)",
-    "the code of the neighbour, with ..": """
-        read(here + '/../' + os.path.basename(facts.neighbour_snapshot) + '/tools.py')
+    "the code of the neighbor": "read(facts.neighbor_snapshot + '/tools.py')",
+    "the folder of the neighbor": "os.listdir(facts.neighbor_snapshot)",
+    "the code of the neighbor, with ..": """
+        read(here + '/../' + os.path.basename(facts.neighbor_snapshot) + '/tools.py')
     """,
-    "the SDK of the neighbour": "read(facts.neighbour_sdk + '/sideband/skill.py')",
+    "the SDK of the neighbor": "read(facts.neighbor_sdk + '/sideband/skill.py')",
     "the names of all SDKs": "os.listdir(facts.home + '/sdk')",
     "the host's own code": "read(facts.core)",
     "the host's packages": "read(facts.package)",

@@ -3,8 +3,8 @@
 HOSTILE = {
     "to the host": "os.kill(facts.host, 0)",
     "to another process": "import signal; os.kill(facts.victim, signal.SIGCONT)",
-    "to the neighbour": "os.kill(facts.neighbour, 0)",
-    "to the process that started the neighbour": "os.kill(facts.parent, 0)",
+    "to the neighbor": "os.kill(facts.neighbor, 0)",
+    "to the process that started the neighbor": "os.kill(facts.parent, 0)",
     "to its parent": "os.kill(os.getppid() or facts.parent, 0)",
     "to process 1": "os.kill(facts.parent if os.getpid() == 1 else 1, 0)",
     "to all processes": "os.kill(-1, 0)",
@@ -19,7 +19,7 @@ HOSTILE = {
     """,
     "to a thread": "demand(call('tkill', facts.host, 0))",
     "to a thread of the host": "demand(call('tgkill', facts.host, facts.host, 0))",
-    "to a thread of the neighbour": "demand(call('tgkill', facts.neighbour, facts.neighbour, 0))",
+    "to a thread of the neighbor": "demand(call('tgkill', facts.neighbor, facts.neighbor, 0))",
     "with a value": "reach(call('rt_sigqueueinfo', facts.victim, 0, 0))",
     "with a value, to a thread": "reach(call('rt_tgsigqueueinfo', facts.victim, facts.victim, 0, 0))",
     "with a pidfd": """
@@ -65,7 +65,7 @@ HOSTILE = {
         import resource
         resource.prlimit(facts.victim, resource.RLIMIT_CORE, (0, 0))
     """,
-    "the limits of the neighbour": "import resource; resource.prlimit(facts.neighbour, resource.RLIMIT_AS)",
+    "the limits of the neighbor": "import resource; resource.prlimit(facts.neighbor, resource.RLIMIT_AS)",
     "its own limits": """
         import resource
         try:

@@ -10,7 +10,7 @@ HOSTILE = {
     "the SDK": "write(sys.path[0] + '/written.py')",
     "the runtime": "os.close(os.open(sys.modules['sideband.workers.runtime'].__file__, os.O_WRONLY))",
     "the standard library": "os.close(os.open(os.__file__, os.O_WRONLY))",
-    "the folder of the neighbour": "write(facts.neighbour_snapshot + '/written')",
+    "the folder of the neighbor": "write(facts.neighbor_snapshot + '/written')",
     "the skills of the host": "write(facts.home + '/skills/written')",
     "the grants": "write(facts.home + '/grants.toml', os.O_APPEND)",
     "the ledger": "os.close(os.open(facts.ledger, os.O_WRONLY | os.O_APPEND))",

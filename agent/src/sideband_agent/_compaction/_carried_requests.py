@@ -16,7 +16,7 @@ def _is_request(message: Message) -> bool:
 
 
 def carried_indexes(messages: Sequence[Message], cut: int) -> tuple[int, ...]:
-    """Return the indexes of requests that models still see verbatim although the messages around them are summarised.
+    """Return the indexes of requests that models still see verbatim although the messages around them are summarized.
 
     These are the message that began the current run, whatever its source, and the user's messages since. If a plugin
     began the run and the user has sent nothing since, the user's last request is included.

@@ -22,11 +22,11 @@ _LEFT_OUT = re.compile(r"\n*<left-out>.*?</left-out>", re.DOTALL)
 
 @frozen
 class Preparation:
-    """The plan of a compaction: what is summarised and what is kept.
+    """The plan of a compaction: what is summarized and what is kept.
 
     Attributes:
         first_kept: the id of the first kept entry.
-        messages: the messages to summarise, oldest first, excluding those that were summarised before.
+        messages: the messages to summarize, oldest first, excluding those that were summarized before.
         turn_prefix: the beginning of the current run, if the cut is within it and it is not the first message.
         carried: the ids of entries before ``first_kept`` whose requests models still see verbatim, between the summary
             and the kept messages.
@@ -102,7 +102,7 @@ def prepare(
     overflow: bool = False,
     read_only: Collection[str] = (),
 ) -> Preparation | None:
-    """Decide what to summarise, if anything.
+    """Decide what to summarize, if anything.
 
     The newest messages are kept: ``settings.keep`` tokens of them, but at most half of what the window allows, and at
     least the newest message with everything that belongs to it. A tool call is never separated from its results.
@@ -129,8 +129,8 @@ def prepare(
     keep = _keep(placed[start:], settings, window, overflow=overflow)
     points = [start + point for point in _cut_points([one.message for one in placed[start:]], pending)]
     cut = _cut(placed, points, keep)
-    summarised = sum(one.tokens for one in placed[start:cut])
-    if not summarised or (summarised < _WORTHWHILE and not overflow):
+    summarized = sum(one.tokens for one in placed[start:cut])
+    if not summarized or (summarized < _WORTHWHILE and not overflow):
         return None
     messages = [one.message for one in placed]
     carried = carried_indexes(messages, cut)

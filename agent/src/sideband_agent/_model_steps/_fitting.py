@@ -1,4 +1,4 @@
-"""Sanitise a model's answer so that it can be stored and sent again. Its tool calls are untrusted."""
+"""Sanitize a model's answer so that it can be stored and sent again. Its tool calls are untrusted."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class _Fitting:
     _values: int = field(default=ANSWER_LIMITS.values, init=False)
 
     def fit(self, part: ToolCallPart) -> ToolCallPart:
-        """Return the sanitised call."""
+        """Return the sanitized call."""
         self.calls += 1
         name, problem = _name(part.name)
         problem = problem or part.problem or self._problem(part.arguments)

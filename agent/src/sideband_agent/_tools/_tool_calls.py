@@ -119,7 +119,7 @@ class ToolCalls:
 
         Raises:
             BudgetSpent: if no calls remain. The groups of calls after the last completed one were not begun.
-            LedgerError: if a call can't be recorded.
+            LedgerError: if a call cannot be recorded.
         """
         self._current = planned = [_Planned(part, f"{step}.{index}") for index, part in calls]
         halt: RunHalted | None = None
@@ -206,7 +206,7 @@ class ToolCalls:
         return await self.effects.refuse(name, one.arguments or part.arguments, ctx, error, one.decisions)
 
     def _look_up(self, one: _Planned) -> str | None:
-        """Return why the call can't be run as the model wrote it, or ``None``."""
+        """Return why the call cannot be run as the model wrote it, or ``None``."""
         part = one.part
         one.tool = self.view.get(part.name)
         if part.problem is not None:

@@ -91,7 +91,7 @@ class ToolEffects:
             decisions: the decisions of guards, recorded with the call.
 
         Raises:
-            LedgerError: if the call can't be recorded; it was not run.
+            LedgerError: if the call cannot be recorded; it was not run.
         """
         try:
             try:
@@ -138,7 +138,7 @@ class ToolEffects:
             decisions: the decisions of guards.
 
         Raises:
-            LedgerError: if it can't be recorded.
+            LedgerError: if it cannot be recorded.
         """
         params = {"tool": name, "arguments": arguments, "call": ctx.call}
         call = new_call(ctx.origin, ctx.hooks)

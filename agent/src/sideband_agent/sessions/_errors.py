@@ -115,7 +115,7 @@ class SessionUnreadable(SessionError, ValueError):
 
     def __init__(self, problem: str, *, hint: str = "", path: Path | None = None) -> None:
         super().__init__(
-            f"{path or 'the file'} can't be imported as a session: {problem}",
+            f"{path or 'the file'} cannot be imported as a session: {problem}",
             hint=hint or "use a JSONL file written by `sideband sessions export`",
         )
 
@@ -140,7 +140,7 @@ class SessionFormatMissing(SessionError, LookupError):
         name: the format.
         known: the installed formats.
         package: the package that provides the format, if known.
-        problem: why the format can't be loaded, if it is installed.
+        problem: why the format cannot be loaded, if it is installed.
     """
 
     code = "session.format"

@@ -41,7 +41,7 @@ class SessionFormat(Protocol):
     def read_line(self, header: Mapping[str, Any], line: Mapping[str, Any], number: int) -> tuple[dict[str, Any], str]:
         """Convert a line to a record. Also return why models do not see the line, or an empty string if they do.
 
-        A line that can't be expressed becomes a ``ForeignEntry``, which stores it unchanged. Its ids may be damaged:
+        A line that cannot be expressed becomes a ``ForeignEntry``, which stores it unchanged. Its ids may be damaged:
         they are repaired like those in our own files.
 
         Args:
@@ -58,7 +58,7 @@ def foreign_format(name: str) -> SessionFormat:
     """Return the format with this name.
 
     Raises:
-        SessionFormatMissing: if no installed package provides it, or the package can't be loaded.
+        SessionFormatMissing: if no installed package provides it, or the package cannot be loaded.
     """
     found = {one.name: one for one in _installed()}
     if name not in found:
@@ -70,7 +70,7 @@ def format_of_header(line: Mapping[str, Any]) -> SessionFormat | None:
     """Return the foreign format of a file with this first line, or ``None`` if it is not a known foreign format.
 
     Raises:
-        SessionFormatMissing: if the format is known but not installed, or an installed format can't be loaded.
+        SessionFormatMissing: if the format is known but not installed, or an installed format cannot be loaded.
     """
     if line.get("type") == "session" and "time" in line:
         return None

@@ -36,11 +36,11 @@ class Line:
 
 
 def dump_line(value: Mapping[str, Any]) -> str:
-    """Serialise an object as one line with a newline."""
+    """Serialize an object as one line with a newline."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     try:
         text.encode()
-    except UnicodeEncodeError:  # a lone surrogate: JSON can escape it, UTF-8 can't encode it
+    except UnicodeEncodeError:  # a lone surrogate: JSON can escape it, UTF-8 cannot encode it
         text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     return text + "\n"
 
@@ -57,7 +57,7 @@ def read_file(path: Path) -> Iterator[bytes]:
     """Yield the lines of a file, including newlines. A line that is too long is truncated, and rejected later.
 
     Raises:
-        SessionUnreadable: if the file can't be read.
+        SessionUnreadable: if the file cannot be read.
     """
     try:
         with path.open("rb") as file:
@@ -80,7 +80,7 @@ def write_file(path: Path, lines: Iterable[str], *, overwrite: bool = False) -> 
 
     Raises:
         SessionFileExists: if the file exists and must not be replaced.
-        StateUnwritable: if it can't be written.
+        StateUnwritable: if it cannot be written.
     """
     try:
         replace_file(path, (line.encode() for line in lines), overwrite=overwrite)

@@ -27,7 +27,7 @@ class SessionLock:
 
         Raises:
             SessionLocked: if another writer holds it.
-            StateUnwritable: if the folder can't be written.
+            StateUnwritable: if the folder cannot be written.
         """
         make_home(folder)
         file = FileLock(folder / session)

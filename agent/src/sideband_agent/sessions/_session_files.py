@@ -38,7 +38,7 @@ def copy_of_lines(lines: Iterable[bytes | str]) -> Copy:
 
 
 def export_lines(tree: SessionTree, records: Iterable[Mapping[str, Any]], format_: str) -> Iterator[str]:
-    """Serialise a session as lines, including newlines.
+    """Serialize a session as lines, including newlines.
 
     Args:
         tree: the session.

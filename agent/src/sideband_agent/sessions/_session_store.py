@@ -1,6 +1,6 @@
 """The layout of sessions in a store: one stream and one document each.
 
-The stream is the session: its header, followed by its entries. The document, read for lists, summarises the first
+The stream is the session: its header, followed by its entries. The document, read for lists, summarizes the first
 ``records`` records of the stream and can always be rebuilt.
 """
 

@@ -152,7 +152,7 @@ class Sessions:
             lock.release()
 
     async def export(self, session: str, *, format: str = OUR_FORMAT) -> Iterator[str]:  # noqa: A002 - the usual term
-        """Serialise the current session as JSON Lines, including newlines.
+        """Serialize the current session as JSON Lines, including newlines.
 
         Args:
             session: its id, a prefix of its id, or its name. It may be open for writing.
@@ -171,7 +171,7 @@ class Sessions:
     ) -> tuple[SessionInfo, tuple[str, ...]]:
         """Import a session from a file, in our format or an installed one.
 
-        It keeps its id if that is unused. Its runs can't be resumed: a file must not cause effects.
+        It keeps its id if that is unused. Its runs cannot be resumed: a file must not cause effects.
 
         Args:
             lines: the lines of the file; read in a thread.

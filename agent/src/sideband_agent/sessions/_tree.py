@@ -215,7 +215,7 @@ class SessionTree:
         return found.target if isinstance(found, LeafEntry) else entry
 
     def unfinished_run(self) -> RunEntry | None:
-        """Return the last run on the path if it can be resumed. A copied run can't."""
+        """Return the last run on the path if it can be resumed. A copied run cannot."""
         run = self._states[self.leaf].run
         return run if run is not None and run.status in {"started", "parked", "failed"} else None
 
@@ -281,7 +281,7 @@ class SessionTree:
 
 
 def _message_of(entry: Entry) -> Message | None:
-    """Return the message that a model sees for an entry that is not summarised, or ``None``."""
+    """Return the message that a model sees for an entry that is not summarized, or ``None``."""
     if isinstance(entry, MessageEntry):
         failed = isinstance(entry.message, AssistantMessage) and entry.message.stop == "error"
         return None if failed else entry.message

@@ -95,7 +95,7 @@ class Broker:
             grant: a narrower grant than that of the call, for a child effect.
             via: the plugin that dispatches a child effect.
             within: the id of the enclosing effect, for a child effect.
-            own: an op of the host itself, which can't be dispatched by name.
+            own: an op of the host itself, which cannot be dispatched by name.
             decisions: decisions made before the dispatch. They are recorded together with those made here.
 
         Raises:
@@ -372,5 +372,5 @@ class Broker:
             ValueError,
             RecursionError,
         ) as error:  # a lone surrogate, or a list that is nested too deeply or recursive
-            problems = f"the result can't be encoded as JSON: {safe_text(error)}"
+            problems = f"the result cannot be encoded as JSON: {safe_text(error)}"
         raise OpResultInvalid(dispatch.op, problems, plugin=dispatch.plugin)

@@ -55,7 +55,7 @@ class EffectReport:
 
 @define(eq=False)
 class Call:
-    """The broker's state of one call. The host creates it; messages of a worker can't change it.
+    """The broker's state of one call. The host creates it; messages of a worker cannot change it.
 
     Args:
         id: an unguessable id.

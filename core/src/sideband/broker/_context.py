@@ -105,7 +105,7 @@ class DispatchContext:
         return self._call.origin
 
     def end(self) -> None:
-        """Revoke the context, so that tasks that outlive the handler can't use it."""
+        """Revoke the context, so that tasks that outlive the handler cannot use it."""
         self._ended = True
 
     def _check_alive(self) -> None:

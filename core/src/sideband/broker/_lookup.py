@@ -15,7 +15,7 @@ from ..providers import Provider
 from ..suggestions import did_you_mean
 
 OWN_OPS = frozenset({"tool.call"})
-"""The ops of the host itself. They can't be looked up, so a lost one can't be reconciled."""
+"""The ops of the host itself. They cannot be looked up, so a lost one cannot be reconciled."""
 
 _MAX_GRANTS = 1_024
 
@@ -30,7 +30,7 @@ class BoundOp:
 
     @classmethod
     def own(cls, spec: OpSpec, *, plugin: str) -> Self:
-        """Return an op that a program defines itself, without a plugin. It can't be dispatched by name.
+        """Return an op that a program defines itself, without a plugin. It cannot be dispatched by name.
 
         Args:
             spec: the op.
@@ -58,7 +58,7 @@ class Ops:
 
         Raises:
             OpNotFound: if the op does not exist.
-            OpUnavailable: if its plugin can't be loaded. The message states the reason.
+            OpUnavailable: if its plugin cannot be loaded. The message states the reason.
         """
         if (bound := self._bound.get(op)) is not None:
             return bound
@@ -81,7 +81,7 @@ class Ops:
         """Return the plugin of that family.
 
         Raises:
-            PluginError: if the plugin can't be loaded.
+            PluginError: if the plugin cannot be loaded.
         """
         plugin = await self._plugins.ensure_family(family)
         for spec in plugin.contribution.ops:
@@ -92,7 +92,7 @@ class Ops:
         """Return the model provider with that name, and its plugin's context.
 
         Raises:
-            PluginError: if the plugin can't be loaded.
+            PluginError: if the plugin cannot be loaded.
         """
         entry = name.partition("-")[0] if name not in self._plugins.names("provider") else name
         plugin = await self._plugins.load("provider", entry)
@@ -102,7 +102,7 @@ class Ops:
         raise PluginNotFound("provider", name, known=[provider.name for provider in plugin.contribution])
 
     async def providers(self) -> tuple[str, ...]:
-        """Return the names of all providers, sorted. A plugin that can't be loaded is listed by its own name."""
+        """Return the names of all providers, sorted. A plugin that cannot be loaded is listed by its own name."""
         found: list[str] = []
         for name in self._plugins.names("provider"):
             try:
@@ -116,7 +116,7 @@ class Ops:
 
         Raises:
             CapabilityInvalid: if a capability is malformed, or has an unknown family or field.
-            PluginError: if the plugin of a family can't be loaded.
+            PluginError: if the plugin of a family cannot be loaded.
         """
         written = tuple(texts)
         if (known := self._grants.get(written)) is not None:

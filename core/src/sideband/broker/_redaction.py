@@ -61,7 +61,7 @@ _NOT_LETTERS = re.compile(r"[^a-z0-9]+")
 
 
 class Unserializable(TypeError):
-    """A value can't be represented in JSON. The message states its location."""
+    """A value cannot be represented in JSON. The message states its location."""
 
 
 @lru_cache(maxsize=4096)
@@ -210,7 +210,7 @@ class Redaction:
             sensitive_keys: whether to redact values under sensitive keys.
 
         Raises:
-            Unserializable: if a part of it can't be represented in JSON.
+            Unserializable: if a part of it cannot be represented in JSON.
         """
         try:
             return self._plain(value, sensitive_keys)
@@ -255,7 +255,7 @@ class Redaction:
             return self._number(int(value))
         if isinstance(value, float):
             if not math.isfinite(value):
-                raise Unserializable(f"{where} is {value}, which JSON can't represent")
+                raise Unserializable(f"{where} is {value}, which JSON cannot represent")
             return self._number(float(value))
         if isinstance(value, Mapping):
             return dict(self._items(value, sensitive_keys, where))
@@ -266,7 +266,7 @@ class Redaction:
         try:
             plain = to_jsonable_python(value)
         except ValueError as error:
-            raise Unserializable(f"{where} is a {type(value).__name__}, which JSON can't represent") from error
+            raise Unserializable(f"{where} is a {type(value).__name__}, which JSON cannot represent") from error
         return self._walk(plain, sensitive_keys, where)
 
     def _items(self, value: Mapping[Any, Any], sensitive_keys: bool, where: str) -> Iterator[tuple[str, Any]]:

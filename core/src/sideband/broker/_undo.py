@@ -41,13 +41,13 @@ class PlannedStep:
 
 @frozen
 class UndoPlan:
-    """The steps that would undo an effect, and the parts that can't be undone. Making a plan changes nothing.
+    """The steps that would undo an effect, and the parts that cannot be undone. Making a plan changes nothing.
 
     Args:
         effect: the id of the effect.
         op: the op of the effect.
         steps: the steps in the order in which they run.
-        remains: the parts that can't be undone, one sentence each.
+        remains: the parts that cannot be undone, one sentence each.
     """
 
     effect: str
@@ -81,7 +81,7 @@ async def plan_undo(broker: Broker, ledger: Ledger, call: Call, effect: str) -> 
 
     Raises:
         EffectMissing: if the effect does not exist.
-        OpError: if the op's plugin can't be loaded, or planning failed.
+        OpError: if the op's plugin cannot be loaded, or planning failed.
     """
     record = await find(ledger.folder, effect)
     if record is None:

@@ -61,7 +61,7 @@ class RememberedGrants:
         except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise self._invalid("skills", f"invalid TOML: {error}") from error
         except OSError as error:
-            raise self._invalid("skills", f"can't be read: {error.strerror}") from error
+            raise self._invalid("skills", f"cannot be read: {error.strerror}") from error
         for digest, entry in skills.items() if isinstance(skills, dict) else [("skills", skills)]:
             capabilities = entry.get("capabilities") if isinstance(entry, dict) else None
             if not isinstance(capabilities, list) or not all(isinstance(one, str) for one in capabilities):

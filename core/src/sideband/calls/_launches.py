@@ -44,7 +44,7 @@ class SkillLaunches:
         Raises:
             AboveMaximum: if the skill requests more memory than the policy allows.
             EnvironmentMissing: if its packages are not installed.
-            SnapshotFailed: if it can't be copied.
+            SnapshotFailed: if it cannot be copied.
         """
         if skill.key not in self._known:
             limits = WorkerLimits(memory=worker_memory(self._policy, skill))

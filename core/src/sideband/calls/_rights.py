@@ -28,7 +28,7 @@ class Rights:
         home: the host's state folder, which stores grants.
         settings: the settings, with the configured grants.
         ops: the op families, to validate capabilities.
-        asker: asks the user; ``None`` if the user can't be asked.
+        asker: asks the user; ``None`` if the user cannot be asked.
     """
 
     def __init__(self, home: Path, settings: LoadedSettings, ops: Ops, asker: GrantAsker | None) -> None:

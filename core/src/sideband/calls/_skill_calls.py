@@ -134,7 +134,7 @@ class SkillCalls:
 def _add_hint(error: SidebandError, effects: Sequence[EffectReport]) -> None:
     """Copy the hint of an effect's error that the skill did not catch, and the exit code if the effect was denied.
 
-    Only recorded effects are used, so that a skill can't make its own failure look like a denial.
+    Only recorded effects are used, so that a skill cannot make its own failure look like a denial.
     """
     cause = error.__cause__
     if not isinstance(cause, OpError):

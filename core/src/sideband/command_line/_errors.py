@@ -69,8 +69,8 @@ def known_error(error: BaseException) -> SidebandError:
 def print_error(known: SidebandError, error: BaseException, *, as_json: bool) -> None:
     """Print ``known``, the error that is reported for ``error``: as JSON to stdout, or as text to stderr.
 
-    Control characters are replaced, so that text from a skill or server can't move the cursor. Continuation lines are
-    indented, so that they can't look like messages of the host.
+    Control characters are replaced, so that text from a skill or server cannot move the cursor. Continuation lines are
+    indented, so that they cannot look like messages of the host.
     """
     if os.environ.get(DEBUG):
         import traceback  # noqa: PLC0415  slow to import, and rarely needed

@@ -205,7 +205,7 @@ class OpContext(EffectContext, Protocol):
     def check_cut(self, before: bytes, after: bytes) -> None:
         """Check that a cut does not split a known secret. Call it before returning or storing a part of larger data.
 
-        Results are redacted, but half a secret is not recognised: a caller that reads one part after the other would
+        Results are redacted, but half a secret is not recognized: a caller that reads one part after the other would
         get the whole secret.
 
         Args:

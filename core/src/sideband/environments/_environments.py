@@ -49,7 +49,7 @@ class Environment:
         """Write the record of the environment into its folder, for ``read``.
 
         Raises:
-            OSError: if the record can't be written.
+            OSError: if the record cannot be written.
         """
         record = {"requirements": self.requirements, "packages": self.packages}
         (self.path / _RECORD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
@@ -83,7 +83,7 @@ class Environments:
         return self.folder / _digest(requirements) if requirements else None
 
     def requirements(self, skill: SkillSpec) -> tuple[str, ...]:
-        """Return the distinct requirements of the skill, normalised and sorted.
+        """Return the distinct requirements of the skill, normalized and sorted.
 
         Raises:
             SkillError: see ``path``.

@@ -51,7 +51,7 @@ class Compaction(FirstEvent[Cancel | Compacted]):
     Attributes:
         session: the id of the session.
         first_kept: the id of the first entry that will be kept.
-        messages: the messages to summarise, oldest first.
+        messages: the messages to summarize, oldest first.
         previous_summary: the summary of the previous compaction, if any.
         tokens_before: the estimated size of the current context.
         instructions: the user's instructions for the summary; may be empty.

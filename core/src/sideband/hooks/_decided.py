@@ -84,7 +84,7 @@ class OpCall(DecideEvent):
         >>> @hookimpl
         ... def op_call(event: OpCall) -> Allow | Deny:
         ...     if event.level >= Level.RESTRICTED and event.origin.principal != "user":
-        ...         return Deny("only the user may do what can't be undone")
+        ...         return Deny("only the user may do what cannot be undone")
         ...     return Allow("within the rules for guests")
     """
 
@@ -142,7 +142,7 @@ class SessionBeforeFork(DecideEvent):
         >>> from sideband.hooks import Cancel, SessionBeforeFork, hookimpl
         >>> @hookimpl
         ... def session_before_fork(event: SessionBeforeFork) -> Cancel | None:
-        ...     return Cancel("can't fork before the first entry") if event.position == "before" else None
+        ...     return Cancel("cannot fork before the first entry") if event.position == "before" else None
     """
 
     may_return = (Cancel,)

@@ -139,7 +139,7 @@ class FirstEvent(Event, Generic[R]):
 
 
 class ObserveEvent(Event):
-    """An event that has happened. Implementations can't change it; the run waits until all have returned."""
+    """An event that has happened. Implementations cannot change it; the run waits until all have returned."""
 
     __slots__ = ()
     kind = Kind.OBSERVE

@@ -223,7 +223,7 @@ class DecideFold(Fold[DecideEvent]):
         if self._spec.on_failure is not Failure.DENY:
             return False
         plugin = implementation.plugin
-        return self._deny(plugin, f"{error.message}; an event that can't be checked is denied", error=error)
+        return self._deny(plugin, f"{error.message}; an event that cannot be checked is denied", error=error)
 
     def _add(self, plugin: str, answer: Literal["allow", "replace", "ask", "deny"], text: str = "") -> None:
         self._answers.append((self._current, Said(plugin, answer, text)))

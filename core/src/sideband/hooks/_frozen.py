@@ -1,7 +1,7 @@
 """Immutable copies of event payloads.
 
 A guard that modified a payload in place would change arguments that earlier guards have already approved. So events
-hold frozen copies, which compare, print and serialise like plain lists and dicts, but reject every change.
+hold frozen copies, which compare, print and serialize like plain lists and dicts, but reject every change.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Events of the kind `observe`: they have happened, and implementations can't change them."""
+"""Events of the kind `observe`: they have happened, and implementations cannot change them."""
 
 from __future__ import annotations
 

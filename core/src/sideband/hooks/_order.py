@@ -49,7 +49,7 @@ def hookimpl(
     """Mark a function as the implementation of the hook of the same name.
 
     The function takes ``(event)`` or ``(event, ctx)``. It may be ``async def`` or ``def``; a ``def`` must not block,
-    because it can't be cancelled. Apply ``@staticmethod`` or ``@classmethod`` above this decorator.
+    because it cannot be cancelled. Apply ``@staticmethod`` or ``@classmethod`` above this decorator.
 
     Args:
         function: the function.

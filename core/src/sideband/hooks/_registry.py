@@ -165,8 +165,8 @@ class HookRegistry(Hooks):
             if shared.make is not None and problem is None:
                 try:
                     own = shared.make()
-                except Exception as error:  # noqa: BLE001  a guard that can't be created denies, like one that fails
-                    problem = f"it can't be created: {type(error).__name__}: {error}"
+                except Exception as error:  # noqa: BLE001  a guard that cannot be created denies, like one that fails
+                    problem = f"it cannot be created: {type(error).__name__}: {error}"
             derived.register(
                 plugin,
                 own,

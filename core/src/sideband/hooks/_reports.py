@@ -53,7 +53,7 @@ def log_report(report: HookReport) -> None:
 
 
 def deliver(report: Report, one: HookReport) -> None:
-    """Pass on a report. Exceptions of the receiver are logged, so that they can't break the dispatch."""
+    """Pass on a report. Exceptions of the receiver are logged, so that they cannot break the dispatch."""
     try:
         report(one)
     except Exception:  # noqa: BLE001  receivers may fail in any way

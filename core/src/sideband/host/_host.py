@@ -68,8 +68,8 @@ class Host:
         plugins: plugins passed as objects, in addition to installed ones.
         autoload: whether to use installed plugins.
         skill_dirs: folders of skills.
-        asker: asks the user to grant capabilities to a skill; ``None`` if the user can't be asked.
-        approver: asks the user to approve an effect when a guard requests it; ``None`` if the user can't be asked.
+        asker: asks the user to grant capabilities to a skill; ``None`` if the user cannot be asked.
+        approver: asks the user to approve an effect when a guard requests it; ``None`` if the user cannot be asked.
 
     Example:
         >>> async def stars():
@@ -292,7 +292,7 @@ class Host:
     def _open_broker(self, plugin: str) -> Broker:
         if self._broker is None:
             raise PluginError(
-                f"the plugin `{plugin}` can't cause effects while the host is opening or closing",
+                f"the plugin `{plugin}` cannot cause effects while the host is opening or closing",
                 name=plugin,
                 hint="cause the effect on first use",
             )

@@ -156,7 +156,7 @@ class ToolRegistry:
 
 
 def _fault(one: Tool) -> str | None:
-    """Return why a tool can't be offered to models, or ``None``. One invalid tool would fail a whole request."""
+    """Return why a tool cannot be offered to models, or ``None``. One invalid tool would fail a whole request."""
     if not is_tool_name(one.name):
         return f"its name, set by {one.source}, is invalid"
     try:

@@ -4,7 +4,7 @@ LedgerError(SidebandError, OSError)           ledger.failed
 ├── LedgerUnwritable                          ledger.unwritable   full disk, permission, read-only, I/O error
 ├── LedgerBusy(TimeoutError)                  ledger.busy         another host holds the lock for too long
 ├── LedgerDamaged                             ledger.damaged      the last line is invalid
-├── LedgerIndexFailed                         ledger.index        the index can't be built
+├── LedgerIndexFailed                         ledger.index        the index cannot be built
 └── LedgerClosed                              ledger.closed
 """
 

@@ -1,4 +1,4 @@
-"""The head in the store. It reveals a truncated ledger, which the hash chain alone can't."""
+"""The head in the store. It reveals a truncated ledger, which the hash chain alone cannot."""
 
 from __future__ import annotations
 

@@ -115,12 +115,12 @@ def _canonical(fields: Mapping[str, Any]) -> str:
     try:
         return _encode(fields)
     except (TypeError, ValueError, RecursionError):
-        # A record must not be lost because JSON can't represent one of its values.
+        # A record must not be lost because JSON cannot represent one of its values.
         return _encode(_plain(fields, 0))
 
 
 def _plain(value: Any, depth: int) -> Any:
-    """Return ``value`` with everything that JSON can't represent replaced by a string that describes it."""
+    """Return ``value`` with everything that JSON cannot represent replaced by a string that describes it."""
     if depth > _MAX_DEPTH:
         return "<nested too deeply>"
     if isinstance(value, Mapping):

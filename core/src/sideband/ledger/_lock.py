@@ -21,7 +21,7 @@ async def held(lock: FileLock, patience: float) -> AsyncIterator[None]:
 
     Raises:
         LedgerBusy: if the lock was not acquired within ``patience`` seconds.
-        LedgerUnwritable: if the lock file can't be locked, or if the body raised an ``OSError``.
+        LedgerUnwritable: if the lock file cannot be locked, or if the body raised an ``OSError``.
     """
     folder = lock.path.parent
     try:

@@ -81,7 +81,7 @@ async def query(
         limit: the maximum number of effects.
 
     Raises:
-        LedgerIndexFailed: if the index can't be built, for example because of a full disk or missing permissions.
+        LedgerIndexFailed: if the index cannot be built, for example because of a full disk or missing permissions.
     """
     exact = {"effect": effect, "key": key, "principal": principal, "session": session, "run": run, "parent": parent}
     start, end = _utc(since), _utc(until)

@@ -61,7 +61,7 @@ async def verify(folder: Path, store: Store) -> Verification:
     """Check the whole ledger in ``folder``. Hosts may continue to write; entries added during the check are ignored.
 
     It detects entries that were changed, removed, inserted, repeated, reordered or truncated by an attacker who can
-    write to the ledger but not to the store. It can't detect a forgery by an attacker who can write to both, such as
+    write to the ledger but not to the store. It cannot detect a forgery by an attacker who can write to both, such as
     the host's own user.
 
     Args:
@@ -69,7 +69,7 @@ async def verify(folder: Path, store: Store) -> Verification:
         store: the store that holds the head.
 
     Raises:
-        LedgerUnwritable: if the folder can't be read or locked.
+        LedgerUnwritable: if the folder cannot be read or locked.
         LedgerBusy: if another process held the lock for too long.
 
     Example:
@@ -178,7 +178,7 @@ class _Check:
     def _compare_head(self) -> None:
         if self.stored is None:
             if self.entries:
-                self._problem("", 0, "the store has no head, so a truncated ledger can't be detected")
+                self._problem("", 0, "the store has no head, so a truncated ledger cannot be detected")
         elif (last := self.head.seq if self.head else 0) < self.stored.seq:
             self._problem(
                 "", 0, f"the ledger is truncated: entry {self.stored.seq} was written, but the last is {last}"

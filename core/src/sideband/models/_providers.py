@@ -241,7 +241,7 @@ class Provider(Protocol):
         """Return the available models, queried from the server if it supports that.
 
         Raises:
-            ProviderError: if the server can't be queried; ``ProviderUnconfigured`` if a key is missing.
+            ProviderError: if the server cannot be queried; ``ProviderUnconfigured`` if a key is missing.
         """
 
     def stream(self, request: ModelRequest, ctx: PluginContext) -> AsyncIterator[StreamEvent]:

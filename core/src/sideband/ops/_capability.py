@@ -190,7 +190,7 @@ class Grant:
         """Parse each text and return a grant of all these capabilities.
 
         Raises:
-            CapabilityInvalid: if a text can't be parsed.
+            CapabilityInvalid: if a text cannot be parsed.
         """
         return cls.of(Capability.parse(text) for text in texts)
 

@@ -220,7 +220,7 @@ class LimitExceeded(OpError, RuntimeError):
 
 
 class CapabilityInvalid(SidebandError, ValueError):
-    """A capability can't be parsed, or names a field that its family does not declare."""
+    """A capability cannot be parsed, or names a field that its family does not declare."""
 
     code = "capability.invalid"
     exit_code = ExitCode.USAGE

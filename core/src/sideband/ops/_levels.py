@@ -13,7 +13,7 @@ class Level(IntEnum):
     - ``SAFE``: has no effect outside the host.
     - ``MONITORED``: reads from outside the host, and is recorded.
     - ``CONTROLLED``: makes a change that can be reverted.
-    - ``RESTRICTED``: makes a change that can't be reverted or that other people see.
+    - ``RESTRICTED``: makes a change that cannot be reverted or that other people see.
     - ``PRIVILEGED``: can do anything.
     """
 

@@ -43,7 +43,7 @@ class Reconciled:
         happened: whether the effect happened.
         result: the result that the op would have returned, if it can still be determined.
         repeatable: whether the request may be sent again with the same key although it is unknown whether the effect
-            happened, because the server recognises the key. Requires ``happened=False``.
+            happened, because the server recognizes the key. Requires ``happened=False``.
 
     Raises:
         ValueError: if both ``happened`` and ``repeatable`` are true.
@@ -79,7 +79,7 @@ class Undo:
 
     Args:
         steps: the effects, in the order in which to run them.
-        remains: the parts that can't be reverted: one sentence each, with the reason.
+        remains: the parts that cannot be reverted: one sentence each, with the reason.
 
     Example:
         >>> async def undo(recorded: Recorded, ctx: OpContext) -> Undo:

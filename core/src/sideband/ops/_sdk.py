@@ -32,8 +32,8 @@ def write_sdk(
             this reason.
 
     Raises:
-        SdkInvalid: if the module of a family can't be generated.
-        FolderFailed: if the folder can't be written or was tampered with.
+        SdkInvalid: if the module of a family cannot be generated.
+        FolderFailed: if the folder cannot be written or was tampered with.
 
     Example:
         >>> sdk = write_sdk(home / "sdk", [family], runtime_files(), reasons={"sql": "its plugin failed to import"})

@@ -37,7 +37,7 @@ class SdkInvalid(SidebandError, ValueError):
 
     def __init__(self, family: str, problem: str) -> None:
         super().__init__(
-            f"the SDK of `{family}` can't be generated: {problem}", hint="report it to the plugin's author"
+            f"the SDK of `{family}` cannot be generated: {problem}", hint="report it to the plugin's author"
         )
         self.family = family
 
@@ -55,7 +55,7 @@ def render_family(family: OpFamily) -> str:
     ``_``. The public names of ``family.sdk`` are added, and override functions of the same name.
 
     Raises:
-        SdkInvalid: if ``family.sdk`` can't be read or is not valid Python.
+        SdkInvalid: if ``family.sdk`` cannot be read or is not valid Python.
     """
     shadowed = frozenset(spec.verb for spec in family.ops) & frozenset(dir(builtins))
     extra = _extra_names(family.name, family.sdk) if family.sdk is not None else ()

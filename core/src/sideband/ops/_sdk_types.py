@@ -14,7 +14,7 @@ _MAXIMUM_DEPTH = 8
 
 @frozen
 class Annotator:
-    """Writes annotations for the types of one schema. Types that can't be expressed become ``Any``.
+    """Writes annotations for the types of one schema. Types that cannot be expressed become ``Any``.
 
     Args:
         definitions: the schema's ``$defs``.

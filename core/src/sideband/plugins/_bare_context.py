@@ -14,7 +14,7 @@ from ._errors import PluginError
 
 @define
 class BareContext:
-    """A ``PluginContext`` that can't cause effects, because there is no broker to check and record them."""
+    """A ``PluginContext`` that cannot cause effects, because there is no broker to check and record them."""
 
     plugin: str
     config: Any
@@ -42,7 +42,7 @@ class BareContext:
 
     def _refusal(self, action: str) -> PluginError:
         return PluginError(
-            f"the plugin `{self.plugin}` can't {action}: its plugin host has no broker",
+            f"the plugin `{self.plugin}` cannot {action}: its plugin host has no broker",
             name=self.plugin,
             hint="use `sideband.Host`",
         )

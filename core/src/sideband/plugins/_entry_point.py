@@ -15,7 +15,7 @@ class EntryPoint(NamedTuple):
         kind: the last part of the group's name, such as ``op``.
         name: the name of the entry point and the plugin.
         value: the module or object: ``sideband_http.plugin`` or ``package.module:object``.
-        distribution: the name of the distribution, not normalised.
+        distribution: the name of the distribution, not normalized.
         version: the version of the distribution.
         requires: the requirements on ``sideband-core``, unparsed.
         unmet: why the running core does not satisfy one of these requirements; empty if it satisfies all.

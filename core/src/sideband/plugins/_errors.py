@@ -140,9 +140,9 @@ class PluginImportFailed(PluginError, ImportError):
 
     def __init__(self, record: PluginRecord, problem: str) -> None:
         super().__init__(
-            f"{described(record)} can't be imported: {problem}",
+            f"{described(record)} cannot be imported: {problem}",
             record=record,
-            reason=f"it can't be imported: {problem}",
+            reason=f"it cannot be imported: {problem}",
             hint=f"reinstall or update {record.distribution} and its dependencies",
         )
 

@@ -71,7 +71,7 @@ class PluginHost:
         inline: plugins passed as objects.
         autoload: whether to discover installed plugins.
         context_factory: creates the context of each plugin from its record and configuration; by default, plugins get
-            a context that can't cause effects.
+            a context that cannot cause effects.
         hooks: the registry for hooks and guards; by default a new one.
         import_seconds: the timeout of an import.
         lifespan_seconds: the timeout of entering, and of exiting, a lifespan.
@@ -273,7 +273,7 @@ class PluginHost:
         ]
 
     def _refusal(self, kind: str, name: str) -> PluginError:
-        """Return the error for a plugin that can't be loaded."""
+        """Return the error for a plugin that cannot be loaded."""
         found = [record for record in self._records if (record.kind, record.name) == (kind, name)]
         if not found:
             return PluginNotFound(kind, name, known=self.names(kind))
@@ -285,7 +285,7 @@ class PluginHost:
             return PluginDenied(record)
         if record.state is State.INCOMPATIBLE:
             return PluginIncompatible(record)
-        return PluginInvalid(record, "a skill can't be loaded as a plugin")
+        return PluginInvalid(record, "a skill cannot be loaded as a plugin")
 
     def _bare_context(self, record: PluginRecord, config: Any) -> BareContext:
         return BareContext(plugin=record.name, config=config, home=self._home)

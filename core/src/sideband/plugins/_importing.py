@@ -40,7 +40,7 @@ async def guarded(
     """Run code of a plugin in a thread and return its result.
 
     Subclasses of ``SidebandError`` propagate. All other exceptions, and a timeout, become ``failure``. After a timeout
-    the thread is abandoned, since it can't be interrupted.
+    the thread is abandoned, since it cannot be interrupted.
     """
     with anyio.move_on_after(seconds):
         value, error = await run_sync(partial(_contained, work), abandon_on_cancel=True)

@@ -42,7 +42,7 @@ def find_entry_points(kind: str | None = None, *, home: str | os.PathLike[str] |
 def read_installed(*, home: str | os.PathLike[str] | None = None) -> Installed:
     """Return the installed entry points, from the index in ``home`` if it is valid, else from the metadata.
 
-    The working directory is ignored even if it is on ``sys.path``, so that an untrusted folder can't provide plugins.
+    The working directory is ignored even if it is on ``sys.path``, so that an untrusted folder cannot provide plugins.
     """
     path = _search_path()
     key = _key(path)

@@ -27,7 +27,7 @@ def scan(path: list[str]) -> Installed:
         try:
             found.extend(_read(name, distribution))
         except (ValueError, TypeError, OSError, importlib_metadata.MetadataNotFound) as error:
-            problems.append(f"the metadata of `{name}` can't be read: {error}")
+            problems.append(f"the metadata of `{name}` cannot be read: {error}")
     return Installed(tuple(sorted(set(found))), tuple(problems))
 
 

@@ -32,7 +32,7 @@ def _folder(package: str) -> Path:
     try:
         spec = find_spec(package)
     except (ImportError, ValueError, AttributeError) as error:
-        raise LookupError(f"its package `{package}` can't be located: {error}") from error
+        raise LookupError(f"its package `{package}` cannot be located: {error}") from error
     if spec is None:
         raise LookupError(f"its package `{package}` does not exist")
     folders = [Path(folder) for folder in spec.submodule_search_locations or () if Path(folder).is_dir()]

@@ -240,7 +240,7 @@ def _read(file: Path) -> dict[str, Any]:
     try:
         return _parse(file, file.read_bytes())
     except OSError as error:
-        raise ConfigurationError(file.name, f"can't be read: {error.strerror}", source=str(file)) from error
+        raise ConfigurationError(file.name, f"cannot be read: {error.strerror}", source=str(file)) from error
 
 
 def merge(

@@ -19,7 +19,7 @@ from ._temporary_folders import TemporaryFolder
 
 
 class FolderFailed(SidebandError, OSError):
-    """A content-addressed folder can't be written, or does not match its name (``folder.tampered``)."""
+    """A content-addressed folder cannot be written, or does not match its name (``folder.tampered``)."""
 
     code = "folder.failed"
 
@@ -58,7 +58,7 @@ def publish_folder(parent: Path, files: Iterable[StoredFile]) -> Path:
     its content is verified against its name.
 
     Raises:
-        FolderFailed: if the folder can't be written (``folder.failed``), or if an existing folder was modified
+        FolderFailed: if the folder cannot be written (``folder.failed``), or if an existing folder was modified
             (``folder.tampered``).
     """
     content = tuple(files)

@@ -25,7 +25,7 @@ def make_home(home: Path) -> None:
     """Create the home folder, or a folder in it, with access for its owner only.
 
     Raises:
-        StateUnwritable: if the folder can't be created.
+        StateUnwritable: if the folder cannot be created.
     """
     try:
         home.mkdir(parents=True, exist_ok=True, mode=0o700)

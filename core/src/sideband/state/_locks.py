@@ -16,7 +16,7 @@ import anyio
 from anyio import from_thread
 from attrs import define, field
 
-# Poll, because a blocking system call can't be cancelled.
+# Poll, because a blocking system call cannot be cancelled.
 _FIRST_PAUSE, _MAX_PAUSE = 0.000_05, 0.005
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NO_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
@@ -79,7 +79,7 @@ class FileLock:
         """The descriptor of the file, which is opened on first access.
 
         Raises:
-            OSError: if the file can't be opened.
+            OSError: if the file cannot be opened.
         """
         if self._descriptor is None:
             self._descriptor = os.open(self.path, _FLAGS, 0o600)
@@ -89,7 +89,7 @@ class FileLock:
         """Try to acquire the lock without blocking, and return whether it was acquired.
 
         Raises:
-            OSError: if the file can't be opened or locked.
+            OSError: if the file cannot be opened or locked.
         """
         return try_lock(self.descriptor)
 
@@ -99,7 +99,7 @@ class FileLock:
         In a thread of anyio, cancellation ends the wait.
 
         Raises:
-            OSError: if the file can't be opened or locked.
+            OSError: if the file cannot be opened or locked.
         """
         return wait_for_lock(self.descriptor, patience)
 
@@ -107,7 +107,7 @@ class FileLock:
         """Wait like ``acquire``, without a thread.
 
         Raises:
-            OSError: if the file can't be opened or locked.
+            OSError: if the file cannot be opened or locked.
         """
         taken = self.try_acquire()
         with anyio.move_on_after(patience):

@@ -1,4 +1,4 @@
-"""Open files below a folder without following links, so that a concurrent change can't redirect the path outside."""
+"""Open files below a folder without following links, so that a concurrent change cannot redirect the path outside."""
 
 from __future__ import annotations
 

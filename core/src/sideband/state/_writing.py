@@ -34,7 +34,7 @@ class PartialFile:
         """Create a file under this temporary name, which must not exist.
 
         Raises:
-            OSError: if the file can't be created.
+            OSError: if the file cannot be created.
         """
         return cls(path, os.open(path, _FLAGS, 0o600))
 
@@ -92,7 +92,7 @@ def remove_partial_files(path: Path) -> None:
     No process may be in ``replace_file`` of this path now.
 
     Raises:
-        OSError: if a file can't be removed.
+        OSError: if a file cannot be removed.
     """
     for left in path.parent.glob(f".{glob.escape(path.name)}.*{_SUFFIX}"):
         left.unlink(missing_ok=True)
@@ -102,7 +102,7 @@ def write_state_file(path: Path, text: str) -> None:
     """Write a small file of the host's state with ``replace_file``. Create its folder if necessary.
 
     Raises:
-        StateUnwritable: if the file or folder can't be written.
+        StateUnwritable: if the file or folder cannot be written.
     """
     make_home(path.parent)
     try:
@@ -115,7 +115,7 @@ def sync_folder(folder: Path) -> None:
     """Sync the names in a folder to disk.
 
     Raises:
-        OSError: if the folder can't be opened or synced.
+        OSError: if the folder cannot be opened or synced.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

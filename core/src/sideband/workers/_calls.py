@@ -19,7 +19,7 @@ class LogLine:
 
     Args:
         stream: ``stdout`` or ``stderr`` for output of the call; ``worker.stdout`` or ``worker.stderr`` for output
-            written to the process's own descriptors, which can't be attributed to a call; ``note`` for notes of the
+            written to the process's own descriptors, which cannot be attributed to a call; ``note`` for notes of the
             host.
         text: at most 65,536 characters. A longer line is omitted entirely and replaced with a note.
     """

@@ -172,7 +172,7 @@ class Dispatching:
         except Unsendable as problem:
             return _error(message, OpResultInvalid(message.op, str(problem)))
         except SidebandError as error:
-            # The op was not executed: the ledger or the store can't be written.
+            # The op was not executed: the ledger or the store cannot be written.
             plain = OpError(error.message, hint=error.hint, code=error.code, retryable=error.retryable, op=message.op)
             return _error(message, plain)
         except Exception as error:  # noqa: BLE001  any failure of a dispatch becomes its answer
@@ -184,5 +184,5 @@ def _error(message: _wire.DispatchMessage, error: OpError) -> bytes:
     try:
         return _wire.dispatch_error(message.id, error.as_dict())
     except Unsendable:
-        plain = OpError(f"{message.op} failed, and its error can't be sent", op=message.op)
+        plain = OpError(f"{message.op} failed, and its error cannot be sent", op=message.op)
         return _wire.dispatch_error(message.id, plain.as_dict())

@@ -136,7 +136,7 @@ class SkillFailed(CallError, RuntimeError):
 
 
 class SkillRefused(CallError, TypeError):
-    """The function can't be called, or its result can't be sent. The message states the reason."""
+    """The function cannot be called, or its result cannot be sent. The message states the reason."""
 
     code = "skill.refused"
 

@@ -84,7 +84,7 @@ class Intake:
 
     async def _take_with_waits(self, lines: list[bytes], refusal: bytes | None = None) -> bool:
         """Handle lines with waits: for room, for the time budget, for a thread, or for the worker to read an answer."""
-        # The worker can't finish a line while the host does not read.
+        # The worker cannot finish a line while the host does not read.
         line_began, self._line_began = self._line_began, None
         paused = perf_counter()
         await self._settle(refusal)

@@ -101,7 +101,7 @@ class PendingCall:
     def admit(self, op: str, *, silent: bool) -> LimitExceeded | None:
         """Count a dispatch, and return the error if it exceeds a limit.
 
-        Fire-and-forget dispatches have their own limit, because a skill can't know when they have ended.
+        Fire-and-forget dispatches have their own limit, because a skill cannot know when they have ended.
         """
         self.total += 1
         if self.total > MAX_DISPATCHES:
@@ -130,7 +130,7 @@ class PendingCall:
             dispatch.scope.cancel()
 
     async def wait_for_silent(self, seconds: float) -> None:
-        """Wait at most ``seconds`` for fire-and-forget dispatches, because the skill itself can't wait for them."""
+        """Wait at most ``seconds`` for fire-and-forget dispatches, because the skill itself cannot wait for them."""
         with anyio.move_on_after(seconds):
             while self.silent:
                 await self._wait_for_next_end()

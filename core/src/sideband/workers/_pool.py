@@ -92,8 +92,8 @@ class WorkerPool:
 
         Raises:
             SkillFailed: if the function or the import of its module raised.
-            SkillRefused: if the function does not exist or is not ``async def``, or its result can't be sent.
-            ArgumentsInvalid: if the arguments can't be sent.
+            SkillRefused: if the function does not exist or is not ``async def``, or its result cannot be sent.
+            ArgumentsInvalid: if the arguments cannot be sent.
             CallTimeout: if the call did not end in time. It was cancelled, or its worker is being replaced.
             WorkerStartFailed: if no worker could be started.
             WorkerExited: if the worker ended during the call.

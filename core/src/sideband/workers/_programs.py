@@ -65,7 +65,7 @@ class PlainProcess:
 
     def kill(self) -> None:
         """Kill the process and all processes in its process group."""
-        # The process id can't be reused before the process is reaped.
+        # The process id cannot be reused before the process is reaped.
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
@@ -82,7 +82,7 @@ class PlainProcess:
         return self._process.wait()
 
     async def _wait_for_end(self) -> None:
-        """Wait until the process has exited. With ``pidfd_open``, do not reap it, so that its id can't be reused."""
+        """Wait until the process has exited. With ``pidfd_open``, do not reap it, so that its id cannot be reused."""
         if not hasattr(os, "pidfd_open"):
             await anyio.to_thread.run_sync(self._process.wait, abandon_on_cancel=True)
             return

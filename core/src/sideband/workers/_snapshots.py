@@ -127,7 +127,7 @@ def _open_inside(spec: SkillSpec, root: int, name: str) -> int:
     """Open a file in the skill's folder without following a link out of it.
 
     A link to another file in the same folder is resolved here. The system call follows no link, so a component that is
-    concurrently replaced with a link can't redirect the path.
+    concurrently replaced with a link cannot redirect the path.
     """
     parts = PurePosixPath(name).parts
     if not parts or name.startswith("/") or ".." in parts:

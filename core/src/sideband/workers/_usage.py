@@ -19,7 +19,7 @@ def read_usage(pid: int) -> WorkerUsage | None:
     """Return the usage of a process, or ``None`` if it has exited or the system has no ``/proc``.
 
     Args:
-        pid: the id of a process that has not been reaped, so that the id can't be reused.
+        pid: the id of a process that has not been reaped, so that the id cannot be reused.
     """
     folder = Path("/proc", str(pid))
     fields = _fields(folder)

@@ -234,7 +234,7 @@ def call(spec: WorkerCall) -> bytes:
     """Encode the message that starts a call.
 
     Raises:
-        Unsendable: if the arguments can't be sent.
+        Unsendable: if the arguments cannot be sent.
     """
     request = {
         "module": spec.module,
@@ -256,7 +256,7 @@ def dispatch_result(dispatch: str, payload: Any) -> bytes:
     """Encode the answer to a dispatch.
 
     Raises:
-        Unsendable: if the result can't be sent.
+        Unsendable: if the result cannot be sent.
     """
     return encode({"__type__": "dispatch_result", "__dispatch_id__": dispatch, "payload": payload})
 

@@ -203,7 +203,7 @@ class Worker:
         return WorkerExited(f"was killed because it read nothing for {self._write_timeout:g} s")
 
     def _report(self, code: str, message: str, call: str | None = None, op: str | None = None) -> None:
-        """Report an event, at most a hundred times per code, so that a worker can't flood the ledger."""
+        """Report an event, at most a hundred times per code, so that a worker cannot flood the ledger."""
         self._reports[code] += 1
         if self._reports[code] <= _MAX_REPORTS:
             self._report_to(WorkerReport(code, message, self._domain, self.process.pid, call, op))

@@ -1,4 +1,4 @@
-"""Normalise and validate paths before they are compared, walked or shown."""
+"""Normalize and validate paths before they are compared, walked or shown."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _check_part(part: str, path: str) -> None:
     if part.endswith((" ", ".")) or _UNPORTABLE.search(part) or len(part.encode()) > _LONGEST_PART:
         raise FileRefused(path, "a component is too long or has characters that are not portable")
     if not unicodedata.is_normalized("NFC", part):
-        raise FileRefused(path, "it is not NFC-normalised", hint="normalise the path to Unicode NFC")
+        raise FileRefused(path, "it is not NFC-normalized", hint="normalize the path to Unicode NFC")
 
 
 def resolved_path(path: str) -> str:

@@ -1,4 +1,4 @@
-"""Walk from folder to folder by file descriptor. No step follows a link, so a concurrent swap can't lead out.
+"""Walk from folder to folder by file descriptor. No step follows a link, so a concurrent swap cannot lead out.
 
 Everything here blocks and runs in a worker thread.
 """
@@ -87,7 +87,7 @@ def entered(
         forbidden = set(_identities(excluded))
         if create:
             root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # the walk uses O_PATH descriptors, which can't be listed, locked or synced; "." reopens the last one
+        # the walk uses O_PATH descriptors, which cannot be listed, locked or synced; "." reopens the last one
         current = open_beneath(
             root,
             (*parts, "."),

@@ -17,7 +17,7 @@ _PATH = re.compile(r"(/[A-Za-z0-9._~%-]+)*/?")
 
 @frozen
 class ServiceAddress:
-    """The normalised address of a service.
+    """The normalized address of a service.
 
     Attributes:
         origin: the scheme, host and port. The scheme's default port is omitted.

@@ -7,7 +7,7 @@ ProviderError
 ├── StreamBroken            the response is truncated or violates the protocol
 └── ProviderUnconfigured    a key is missing, or a key or an address is invalid
 
-Messages are not truncated here. The host truncates them after redaction, which can't recognise half of a secret.
+Messages are not truncated here. The host truncates them after redaction, which cannot recognize half of a secret.
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ class ReplyBody:
         """Stop reading, and close the connection unless the whole body was read.
 
         The client's generators are nested. Closing the outer one would leave the inner ones to the garbage collector,
-        which finalises them later, in another task. A cancelled read ends all of them here.
+        which finalizes them later, in another task. A cancelled read ends all of them here.
         """
         if not self.is_complete:
             with anyio.CancelScope(shield=True) as scope:

@@ -31,7 +31,7 @@ def parse_object(text: str, *, halves: bool = False) -> dict[str, Any]:
 
     Args:
         text: the JSON text.
-        halves: whether to accept escaped unpaired surrogates, which can't be stored or sent.
+        halves: whether to accept escaped unpaired surrogates, which cannot be stored or sent.
 
     Raises:
         ValueError: if the text is not a JSON object, is nested deeper than 64 levels, or contains an unpaired

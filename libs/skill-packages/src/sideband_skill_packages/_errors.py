@@ -74,7 +74,7 @@ class EnvironmentFailed(SidebandError, RuntimeError):
 
     @classmethod
     def unwritable(cls, skill: str, error: OSError) -> EnvironmentFailed:
-        """Build the error for a host folder that can't be written."""
+        """Build the error for a host folder that cannot be written."""
         return cls(
             f"failed to install the packages of skill `{skill}`: {error.filename or 'the folder'}: "
             f"{error.strerror or error}",

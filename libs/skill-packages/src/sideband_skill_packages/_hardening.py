@@ -24,7 +24,7 @@ def harden(folder: Path, requirements: tuple[str, ...]) -> None:
 
     Raises:
         EnvironmentFailed: if the folder contains something other than files and folders.
-        OSError: if the folder can't be written.
+        OSError: if the folder cannot be written.
     """
     shutil.rmtree(folder / "bin", ignore_errors=True)
     for path in (folder / ".lock", *folder.glob("*.pth")):

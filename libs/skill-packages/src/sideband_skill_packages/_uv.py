@@ -22,7 +22,7 @@ from ._errors import EnvironmentFailed, InstallerMissing
 
 _KEPT_LINES = 200
 _LONGEST_LINE = 4_000
-# If the host is killed it can't terminate uv, which may be running package code; the kernel then does.
+# If the host is killed it cannot terminate uv, which may be running package code; the kernel then does.
 _ENDS_WITH_HOST = """
 import ctypes, os, signal, sys
 ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
@@ -114,7 +114,7 @@ def _bound_to_host() -> list[str]:
 def _arguments(folder: Path, source: PackageSource) -> list[str]:
     arguments = ["pip", "install", "--target", str(folder), "--python", sys.executable, "--no-python-downloads"]
     arguments += ["--color", "never", "--no-progress"]
-    # a link into uv's cache could be changed through it; workers can't save bytecode that they compile
+    # a link into uv's cache could be changed through it; workers cannot save bytecode that they compile
     arguments += ["--link-mode", "copy", "--compile-bytecode"]
     if not source.build:
         arguments.append("--no-build")

@@ -62,7 +62,7 @@ def _max_tokens(request: ModelRequest, model: Model) -> int:
 def _thinking(
     request: ModelRequest, model: Model, messages: list[dict[str, Any]], length: int, *, forced: bool
 ) -> Body | None:
-    """Return the field ``thinking``, or ``None`` to omit it. A model forced to call a tool can't think first."""
+    """Return the field ``thinking``, or ``None`` to omit it. A model forced to call a tool cannot think first."""
     wanted = request.thinking not in {None, "off"}
     if model.thinking == "always" or (model.thinking == "default" and not forced and request.thinking != "off"):
         # Some of these models put into their thinking what others write as text between tool calls.
@@ -80,7 +80,7 @@ def _thinking(
 
 
 def _continues_without_thoughts(messages: list[dict[str, Any]]) -> bool:
-    """Return whether the model is within a series of tool calls begun without thinking, where it can't be enabled."""
+    """Return whether the model is within a series of tool calls begun without thinking, where it cannot be enabled."""
     if not messages or not any(block["type"] == "tool_result" for block in messages[-1]["content"]):
         return False
     return not has_thoughts(messages[-2:-1])
@@ -104,7 +104,7 @@ def _tool_choice(request: ModelRequest, model: Model) -> Body:
 
 
 def _ask_for_tool(messages: list[dict[str, Any]], choice: str) -> None:
-    """Ask in the prompt for a tool call that can't be forced."""
+    """Ask in the prompt for a tool call that cannot be forced."""
     text = "Respond with a tool call." if choice == "required" else f"Respond with a call to the tool `{choice}`."
     if messages and messages[-1]["role"] == "user":
         messages[-1]["content"].append({"type": "text", "text": text})

@@ -19,7 +19,7 @@ class Blobs:
     computed again: on first use, and whenever the limit seems to be reached.
 
     Attributes:
-        lock: held while adding or deleting, so that concurrent ops can't exceed the limit.
+        lock: held while adding or deleting, so that concurrent ops cannot exceed the limit.
     """
 
     config: Config

@@ -33,8 +33,8 @@ async def undo_put(recorded: Recorded, ctx: OpContext) -> Undo:
 
 
 async def undo_delete(recorded: Recorded, ctx: OpContext) -> Undo:  # noqa: ARG001  required by the host
-    """Report that a deletion can't be undone."""
+    """Report that a deletion cannot be undone."""
     note = recorded.note
     if not note:
         return Undo(remains=("nothing was deleted: the blob did not exist",))
-    return Undo(remains=(f"blob `{note['sha256']}` can't be restored: store its content again",))
+    return Undo(remains=(f"blob `{note['sha256']}` cannot be restored: store its content again",))

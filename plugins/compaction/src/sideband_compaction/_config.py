@@ -19,10 +19,10 @@ class Config(BaseModel):
 
     strategy: Literal["summary", "window", "none"] = Field(
         "summary",
-        description="`summary`: a model summarises the older messages; `window`: drop them; `none`: do not compact",
+        description="`summary`: a model summarizes the older messages; `window`: drop them; `none`: do not compact",
     )
     model: str | None = Field(
         None, min_length=1, description="the model that writes summaries, as provider:model; the agent's if absent"
     )
-    clip: int = Field(2_000, ge=100, description="characters of each tool call and each result that are summarised")
+    clip: int = Field(2_000, ge=100, description="characters of each tool call and each result that are summarized")
     max_tokens: int = Field(4_096, ge=100, description="the maximum length of a summary in tokens")

@@ -11,13 +11,13 @@ from sideband import SidebandError
 
 
 class CompactionError(SidebandError, RuntimeError):
-    """A conversation could not be summarised."""
+    """A conversation could not be summarized."""
 
     code = "compaction.failed"
 
 
 class SummaryUnusable(CompactionError, ValueError):
-    """The summary that the model wrote can't replace the messages."""
+    """The summary that the model wrote cannot replace the messages."""
 
     code = "compaction.unusable"
 

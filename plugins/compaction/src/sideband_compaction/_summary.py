@@ -1,4 +1,4 @@
-"""The strategy `summary`: a model summarises the older messages."""
+"""The strategy `summary`: a model summarizes the older messages."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from ._writer import Writer
 _DIVIDER = "\n\n---\n\nThe beginning of the current task:\n\n"
 
 
-async def summarise(event: Compaction, config: Config, model: str, ctx: PluginContext) -> Compacted:
-    """Summarise the older messages, and update an earlier summary.
+async def summarize(event: Compaction, config: Config, model: str, ctx: PluginContext) -> Compacted:
+    """Summarize the older messages, and update an earlier summary.
 
-    If the kept messages begin within a run, the beginning of that run is summarised by a separate, concurrent call.
+    If the kept messages begin within a run, the beginning of that run is summarized by a separate, concurrent call.
 
     Args:
-        event: the messages to summarise.
+        event: the messages to summarize.
         config: the plugin's configuration.
         model: ``provider:model``.
         ctx: dispatches the model calls.

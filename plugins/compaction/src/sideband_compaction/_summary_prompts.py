@@ -1,4 +1,4 @@
-"""The prompts for a model that summarises a conversation."""
+"""The prompts for a model that summarizes a conversation."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def turn_prompt(record: str, *, instructions: str = "") -> str:
 
 
 def _recorded(record: str) -> str:
-    return f"The record:\n\n{record}\n\nHere the record ends. Summarise it."
+    return f"The record:\n\n{record}\n\nHere the record ends. Summarize it."
 
 
 def _request(instructions: str) -> str:

@@ -21,6 +21,6 @@ async def compaction(event: Compaction, ctx: AgentContext) -> Cancel | Compacted
         from sideband_agent import sliding_window  # noqa: PLC0415
 
         return sliding_window(event)
-    from ._summary import summarise  # noqa: PLC0415
+    from ._summary import summarize  # noqa: PLC0415
 
-    return await summarise(event, config, config.model or ctx.model, ctx)
+    return await summarize(event, config, config.model or ctx.model, ctx)

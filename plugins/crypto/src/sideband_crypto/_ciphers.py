@@ -153,12 +153,12 @@ def _oaep(params: OaepParams) -> OAEP:
 
 
 def _nonce_for(name: str, given: bytes | None, handle: str | None, minimum: int, maximum: int) -> bytes:
-    """Return the nonce of an encryption. The caller can't choose it for a stored key: reuse reveals plaintexts."""
+    """Return the nonce of an encryption. The caller cannot choose it for a stored key: reuse reveals plaintexts."""
     if given is None:
         return secrets.token_bytes(minimum)
     if handle is not None:
         raise CryptoValue(
-            f"`{name}` can't be chosen for a stored key", hint=f"omit `{name}`; a new one is generated and returned"
+            f"`{name}` cannot be chosen for a stored key", hint=f"omit `{name}`; a new one is generated and returned"
         )
     check_length(name, given, minimum, maximum)
     return given

@@ -91,7 +91,7 @@ async def hmac_data(params: HmacParams, ctx: OpContext) -> bytes:
 
 @_op("crypto.hmac_verify", scope=scope_of("hmac_verify"), record=("algorithm", "legacy", "handle"))
 async def hmac_verify(params: HmacVerifyParams, ctx: OpContext) -> bool:
-    """Verify an HMAC in constant time. A key that is bound to this op only can't be used to compute one.
+    """Verify an HMAC in constant time. A key that is bound to this op only cannot be used to compute one.
 
     Args:
         params: `mac` is the whole HMAC as bytes (a truncated one is invalid); the other parameters as for

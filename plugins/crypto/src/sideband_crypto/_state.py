@@ -46,7 +46,7 @@ class _Job:
 class Work:
     """Runs work in a limited number of threads, of which a trust domain gets at most half.
 
-    The library can't be interrupted. A cancelled caller stops waiting immediately, but the thread counts against its
+    The library cannot be interrupted. A cancelled caller stops waiting immediately, but the thread counts against its
     domain until it ends, so starting and cancelling work does not create more threads.
 
     Args:

@@ -23,7 +23,7 @@ _FILES = "files"
 class Files:
     """Resolves paths for ops, and serializes changes of the same file.
 
-    A trust domain gets at most half of the threads, so one skill can't starve the others.
+    A trust domain gets at most half of the threads, so one skill cannot starve the others.
     """
 
     config: Config

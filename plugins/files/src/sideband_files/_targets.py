@@ -2,7 +2,7 @@
 
 A path without a leading `/` is a file in `SIDEBAND_HOME/files/`. For an absolute path (or one that begins with `~/`),
 all symbolic links are resolved before it is compared with the grant, and it is then opened without following links, so
-that a link can't give one file the rights of another.
+that a link cannot give one file the rights of another.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def locate(text: str, *, folder: bool = False) -> FileTarget:
 def check_canonical(target: FileTarget, home: Path) -> None:
     """Check that a file of the host is not named by its absolute path, so that each file has one name.
 
-    Aliases that this check can't detect are rejected when the path is opened.
+    Aliases that this check cannot detect are rejected when the path is opened.
 
     Raises:
         FileRefused: if it is named by its absolute path.

@@ -96,7 +96,7 @@ def _restore_step(path: str, before: Mapping[str, Any], *, expected: str | None)
 
 
 def _not_kept_reason(path: str, before: Mapping[str, Any]) -> str:
-    """Return the reason why a file can't be restored."""
+    """Return the reason why a file cannot be restored."""
     return f"the previous content of `{path}` is not kept: its {size_text(before['size'])} exceed `undo_bytes`"
 
 

@@ -67,7 +67,7 @@ class LoopGuard:
             patch = self._failed(event, limits)
             failures = self._counters.seen(event.tool, event.arguments).tool
             if call is _CallState.REJECTED and _reached(failures, limits.same_tool_failure_halt):
-                # guards are not asked about calls that can't be run, so there is no call to deny
+                # guards are not asked about calls that cannot be run, so there is no call to deny
                 ctx.abort(
                     f"same_tool_failure_halt: `{event.tool}` failed {failures} times in this run, and the last call "
                     f"was invalid"

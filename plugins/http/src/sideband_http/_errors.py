@@ -28,7 +28,7 @@ from sideband.ops import OpDenied, OpFailed
 def quoted(text: str) -> str:
     """Return ``text`` on one line, with non-printable characters escaped.
 
-    It is not truncated here: the host truncates messages after redaction, which can't recognise half of a secret.
+    It is not truncated here: the host truncates messages after redaction, which cannot recognize half of a secret.
     """
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text)
 
@@ -61,7 +61,7 @@ class AddressRefused(HttpError, ValueError):
     def __init__(self, host: str, kind: str) -> None:
         super().__init__(
             f"`{host}` resolves to a {kind} address, which is never allowed",
-            hint="check the DNS records of the host; multicast and reserved addresses can't be granted",
+            hint="check the DNS records of the host; multicast and reserved addresses cannot be granted",
         )
 
 
@@ -130,7 +130,7 @@ class ProxyFailed(HttpError, ConnectionError):
 
 
 class AuthoritiesInvalid(HttpError, ValueError):
-    """The configured certificate authorities can't be loaded. No request was sent."""
+    """The configured certificate authorities cannot be loaded. No request was sent."""
 
     code = "http.ca_file"
     nothing_happened = True
@@ -143,7 +143,7 @@ class AuthoritiesInvalid(HttpError, ValueError):
 
 
 class ClientCertificateInvalid(HttpError, ValueError):
-    """The client certificate configured for an origin can't be loaded. No request was sent."""
+    """The client certificate configured for an origin cannot be loaded. No request was sent."""
 
     code = "http.client_certificate"
     nothing_happened = True
@@ -237,7 +237,7 @@ class ContentInvalid(HttpError, ValueError):
 
 
 class SecretReturned(HttpError, PermissionError):
-    """A body to be saved contains a known secret, which can't be redacted when the file or blob is read in parts."""
+    """A body to be saved contains a known secret, which cannot be redacted when the file or blob is read in parts."""
 
     code = "http.secret"
 

@@ -54,7 +54,7 @@ class _Repeating(_HttpParams):
         le=60,
         allow_inf_nan=False,
         description="The delay before the first retry in seconds. It doubles each time, with up to 50 % random "
-        "jitter. A Retry-After header is honoured if enough time remains.",
+        "jitter. A Retry-After header is honored if enough time remains.",
     )
 
 
@@ -64,7 +64,9 @@ class Fetch(_HttpParams):
     params: Values = Field(
         default={}, description="Query parameters. A list repeats its name, null omits it, true becomes `true`."
     )
-    headers: dict[str, str] = Field(default={}, description="Headers. Those that control message framing can't be set.")
+    headers: dict[str, str] = Field(
+        default={}, description="Headers. Those that control message framing cannot be set."
+    )
     cookies: dict[str, str] = Field(default={}, description="Cookies, sent to this origin only.")
     auth: str | None = Field(
         default=None,
@@ -117,7 +119,7 @@ class BodyParams(UrlParams, _Content):
 class _Keyed(_HttpParams):
     idempotency_key: IdempotencyKey | None = Field(
         default=None,
-        description="The value of the `Idempotency-Key` header, by which a server recognises repeated requests.",
+        description="The value of the `Idempotency-Key` header, by which a server recognizes repeated requests.",
     )
 
 

@@ -14,7 +14,7 @@ from ._addresses._url import RequestTarget
 
 @attrs.frozen
 class HttpScope(Scope, family="http"):
-    """The fields of an ``http`` capability. They refer to the normalised request, which is the one that is sent.
+    """The fields of an ``http`` capability. They refer to the normalized request, which is the one that is sent.
 
     Args:
         scheme: ``http`` or ``https``.

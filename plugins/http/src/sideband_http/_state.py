@@ -15,7 +15,7 @@ from ._transport._connections import HttpConnections
 class HttpState:
     """The connections and sessions of the host. Requests outside sessions share only the connections.
 
-    A trust domain may use at most half of the connections, so that a skill can't block all others.
+    A trust domain may use at most half of the connections, so that a skill cannot block all others.
     """
 
     connections: HttpConnections

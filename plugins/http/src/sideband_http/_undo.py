@@ -104,7 +104,7 @@ async def undo_reading(recorded: Recorded, ctx: OpContext) -> Undo:  # noqa: ARG
 
 
 async def undo_request(recorded: Recorded, ctx: OpContext) -> Undo:  # noqa: ARG001  required signature
-    """Report that a change on a server can't be undone."""
+    """Report that a change on a server cannot be undone."""
     if recorded.params.get("method") in _SAFE_METHODS:
         return Undo(remains=(_NOTHING_TO_UNDO,))
     method = recorded.note.get("method") or recorded.params.get("method") or recorded.op.partition(".")[2].upper()

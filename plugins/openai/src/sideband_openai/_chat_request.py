@@ -114,7 +114,7 @@ def _image(part: ImagePart) -> dict[str, Any]:
 
 
 def _images_of(result: ToolResultMessage) -> list[dict[str, Any]]:
-    """Return the images of a result. Results can't contain images, so they follow in a user message."""
+    """Return the images of a result. Results cannot contain images, so they follow in a user message."""
     images = [_image(one) for one in result.content if isinstance(one, ImagePart)]
     return [_text(f"The images that {result.tool} returned ({call_id(result.call)}):"), *images] if images else []
 

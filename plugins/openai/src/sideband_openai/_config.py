@@ -45,7 +45,7 @@ class OpenAIService(BaseModel):
         description="The API version of an Azure resource with deployments. Unset for other services.",
     )
     summaries: Literal["auto", "concise", "detailed"] | None = Field(
-        default=None, description="Responses: request reasoning summaries. OpenAI requires a verified organisation."
+        default=None, description="Responses: request reasoning summaries. OpenAI requires a verified organization."
     )
     connect_timeout: float = Field(default=10.0, gt=0, le=600, description="The time limit for connecting, in seconds.")
     idle_timeout: float = Field(

@@ -19,7 +19,7 @@ class KnownModel(BaseModel):
 
     Attributes:
         info: the public properties.
-        least_thinking: the lowest reasoning effort; in some models, reasoning can't be disabled.
+        least_thinking: the lowest reasoning effort; in some models, reasoning cannot be disabled.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

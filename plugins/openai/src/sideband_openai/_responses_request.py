@@ -103,7 +103,7 @@ def _assistant_items(message: AssistantMessage, *, with_thoughts: bool) -> Itera
 
 
 def _thought(part: ThinkingPart) -> dict[str, Any] | None:
-    """Return a reasoning item unchanged, or ``None`` if it is not encrypted: the service can't use it then."""
+    """Return a reasoning item unchanged, or ``None`` if it is not encrypted: the service cannot use it then."""
     try:
         item = parse_json(part.signature or "")
     except ValueError:

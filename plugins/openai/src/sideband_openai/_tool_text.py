@@ -1,6 +1,6 @@
 """Parser for tool calls that small models write as text.
 
-Three forms are recognised: ``<tool_call>…</tool_call>``, a fenced block, and bare JSON that begins and ends a line. The
+Three forms are recognized: ``<tool_call>…</tool_call>``, a fenced block, and bare JSON that begins and ends a line. The
 content must be a call, or a list of calls only, of tools in the request. Anything else remains text.
 """
 

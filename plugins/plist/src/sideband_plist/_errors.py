@@ -74,6 +74,6 @@ class PlistMissing(PlistError, LookupError):
 
     def __init__(self, name: str, step: str) -> None:
         super().__init__(
-            f"can't extract `{name}`: `{step}` does not exist",
+            f"cannot extract `{name}`: `{step}` does not exist",
             hint="parse it without `extract` to see its content",
         )

@@ -37,6 +37,6 @@ def _part(value: Any, path: int | Sequence[int | str], name: str) -> Any:
 
 
 def _step(value: Any, step: int | str) -> Any:
-    # an index applies to lists only and a key to objects only; in particular, text can't be indexed
+    # an index applies to lists only and a key to objects only; in particular, text cannot be indexed
     parts: Any = value if isinstance(value, list if isinstance(step, int) else dict) else {}
     return parts[step]

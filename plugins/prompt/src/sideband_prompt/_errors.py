@@ -7,10 +7,10 @@ SidebandError
     ├── MemoryEntryMissing(LookupError)      memory.missing     no entry matches
     ├── MemoryEntryAmbiguous(LookupError)    memory.ambiguous   several entries match
     ├── MemoryBusy(TimeoutError)             memory.busy        another process is changing the file
-    ├── MemoryUnreadable(ValueError)         memory.unreadable  the file can't be changed without losing data
-    ├── MemoryUnwritable(OSError)            memory.unwritable  the file can't be written
+    ├── MemoryUnreadable(ValueError)         memory.unreadable  the file cannot be changed without losing data
+    ├── MemoryUnwritable(OSError)            memory.unwritable  the file cannot be written
     ├── KnowledgeMissing(LookupError)        knowledge.missing  the document does not exist
-    └── KnowledgeUnreadable(OSError)         knowledge.unreadable  the document can't be read
+    └── KnowledgeUnreadable(OSError)         knowledge.unreadable  the document cannot be read
 
 A change that fails leaves the file unchanged.
 """
@@ -90,22 +90,22 @@ class MemoryBusy(PromptError, TimeoutError):
 
 
 class MemoryUnreadable(PromptError, ValueError):
-    """The file can't be changed without losing data. Nothing was written."""
+    """The file cannot be changed without losing data. Nothing was written."""
 
     code = "memory.unreadable"
 
     def __init__(self, path: Path, problem: str) -> None:
-        super().__init__(f"`{path}` can't be changed: {problem}", hint="ask the user to repair or remove the file")
+        super().__init__(f"`{path}` cannot be changed: {problem}", hint="ask the user to repair or remove the file")
 
 
 class MemoryUnwritable(PromptError, OSError):
-    """The file can't be written. It is unchanged."""
+    """The file cannot be written. It is unchanged."""
 
     code = "memory.unwritable"
 
     def __init__(self, path: Path, error: OSError) -> None:
         super().__init__(
-            f"`{path}` can't be written: {error.strerror or error}",
+            f"`{path}` cannot be written: {error.strerror or error}",
             hint="ask the user to check free space and permissions",
         )
 
@@ -123,7 +123,7 @@ class KnowledgeMissing(PromptError, LookupError):
 
 
 class KnowledgeUnreadable(PromptError, OSError):
-    """The document exists but can't be read."""
+    """The document exists but cannot be read."""
 
     code = "knowledge.unreadable"
 

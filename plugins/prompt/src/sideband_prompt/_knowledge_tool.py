@@ -74,7 +74,7 @@ def _read(library: Library, params: KnowledgeParams) -> dict[str, Any]:
     if reading is None:
         raise KnowledgeUnreadable(params.path, "was just removed")
     if reading.notice and not reading.text:
-        raise KnowledgeUnreadable(params.path, f"can't be read: {reading.notice}")
+        raise KnowledgeUnreadable(params.path, f"cannot be read: {reading.notice}")
     end = params.offset + _PAGE
     more = end < len(reading.text)
     return {

@@ -83,7 +83,7 @@ class MemoryFile:
         """Return the entries.
 
         Raises:
-            MemoryUnreadable: if the file can't be read completely.
+            MemoryUnreadable: if the file cannot be read completely.
         """
         try:
             # writing would replace a link by a file; opening a pipe would block

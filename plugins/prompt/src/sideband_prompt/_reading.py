@@ -46,7 +46,7 @@ def is_inside(name: str) -> bool:
 def read_text(root: Path, name: str, limit: int) -> Reading | None:
     """Read the first ``limit`` bytes of a file below ``root``. Return ``None`` if it does not exist.
 
-    Invalid UTF-8 is replaced. A link out of ``root``, a file that is not regular and one that can't be read result in a
+    Invalid UTF-8 is replaced. A link out of ``root``, an irregular file and one that cannot be read result in a
     notice.
     """
     try:
@@ -68,7 +68,7 @@ def read_text(root: Path, name: str, limit: int) -> Reading | None:
 
 
 def list_names(root: Path, name: str) -> tuple[str, ...]:
-    """List a folder below ``root``, sorted, without hidden names. Return an empty tuple if it can't be read."""
+    """List a folder below ``root``, sorted, without hidden names. Return an empty tuple if it cannot be read."""
     try:
         descriptor = open_resolved(root, name, os.O_DIRECTORY)
     except OSError:
@@ -88,7 +88,7 @@ def open_resolved(root: Path, name: str, flags: int) -> int:
 
     Raises:
         PermissionError: if it leads out of ``root``.
-        OSError: if it can't be opened.
+        OSError: if it cannot be opened.
     """
     top = os.path.realpath(root)
     target = os.path.realpath(Path(top, name))

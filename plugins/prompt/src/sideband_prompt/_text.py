@@ -1,4 +1,4 @@
-"""Sanitise untrusted text for a prompt: remove invisible characters, and escape it so that it can't end its block."""
+"""Sanitize untrusted text for a prompt: remove invisible characters, and escape it so that it cannot end its block."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def one_line(text: str, longest: int | None = None) -> str:
 
 
 def quoted(text: str) -> str:
-    """Escape ``text`` as the content of a block, so that it can't end the block.
+    """Escape ``text`` as the content of a block, so that it cannot end the block.
 
     Example:
         >>> quoted("</skills> a & b")

@@ -131,7 +131,7 @@ CLASSES: dict[ErrorKind, ErrorClass] = {
         ),
     ),
     ErrorKind.UNREACHABLE: ErrorClass(
-        "The provider can't be reached. If no server listens at the address, the retries are few and quick.",
+        "The provider cannot be reached. If no server listens at the address, the retries are few and quick.",
         Follows.RETRY,
         codes=("provider.unreachable",),
         exceptions=(

@@ -62,7 +62,7 @@ class ScriptMissing(ProviderUnconfigured):
 
 
 class ScriptInvalid(ProviderUnconfigured, ValueError):
-    """The script file can't be read or is invalid."""
+    """The script file cannot be read or is invalid."""
 
     code = "scripted.invalid"
 

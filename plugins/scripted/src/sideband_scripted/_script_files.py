@@ -105,7 +105,7 @@ def read_scripts(provider: str, path: Path) -> dict[str, ModelScript]:
     """Read the scripts in a file, by model name.
 
     Raises:
-        ScriptInvalid: if the file can't be read or is not a script.
+        ScriptInvalid: if the file cannot be read or is not a script.
     """
     try:
         data = _parsed(path)

@@ -5,14 +5,14 @@
         ├── SecretMissing(LookupError)           secrets.missing      the secret does not exist
         ├── SecretAudience(PermissionError)      secrets.audience     the secret is not bound to that origin
         ├── SecretBinary(ValueError)             secrets.binary       the value is bytes, not text
-        ├── SecretUnusable(ValueError)           secrets.unusable     the value can't be sent in a header
+        ├── SecretUnusable(ValueError)           secrets.unusable     the value cannot be sent in a header
         ├── SecretReadOnly(PermissionError)      secrets.read_only    the secret comes from a read-only source
         ├── SecretUnrotated(LookupError)         secrets.unrotated    no previous value is kept
         ├── SecretsLocked(RuntimeError)          secrets.locked       the keyring is locked, or the file is in use
         ├── SecretsUnavailable(RuntimeError)     secrets.unavailable  the keyring is unavailable
         ├── SecretsKeyMissing(LookupError)       secrets.key          the key file or the passphrase is missing
         ├── SecretsWrongKey(PermissionError)     secrets.wrong_key    the store was encrypted with another key
-        ├── SecretsRekeyRefused(ValueError)      secrets.rekey        the store can't be rekeyed in this way
+        ├── SecretsRekeyRefused(ValueError)      secrets.rekey        the store cannot be rekeyed in this way
         ├── SecretsDamaged(ValueError)           secrets.damaged      the store is damaged
         │   └── SecretsNewer                         secrets.newer        the store has a newer format
         ├── SecretsExposed(PermissionError)      secrets.exposed      other users can read or replace a file
@@ -84,7 +84,7 @@ class SecretBinary(SecretsError, ValueError):
 
 
 class SecretUnusable(SecretsError, ValueError):
-    """The value can't be sent in a header as it is."""
+    """The value cannot be sent in a header as it is."""
 
     code = "secrets.unusable"
 
@@ -160,7 +160,7 @@ class SecretsWrongKey(SecretsError, PermissionError):
 
 
 class SecretsRekeyRefused(SecretsError, ValueError):
-    """The store can't be rekeyed in this way. Nothing was changed."""
+    """The store cannot be rekeyed in this way. Nothing was changed."""
 
     code = "secrets.rekey"
 
@@ -205,7 +205,7 @@ class SecretsStorage(SecretsError, OSError):
 
     def __init__(self, path: Path, problem: str) -> None:
         super().__init__(
-            f"can't access `{path}`: {problem}",
+            f"cannot access `{path}`: {problem}",
             hint="check free disk space and file permissions; nothing was changed",
         )
 

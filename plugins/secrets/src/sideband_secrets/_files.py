@@ -17,11 +17,11 @@ _FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def private_folder(folder: Path) -> Path:
-    """Create the folder if needed, and check that other users can't write to it.
+    """Create the folder if needed, and check that other users cannot write to it.
 
     Raises:
         SecretsExposed: if other users can write to it.
-        SecretsStorage: if it can't be created.
+        SecretsStorage: if it cannot be created.
     """
     try:
         if not folder.exists():
@@ -45,7 +45,7 @@ def read_private(path: Path, *, max_bytes: int) -> bytes | None:
 
     Raises:
         SecretsExposed: if other users can read it, or it is not a regular file of this user.
-        SecretsStorage: if it can't be read, or exceeds ``max_bytes``.
+        SecretsStorage: if it cannot be read, or exceeds ``max_bytes``.
     """
     try:
         # O_NONBLOCK: opening a pipe would block
@@ -80,7 +80,7 @@ def create_private(path: Path, content: bytes) -> None:
     """Write a new private file. Never replace an existing one.
 
     Raises:
-        SecretsStorage: if the file exists, or can't be written.
+        SecretsStorage: if the file exists, or cannot be written.
     """
     _replace(path, content, overwrite=False)
 
@@ -89,7 +89,7 @@ def replace_private(path: Path, content: bytes) -> None:
     """Replace a private file atomically and durably.
 
     Raises:
-        SecretsStorage: if it can't be written; the old file is unchanged.
+        SecretsStorage: if it cannot be written; the old file is unchanged.
     """
     _replace(path, content, overwrite=True)
 

@@ -1,6 +1,6 @@
 """The keyring of the operating system: Secret Service, macOS Keychain, KWallet, through the package `keyring`.
 
-A keyring can't list its entries, so an index entry contains their names. Each home uses its own service name.
+A keyring cannot list its entries, so an index entry contains their names. Each home uses its own service name.
 """
 
 from __future__ import annotations

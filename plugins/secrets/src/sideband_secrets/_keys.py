@@ -112,7 +112,7 @@ class Keys:
         keys = list(self._read_files())
         if not keys:
             raise SecretsKeyMissing(
-                f"key file `{self.file}` does not exist", hint="restore it; the store can't be opened without it"
+                f"key file `{self.file}` does not exist", hint="restore it; the store cannot be opened without it"
             )
         return next((key for key in keys if sealed.matches(key)), keys[0])
 

@@ -272,7 +272,7 @@ async def rekey_secrets(params: SecretRekeyParams, ctx: OpContext) -> Rekeyed:
 
     Raises:
         SecretsRekeyRefused: if secrets are not kept in the encrypted store, or other stores may need the key file.
-        SecretsError: if the store can't be opened or written; the old key still opens it.
+        SecretsError: if the store cannot be opened or written; the old key still opens it.
     """
     if params.passphrase is not None:
         ctx.protect(params.passphrase, "passphrase")

@@ -141,7 +141,7 @@ def derive(passphrase: str, key_header: dict[str, Any]) -> bytes:
 
 
 def _check_key_header(header: dict[str, Any]) -> None:
-    """Check the header, so that a hostile file can't cause unexpected errors or excessive key derivation."""
+    """Check the header, so that a hostile file cannot cause unexpected errors or excessive key derivation."""
     if header == new_key_header():
         return
     known = header["source"] == "passphrase" and header["kdf"] == "scrypt"

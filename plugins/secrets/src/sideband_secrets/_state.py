@@ -94,7 +94,7 @@ class Secrets:
 
         Raises:
             SecretReadOnly: if another source has the secret, and the local store does not.
-            SecretsError: if it can't be changed.
+            SecretsError: if it cannot be changed.
         """
         own = await self._open(ctx)
         current = await own.read(name)

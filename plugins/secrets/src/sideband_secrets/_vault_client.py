@@ -141,7 +141,7 @@ class VaultClient:
             try:
                 trusted = ssl.create_default_context(cafile=self.config.ca_file)
             except OSError as error:
-                problem = f"can't be verified with `{self.config.ca_file}`: {error.strerror or 'no certificates'}"
+                problem = f"cannot be verified with `{self.config.ca_file}`: {error.strerror or 'no certificates'}"
                 raise VaultError(self.address, problem, hint="set `ca_file` to a PEM file of certificates") from None
             # the token must not reach a proxy from the environment, or another server by a redirect
             self._http = httpx.AsyncClient(

@@ -61,7 +61,7 @@ KNOWN: dict[str, Shape] = {
     "uuid.UUID": _simple({**_TEXT, "format": "uuid"}, UuidText, "text"),
     "pathlib.Path": _simple(_TEXT, Text, "text"),
 }
-# aliases of these types; the capitalised ones are those of `typing`
+# aliases of these types; the capitalized ones are those of `typing`
 SAME = {
     "frozenset": "set",
     "typing.Dict": "dict",

@@ -18,7 +18,7 @@ class Config(BaseModel):
         max_rows: the maximum number of rows that a query returns. A longer result is truncated and marked as such.
         max_result_bytes: the maximum number of bytes of text and BLOBs that an op returns.
         max_value_bytes: the maximum size of a text or BLOB that a statement may handle.
-        max_database_bytes: the maximum size of a database; one that is already larger can't grow.
+        max_database_bytes: the maximum size of a database; one that is already larger cannot grow.
         max_memory_bytes: the maximum memory of SQLite, for all statements of the process together.
         undo_bytes: the maximum size of the inverse that is stored to undo a change; 0 disables undo.
         cursors: the maximum number of open cursors per skill and grant.

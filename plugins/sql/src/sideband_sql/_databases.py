@@ -30,7 +30,7 @@ class Databases:
     """Runs blocking database work in a limited number of threads, with one writer at a time per database.
 
     A writer that waits for another writer of this host waits here, in order and cancellable, without using a thread.
-    A trust domain gets at most half of the threads, so one skill can't starve the others.
+    A trust domain gets at most half of the threads, so one skill cannot starve the others.
     """
 
     config: Config

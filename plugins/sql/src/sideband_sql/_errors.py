@@ -3,12 +3,12 @@
     OpFailed
     └── SqlError                     sql.failed
         ├── SqlSyntax(ValueError)        sql.syntax      invalid SQL, or an unknown table or column
-        ├── SqlValue(ValueError)         sql.value       a value that can't be stored or returned
+        ├── SqlValue(ValueError)         sql.value       a value that cannot be stored or returned
         ├── SqlMissing(LookupError)      sql.missing     the database does not exist
         ├── SqlReadonly(PermissionError) sql.readonly    an attempt to change a read-only database
         ├── SqlDenied(PermissionError)   sql.denied      an operation that no grant allows
         ├── SqlConstraint(ValueError)    sql.constraint  a constraint of the schema is violated
-        ├── SqlConflict(RuntimeError)    sql.conflict    a change can't be reverted any more
+        ├── SqlConflict(RuntimeError)    sql.conflict    a change cannot be reverted any more
         ├── SqlCursorMissing(LookupError) sql.cursor     the cursor is not open
         ├── SqlDriver(ImportError)       sql.driver      the engine's library is not installed
         ├── SqlEngineOff(PermissionError) sql.engine     the engine is disabled
@@ -43,7 +43,7 @@ class SqlSyntax(SqlError, ValueError):
 
 
 class SqlValue(SqlError, ValueError):
-    """A parameter can't be stored, or a result can't be returned."""
+    """A parameter cannot be stored, or a result cannot be returned."""
 
     code = "sql.value"
 
@@ -101,7 +101,7 @@ class SqlConflict(SqlError, RuntimeError):
     def __init__(self, name: str, table: str, problem: str) -> None:
         where = f"`{table}` of `{name}`" if table else f"`{name}`"
         super().__init__(
-            f"can't revert the change of {where}: {problem}",
+            f"cannot revert the change of {where}: {problem}",
             hint="undo the later changes first, or edit the rows manually; nothing was changed",
         )
 
@@ -184,13 +184,13 @@ class SqlCorrupt(SqlError, RuntimeError):
 
     def __init__(self, name: str, problem: str) -> None:
         super().__init__(
-            f"can't read `{name}` as a database: {problem}",
+            f"cannot read `{name}` as a database: {problem}",
             hint="run `PRAGMA integrity_check` for details; restore the file from a backup",
         )
 
 
 class SqlStorage(SqlError, OSError):
-    """The disk is full, or the file can't be read or written."""
+    """The disk is full, or the file cannot be read or written."""
 
     code = "sql.storage"
 

@@ -24,7 +24,7 @@ def write_rows(answer: QueryAnswer, form: Literal["jsonl", "csv"], write: Callab
         write: called with each chunk.
 
     Raises:
-        SqlError: if a row can't be read or written.
+        SqlError: if a row cannot be read or written.
     """
     text = io.StringIO(newline="")
     put = _csv(text, answer.columns) if form == "csv" else _json_lines(text, answer.columns)

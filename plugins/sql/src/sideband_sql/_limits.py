@@ -84,7 +84,7 @@ def size_of(row: Sequence[Any]) -> int:
     """Return the approximate size of a row in bytes.
 
     Raises:
-        SqlValue: if a value can't be returned.
+        SqlValue: if a value cannot be returned.
     """
     return sum(map(_size, row))
 

@@ -1,7 +1,7 @@
 """Maps a `db` parameter to a file, and to the name that capabilities use for it.
 
 A logical name is a file in `SIDEBAND_HOME/data/`. Anything else must be absolute (or begin with `~/`), and all its
-symbolic links are resolved before it is compared with the grant, so that a link can't give one file the rights of
+symbolic links are resolved before it is compared with the grant, so that a link cannot give one file the rights of
 another.
 """
 

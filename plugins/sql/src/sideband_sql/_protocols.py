@@ -1,7 +1,7 @@
 """The protocols that a database engine implements, and the data that the ops exchange with it.
 
 Ops, result limits, threads, grants and records use only these. A driver opens a target, read-only or for changes,
-confined so that statements can't access anything else, and maps every failure to one of the family's errors.
+confined so that statements cannot access anything else, and maps every failure to one of the family's errors.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Inverse:
     Args:
         changes: the inverse in the engine's own format; empty if there is nothing to revert.
         rows: the number of rows that it affects.
-        remains: sentences that describe what can't be undone.
+        remains: sentences that describe what cannot be undone.
     """
 
     changes: bytes = b""
@@ -121,5 +121,5 @@ class DatabaseDriver(Protocol):
         """Open the target, and attach the others read-only under their aliases.
 
         Raises:
-            SqlError: if a database can't be opened.
+            SqlError: if a database cannot be opened.
         """

@@ -57,16 +57,16 @@ class StoreForeign(StoreError):
     code = "store.foreign"
 
     def __init__(self, path: Path, problem: str, *, hint: str) -> None:
-        super().__init__(f"can't use store {path}: {problem}", hint=hint)
+        super().__init__(f"cannot use store {path}: {problem}", hint=hint)
 
 
 class StoreUnwritable(StoreError, OSError):
-    """The file can't be opened or written. Nothing was partially written."""
+    """The file cannot be opened or written. Nothing was partially written."""
 
     code = "store.unwritable"
 
     def __init__(self, path: Path, problem: str, *, hint: str) -> None:
-        super().__init__(f"can't write store {path}: {problem}", hint=hint)
+        super().__init__(f"cannot write store {path}: {problem}", hint=hint)
 
 
 class ValueNotStorable(StoreError, ValueError):

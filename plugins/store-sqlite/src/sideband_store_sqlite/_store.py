@@ -29,7 +29,7 @@ from ._statements import (
 
 _Result = TypeVar("_Result")
 _Arguments = TypeVarTuple("_Arguments")
-# how long a thread may wait inside SQLite, where it can't be cancelled; longer waits are repeated short ones
+# how long a thread may wait inside SQLite, where it cannot be cancelled; longer waits are repeated short ones
 _BUSY_MS = 20
 _PAUSE = 0.002
 
@@ -108,7 +108,7 @@ class SqliteStore:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
-        """Run the body as one transaction, which is rolled back if it raises or is cancelled. Can't be nested."""
+        """Run the body as one transaction, which is rolled back if it raises or is cancelled. Cannot be nested."""
         state = TransactionState()
         async with self._exclusive():
             try:
@@ -137,7 +137,7 @@ class SqliteStore:
         if owner is not None and owner.id == anyio.get_current_task().id:
             raise StoreError(
                 "the store was used inside its own transaction",
-                hint="use the transaction that `async with store.transaction()` yields; transactions can't be nested",
+                hint="use the transaction that `async with store.transaction()` yields; transactions cannot be nested",
             )
         async with self._lock:
             yield
@@ -157,7 +157,7 @@ async def open_sqlite(folder: Path, *, busy_timeout: float = 10.0) -> AsyncItera
     Raises:
         StoreForeign: if the file belongs to another program or to a newer version.
         StoreDamaged: if the file is damaged.
-        StoreUnwritable: if it can't be opened or created.
+        StoreUnwritable: if it cannot be opened or created.
 
     Example:
         >>> async with open_sqlite(Path("state")) as store:

@@ -27,7 +27,7 @@ class SessionHeader(BaseModel):
         folder: the absolute working directory.
         channel: the channel in which it was created.
         parent: the session that it was forked from.
-        copied: the number of entries copied by a fork or an import. Their runs can't be resumed in this session.
+        copied: the number of entries copied by a fork or an import. Their runs cannot be resumed in this session.
         foreign: fields of another program's format that this one does not have, by the name of the format.
     """
 

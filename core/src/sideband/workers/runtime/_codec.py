@@ -33,19 +33,19 @@ class BadFrame(ValueError):
 
 
 class Unsendable(ValueError):
-    """A value can't be encoded as a frame. The message states the reason."""
+    """A value cannot be encoded as a frame. The message states the reason."""
 
 
 def encode(message: dict[str, Any]) -> bytes:
     """Encode a message as a line.
 
     Raises:
-        Unsendable: if it contains a value that JSON can't represent, is nested too deeply, or is too long.
+        Unsendable: if it contains a value that JSON cannot represent, is nested too deeply, or is too long.
     """
     try:
         line = _encode(message).encode() + b"\n"
     except UnicodeEncodeError:
-        raise Unsendable("a string has a lone surrogate, which UTF-8 can't encode") from None
+        raise Unsendable("a string has a lone surrogate, which UTF-8 cannot encode") from None
     except (TypeError, ValueError) as error:
         raise Unsendable(str(error)) from None
     except RecursionError:
@@ -143,7 +143,7 @@ def _bytes_as_base64(value: object) -> dict[str, str]:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return {_BYTES: binascii.b2a_base64(value, newline=False).decode("ascii")}
     kind = type(value)
-    raise TypeError(f"a value of type `{kind.__module__}.{kind.__qualname__}` can't be sent")
+    raise TypeError(f"a value of type `{kind.__module__}.{kind.__qualname__}` cannot be sent")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> Any:

@@ -1,7 +1,7 @@
 """The errors inside a worker, and their conversion to messages for the host.
 
     OpError(Exception)          an op was denied or failed
-    SkillRefusal(Exception)     the function can't be called, or its result can't be sent
+    SkillRefusal(Exception)     the function cannot be called, or its result cannot be sent
     NoWorker(RuntimeError)      an op was called outside a worker
 
 Exceptions of skills are untrusted: they may be misleading, huge, or raise when they are printed. The data taken from
@@ -63,7 +63,7 @@ class OpError(Exception):
 
 
 class SkillRefusal(Exception):
-    """The function can't be called, or its result can't be sent. The message names the function."""
+    """The function cannot be called, or its result cannot be sent. The message names the function."""
 
     def __init__(self, message: str, *, code: str = "skill.refused") -> None:
         super().__init__(message)
@@ -82,7 +82,7 @@ def failure(error: BaseException, *, code: str = "skill.raised") -> dict[str, An
     try:
         found: dict[str, Any] = {"code": code, "message": describe(error), "traceback": _traceback(error)}
     except BaseException:  # noqa: BLE001  even the type or the frames of an exception can raise
-        return {"code": code, "message": "an exception that can't be described"}
+        return {"code": code, "message": "an exception that cannot be described"}
     if type(error) is OpError:
         found["cause"] = {"code": _short(error.code), "message": _short(error.message), "op": _short(error.op)}
     return found

@@ -19,7 +19,7 @@ Lookup = Callable[[str], Sequence[Any]]
 _LOOKUP_SECONDS = 10.0
 _CACHE_SECONDS = 10.0
 _MAX_CACHED = 1_024
-# A thread that waits for a name server can't be stopped, so the number of waiting threads is limited.
+# A thread that waits for a name server cannot be stopped, so the number of waiting threads is limited.
 _MAX_LOOKUPS = 64
 _MAX_LOOKUPS_PER_DOMAIN = 16
 _LOOPBACK = (ip_address("127.0.0.1"), ip_address("::1"))

@@ -38,7 +38,7 @@ _MAX_DECODINGS = 4
 
 @frozen
 class RequestTarget:
-    """The target of a request, in the normalised form that is both checked and sent.
+    """The target of a request, in the normalized form that is both checked and sent.
 
     Args:
         scheme: ``http`` or ``https``.
@@ -99,7 +99,7 @@ class RequestTarget:
 
 
 def parse_url(text: str) -> RequestTarget:
-    """Parse and normalise an absolute URL.
+    """Parse and normalize an absolute URL.
 
     Raises:
         UrlInvalid: if the scheme is not http or https; if the URL contains a user name, control characters, whitespace
@@ -152,7 +152,7 @@ def _normal_host(host: str, url: str) -> str:
     if len(name) > 253 or not all(_LABEL.match(label) for label in labels):
         raise UrlInvalid(url, f"invalid host name `{host}`")
     if _NUMBER.match(labels[-1]):
-        # The system's resolver also accepts `127.1` and `2130706433` as addresses, which no grant would recognise.
+        # The system's resolver also accepts `127.1` and `2130706433` as addresses, which no grant would recognize.
         try:
             return str(IPv4Address(name))
         except AddressValueError:

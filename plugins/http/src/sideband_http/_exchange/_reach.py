@@ -29,7 +29,7 @@ async def peers_of(
         OpDenied: if the grant does not allow the request. If the URL alone decides that, the name is not resolved.
         EgressRefused: if the URL contains a secret.
         AddressRefused: if an address is of a class that is never allowed.
-        ConnectFailed: if the name can't be resolved.
+        ConnectFailed: if the name cannot be resolved.
     """
     known = network_of(target.host)
     _require_by_name(target, method, ctx, file, known)

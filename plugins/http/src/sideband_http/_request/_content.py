@@ -56,7 +56,7 @@ async def body_of(params: BodyParams | SessionRequestParams, ctx: OpContext) -> 
     """Return the body and its content type, or ``None`` for both.
 
     Raises:
-        OpParamsInvalid: if the body can't be encoded.
+        OpParamsInvalid: if the body cannot be encoded.
         OpDenied: if the body is a blob and the grant does not allow reading blobs.
         BlobMissing: if the blob does not exist.
     """

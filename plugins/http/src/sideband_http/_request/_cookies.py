@@ -24,7 +24,7 @@ class CookieJar:
     """The cookies of a session, or of the redirects of a request.
 
     A cookie is sent only to the host that set it, even if its ``Domain`` is ``example.org``: without a public suffix
-    list, subdomains that belong to different owners (as in ``github.io``) can't be recognised.
+    list, subdomains that belong to different owners (as in ``github.io``) cannot be recognized.
     """
 
     def __init__(self) -> None:

@@ -42,16 +42,16 @@ def check_headers(headers: Mapping[str, str], *, attached: Iterable[str] = ()) -
     Raises:
         HeaderRefused: if a header is reserved, malformed or duplicated, or there are too many.
     """
-    attached_names = frozenset(map(_normalised, attached))
+    attached_names = frozenset(map(_normalized, attached))
     checked: dict[str, str] = {}
     for name, value in headers.items():
         lower = name.lower()
         _check_form(name, value)
         if _is_reserved(lower):
             raise HeaderRefused(name, "is reserved for the client")
-        if _normalised(lower) in {"cookie", "cookie2"}:
+        if _normalized(lower) in {"cookie", "cookie2"}:
             raise HeaderRefused(name, "cannot be set directly", hint="pass `cookies`")
-        if _normalised(lower) in attached_names:
+        if _normalized(lower) in attached_names:
             raise HeaderRefused(name, "is set by the credential", hint="remove either the header or `auth`")
         if lower in checked:
             raise HeaderRefused(name, "is duplicated")
@@ -70,12 +70,12 @@ def check_credential_headers(headers: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items()}
 
 
-def _normalised(name: str) -> str:
+def _normalized(name: str) -> str:
     return name.replace("_", "-")
 
 
 def _is_reserved(name: str) -> bool:
-    return _normalised(name) in _FRAMING or _normalised(name).startswith("proxy-")
+    return _normalized(name) in _FRAMING or _normalized(name).startswith("proxy-")
 
 
 def _check_form(name: str, value: str) -> None:

@@ -83,7 +83,7 @@ async def plan_of(
         file: the path of a download.
 
     Raises:
-        OpParamsInvalid: if a parameter can't be encoded.
+        OpParamsInvalid: if a parameter cannot be encoded.
         OpDenied: if the body is a blob and the grant does not allow reading blobs.
         BlobMissing: if the blob does not exist.
         UrlInvalid: if the URL is invalid.

@@ -31,7 +31,7 @@ class BytesStream(httpx.AsyncByteStream):
 
 
 class _Pieces(AsyncIterator[bytes]):
-    # Not a generator: an abandoned generator would be finalised at an arbitrary time.
+    # Not a generator: an abandoned generator would be finalized at an arbitrary time.
     def __init__(self, content: bytes) -> None:
         self._rest = memoryview(content)
 

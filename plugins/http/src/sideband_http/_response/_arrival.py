@@ -52,7 +52,7 @@ async def _unwind(chunks: AsyncIterator[bytes]) -> None:
     """Finish an iteration that may be incomplete.
 
     The client's generators are nested. Closing the outer one would leave the inner ones to the garbage collector, which
-    finalises them later, in another task. A cancelled read ends all of them here.
+    finalizes them later, in another task. A cancelled read ends all of them here.
     """
     with anyio.CancelScope(shield=True) as scope:
         scope.cancel()

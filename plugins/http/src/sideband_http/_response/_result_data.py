@@ -126,7 +126,7 @@ def _json(text: str) -> Any:
     try:
         data = json.loads(text.removeprefix("\ufeff"), parse_constant=_refuse_constant)
         if "\\u" in text:
-            # JSON can escape unpaired surrogates, which can't be encoded.
+            # JSON can escape unpaired surrogates, which cannot be encoded.
             json.dumps(data, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return None

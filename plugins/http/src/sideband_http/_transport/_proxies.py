@@ -1,6 +1,6 @@
 """Rules that select a proxy. They come from the configuration only, not from the environment.
 
-For both schemes, a proxy is asked for a tunnel (``CONNECT``) to the checked address. So it can't see or change the
+For both schemes, a proxy is asked for a tunnel (``CONNECT``) to the checked address. So it cannot see or change the
 path, headers or body, and it connects only to what the grant allows. If the configuration says that the proxy resolves
 names, it receives the name instead and is trusted with its address.
 """

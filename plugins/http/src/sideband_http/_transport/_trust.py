@@ -65,8 +65,8 @@ class Trust:
             origin: the origin, if it has a client certificate.
 
         Raises:
-            AuthoritiesInvalid: if the configured authorities can't be loaded.
-            ClientCertificateInvalid: if the client certificate can't be loaded.
+            AuthoritiesInvalid: if the configured authorities cannot be loaded.
+            ClientCertificateInvalid: if the client certificate cannot be loaded.
         """
         key = (http2, origin)
         async with self._lock:

@@ -42,7 +42,7 @@ class Tunnels:
         """Return a stream to ``authority``, which is ``host:port``.
 
         Raises:
-            httpcore.ProxyError: if the proxy can't be reached or refuses.
+            httpcore.ProxyError: if the proxy cannot be reached or refuses.
         """
         stream = await self._connect(network, proxy)
         try:

@@ -1,6 +1,6 @@
 """Opens DuckDB databases and confines them with the engine's own settings.
 
-Statements can't access files, networks or extensions; memory and threads are limited, and the configuration is locked
+Statements cannot access files, networks or extensions; memory and threads are limited, and the configuration is locked
 before the first statement.
 """
 
@@ -50,7 +50,7 @@ class DuckdbDriver:
         """Open the database, attach the others read-only, and lock the configuration.
 
         Raises:
-            SqlError: if the database can't be opened.
+            SqlError: if the database cannot be opened.
         """
         with ExitStack() as stack:
             targets = {one.file: one for one in (target, *attached.values())}
@@ -123,7 +123,7 @@ def _connect(target: DatabaseTarget, config: Config, *, changes: bool) -> duckdb
 
 
 def _initialize(target: DatabaseTarget) -> None:
-    """Initialize an empty file, which DuckDB can't do: create a database beside it and rename it into place."""
+    """Initialize an empty file, which DuckDB cannot do: create a database beside it and rename it into place."""
     if target.file.stat().st_size:
         return
     with target.file.open("rb") as empty:

@@ -138,7 +138,7 @@ class DuckdbSession:
         """Do nothing: DuckDB does not record changes."""
 
     def inverse(self) -> Inverse:
-        """Return an inverse which states that the change can't be undone."""
+        """Return an inverse which states that the change cannot be undone."""
         return Inverse(remains=("DuckDB does not support undo",))
 
     def revert(self, changes: bytes) -> int:  # noqa: ARG002  required by the protocol

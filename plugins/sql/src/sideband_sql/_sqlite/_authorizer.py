@@ -56,7 +56,7 @@ _FORBIDDEN = {
 }
 # These access files or load code in builds of SQLite that include them.
 _EXTERNAL = frozenset({"edit", "eval", "fsdir", "fts3_tokenizer", "load_extension", "readfile", "writefile", "zipfile"})
-# The running time of one call grows with the product of its arguments, and the call can't be interrupted.
+# The running time of one call grows with the product of its arguments, and the call cannot be interrupted.
 _UNBOUNDED = frozenset({"json_patch", "jsonb_patch"})
 _UNBOUNDED_PREFIX = "geopoly_"
 MODULES = frozenset({"fts5", "rtree", "rtree_i32"})
@@ -129,7 +129,8 @@ class Authorizer:
             return SqlDenied(f"function `{name}`")
         if name in _UNBOUNDED or name.startswith(_UNBOUNDED_PREFIX):
             return SqlDenied(
-                f"function `{name}`", hint="use another function; one call could run for hours and can't be interrupted"
+                f"function `{name}`",
+                hint="use another function; one call could run for hours and cannot be interrupted",
             )
         return None
 

@@ -58,14 +58,14 @@ class Recording:
             schema: whether the transaction changed tables, indices, views or triggers.
         """
         if schema:
-            return Inverse(remains=("changes of the schema can't be undone",))
+            return Inverse(remains=("changes of the schema cannot be undone",))
         if self._virtual:
             names = ", ".join(f"`{name}`" for name in sorted(self._virtual))
-            return Inverse(remains=(f"changes of virtual tables can't be undone ({names})",))
+            return Inverse(remains=(f"changes of virtual tables cannot be undone ({names})",))
         self.check()
         changes = b"" if self._too_large else self._session.changeset()
         if self._too_large or len(changes) > self.limit:
-            return Inverse(remains=(f"the change exceeds `undo_bytes` and can't be undone ({self.limit:,} bytes)",))
+            return Inverse(remains=(f"the change exceeds `undo_bytes` and cannot be undone ({self.limit:,} bytes)",))
         return Inverse(apsw.Changeset.invert(changes), sum(1 for _ in apsw.Changeset.iter(changes)))
 
     def _is_recorded(self, table: str) -> bool:

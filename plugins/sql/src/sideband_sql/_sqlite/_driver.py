@@ -23,7 +23,7 @@ _LIMITS = {
     apsw.SQLITE_LIMIT_EXPR_DEPTH: 500,
     apsw.SQLITE_LIMIT_PARSER_DEPTH: 250,
     apsw.SQLITE_LIMIT_FUNCTION_ARG: 100,
-    # the running time of LIKE is the product of pattern and text, and it can't be interrupted
+    # the running time of LIKE is the product of pattern and text, and it cannot be interrupted
     apsw.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 100,
     apsw.SQLITE_LIMIT_TRIGGER_DEPTH: 50,
     apsw.SQLITE_LIMIT_VARIABLE_NUMBER: 32_766,
@@ -31,7 +31,7 @@ _LIMITS = {
     apsw.SQLITE_LIMIT_WORKER_THREADS: 0,
 }
 _SETTINGS = {
-    # statements can't change schema tables, shadow tables or the journal mode directly
+    # statements cannot change schema tables, shadow tables or the journal mode directly
     apsw.SQLITE_DBCONFIG_DEFENSIVE: 1,
     apsw.SQLITE_DBCONFIG_WRITABLE_SCHEMA: 0,
     # views, triggers and defaults of an untrusted schema can only call harmless functions
@@ -59,7 +59,7 @@ class SqliteDriver:
         """Open the database, attach the others read-only, and confine their statements.
 
         Raises:
-            SqlError: if a database can't be opened.
+            SqlError: if a database cannot be opened.
         """
         with ExitStack() as stack:
             allowed = [

@@ -126,7 +126,7 @@ _BY_CODE: dict[int | None, Callable[[str, str, float], SqlError]] = {
     apsw.SQLITE_IOERR: lambda name, text, _: SqlStorage(name, text),
     apsw.SQLITE_PERM: lambda name, text, _: SqlStorage(name, text),
     apsw.SQLITE_NOMEM: lambda _name, _text, _: _memory(),
-    apsw.SQLITE_CANTOPEN: lambda name, text, _: SqlMissing(name, problem=f"can't be opened: {text}"),
+    apsw.SQLITE_CANTOPEN: lambda name, text, _: SqlMissing(name, problem=f"cannot be opened: {text}"),
     apsw.SQLITE_NOTADB: lambda name, text, _: SqlCorrupt(name, text),
     apsw.SQLITE_CORRUPT: lambda name, text, _: SqlCorrupt(name, text),
 }

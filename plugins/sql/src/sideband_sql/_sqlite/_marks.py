@@ -1,6 +1,6 @@
 """Records committed effects in the database itself, in the same transaction as the change.
 
-Only for databases in the host's data folder, in one small table that statements of users can't change.
+Only for databases in the host's data folder, in one small table that statements of users cannot change.
 """
 
 from __future__ import annotations
