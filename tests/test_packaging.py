@@ -207,7 +207,7 @@ def test_audit_why_explains_an_effect_without_the_agent(without_agent):
     assert effect in done.stdout
     assert "crypto.hash" in done.stdout
     unknown = without_agent.run("sideband", "audit", "why", "call_1", "--json")
-    assert (unknown.returncode, json.loads(unknown.stdout)["error"]["code"]) == (2, "usage")
+    assert (unknown.returncode, json.loads(unknown.stdout)["error"]["code"]) == (2, "effect.missing")
 
 
 @pytest.mark.parametrize("words", NEED_AGENT)

@@ -211,6 +211,8 @@ def _monitor(connection):
 
 
 def _run_command(streams, *, words, folder, environment, terminal):
+    # As a shell does for a command in the foreground. A test run in the background ignores interrupts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for number, descriptor in enumerate(streams):
         os.dup2(descriptor, number)
         os.close(descriptor)

@@ -396,7 +396,7 @@ HOSTILE = {**ENDLESS, **EXCEEDS_LIMIT, **LEFT_BEHIND}
 # The messages of Python's errors if a limit of the kernel applies before the watchdog.
 MESSAGES = {
     "memory": ("MemoryError", "Cannot allocate memory"),
-    "threads": ("cannot start new thread",),
+    "threads": ("start new thread",),
     "files": ("Too many open files",),
     "output": (),
 }

@@ -31,7 +31,7 @@ def service_access(access):
 @pytest.mark.parametrize(
     ("status", "phrase", "retryable", "hint"),
     [
-        (400, " (Bad Request)", False, "`options` are sent unchanged"),
+        (400, " (Bad Request)", False, "check `options`, which are sent unchanged"),
         (401, " (Unauthorized)", False, "check the key"),
         (402, " (Payment Required)", False, "credit"),
         (403, " (Forbidden)", False, "another model"),

@@ -13,6 +13,8 @@ def interrupt():
         time.sleep(0)
     signal.pthread_kill(threading.get_ident(), signal.SIGINT)
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a test run in the background ignores interrupts
+
 async def main():
     threading.Thread(target=interrupt).start()
     await anyio.sleep_forever()
