@@ -199,7 +199,7 @@ def test_text_typed_before_a_question_does_not_answer_it_and_is_restored_afterwa
     chat.type("y")
     chat.wait_for("\n> y")
     gate.opened.set()
-    chat.wait_for("sql:path=notes.db", "of the skill? [y/N]")
+    chat.wait_for("sql:path=notes.db\nGrant this and remember it for this version of the skill? [y/N]")
     chat.type("\r")
     chat.wait_for("failed", "done", "]\n> y")
     chat.type("\x03")
