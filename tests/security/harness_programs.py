@@ -13,6 +13,7 @@ import secrets
 import socket
 import sys
 import sysconfig
+import threading
 from pathlib import Path
 
 import anyio
@@ -61,6 +62,21 @@ print(json.dumps({name: attempt(code) for name, code in attempts.items()}))
 
 
 @contextlib.contextmanager
+def other_threads():
+    """Run more threads than a program may have; the kernel counts all threads of a user."""
+    done = threading.Event()
+    threads = [threading.Thread(target=done.wait) for _ in range(100)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+
+
+@contextlib.contextmanager
 def stage(area):
     """Create files and services to attack. Yield the facts that programs receive."""
     area = Path(area)
@@ -82,6 +98,7 @@ def stage(area):
             server.bind(address)
             server.listen()
             served[name] = server.getsockname()
+        open_ones.enter_context(other_threads())
         yield {
             "host": os.getpid(),
             "uid": os.getuid(),

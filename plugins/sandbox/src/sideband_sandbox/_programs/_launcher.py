@@ -84,13 +84,11 @@ class ProgramLauncher:
 
     async def _start(self, variant: ProgramVariant, request: ProgramRequest) -> IsolatedProgram:
         uid = fresh_uid()
-        counted = not (variant.own_user or variant.user_namespace)
-        processes = await anyio.to_thread.run_sync(_count_threads) if counted else 0
         platform = self._platform
         async with temporary_folder(uid if variant.own_user and not variant.namespaces else None) as temporary:
             inside = request if request.folder != _TEMPORARY else evolve(request, folder=_folder(variant, temporary))
             make = partial(program_plan, platform.machine, variant, inside, uid=uid, temporary=temporary)
-            plan = await anyio.to_thread.run_sync(partial(make, processes=processes))
+            plan = await anyio.to_thread.run_sync(make)
             program = await start_program(platform.python, plan, self._isolation, platform.cgroups, request.limits)
             program.own(temporary)
             return program
@@ -120,18 +118,6 @@ def _fitting(proved: ProgramVariant, request: ProgramRequest) -> list[ProgramVar
         # Not every file system supports ID-mapped mounts.
         return [proved, as_host]
     return [as_host] if request.places else [proved]
-
-
-def _count_threads() -> int:
-    """Return the number of threads of the host's user, which count against a program running as the same user."""
-    uid, count = os.geteuid(), 0
-    for entry in os.scandir("/proc"):
-        if entry.name.isdecimal():
-            try:
-                count += len(os.listdir(f"{entry.path}/task")) if entry.stat().st_uid == uid else 0  # noqa: PTH208
-            except OSError:
-                continue
-    return count
 
 
 def _message(request: ProgramRequest, failure: ProgramNotStarted) -> str:

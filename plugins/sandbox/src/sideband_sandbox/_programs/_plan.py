@@ -62,7 +62,7 @@ class ProgramVariant:
 
 
 def program_plan(
-    machine: Machine, variant: ProgramVariant, request: ProgramRequest, *, uid: int, temporary: Path, processes: int = 0
+    machine: Machine, variant: ProgramVariant, request: ProgramRequest, *, uid: int, temporary: Path
 ) -> Plan:
     """Return the plan for one program. Accesses the file system, so async code must call it in a thread.
 
@@ -72,7 +72,6 @@ def program_plan(
         request: the program.
         uid: the program's user ID, if the variant has its own user.
         temporary: an empty folder; the root is mounted on it, or, without namespaces, it is the program's own.
-        processes: the number of threads that the program's user already has; 0 with a user or a namespace of its own.
     """
     identity = uid if variant.own_user else None
     private = Path("/tmp") if variant.namespaces else temporary.resolve()  # noqa: S108 - the program's own
@@ -94,7 +93,7 @@ def program_plan(
         "limits": {
             "DATA": limits.memory,
             # Without its own user, the keeper and the init process count too.
-            "NPROC": limits.processes + processes + (2 if identity is None else 0),
+            "NPROC": limits.processes + _other_threads(variant) + (2 if identity is None else 0),
             "NOFILE": limits.files,
             "FSIZE": limits.file_size,
             "CPU": limits.cpu_seconds,
@@ -102,6 +101,20 @@ def program_plan(
             "MEMLOCK": 65_536,
         },
     }
+
+
+def _other_threads(variant: ProgramVariant) -> int:
+    """Return the number of threads of the host's user, if they count against the program's limit."""
+    if variant.own_user or variant.user_namespace:
+        return 0
+    uid, count = os.geteuid(), 0
+    for entry in os.scandir("/proc"):
+        if entry.name.isdecimal():
+            try:
+                count += len(os.listdir(f"{entry.path}/task")) if entry.stat().st_uid == uid else 0  # noqa: PTH208
+            except OSError:
+                continue
+    return count
 
 
 def _landlock(landlock: Landlock, *, network: bool) -> dict[str, Any]:
