@@ -57,24 +57,6 @@ import ctypes
 data = ctypes.create_string_buffer(64)
 ctypes.CFUNCTYPE(None)(ctypes.addressof(data))()
 """,
-    "a C stack overflow": """
-import ctypes
-Again = ctypes.CFUNCTYPE(None)
-@Again
-def again():
-    again()
-sys.setrecursionlimit(10**9)
-again()
-""",
-    "a Python stack overflow": """
-sys.setrecursionlimit(10**9)
-class Deep:
-    def __getattr__(self, name):
-        return getattr(self, name + 'x')
-def deep():
-    return [deep for _ in [0] if max([0], key=lambda _: deep())]
-deep()
-""",
     "a stack overflow in a thread with a small stack": """
 threading.stack_size(32768)
 sys.setrecursionlimit(10**9)
@@ -136,6 +118,28 @@ class Trap(dict):
     def items(self):
         os._exit(6)
 return [Trap(a=1)]
+""",
+}
+
+# Attacks that end the process, or raise RecursionError since Python 3.12.
+OVERFLOWS = {
+    "a C stack overflow": """
+import ctypes
+Again = ctypes.CFUNCTYPE(None)
+@Again
+def again():
+    again()
+sys.setrecursionlimit(10**9)
+again()
+""",
+    "a Python stack overflow": """
+sys.setrecursionlimit(10**9)
+class Deep:
+    def __getattr__(self, name):
+        return getattr(self, name + 'x')
+def deep():
+    return [deep for _ in [0] if max([0], key=lambda _: deep())]
+deep()
 """,
 }
 
@@ -493,4 +497,4 @@ globals()['attack'] = Odd()
 """,
 }
 
-HOSTILE = {**DIES, **SIGNALS, **RAISES, **REFUSED}
+HOSTILE = {**DIES, **OVERFLOWS, **SIGNALS, **RAISES, **REFUSED}

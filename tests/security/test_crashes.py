@@ -3,16 +3,23 @@
 import pytest
 from sideband.workers import SkillFailed, SkillRefused, WorkerExited
 
-from .crash_attacks import DIES, HOSTILE, RAISES, REFUSED, SIGNALS
+from .crash_attacks import DIES, HOSTILE, OVERFLOWS, RAISES, REFUSED, SIGNALS
 
 
 @pytest.fixture(scope="module")
 def arena(fight):
-    return fight({**DIES, **SIGNALS, **RAISES, **REFUSED}, backend="trio")
+    return fight({**DIES, **OVERFLOWS, **SIGNALS, **RAISES, **REFUSED}, backend="trio")
 
 
 def test_crash_fails_its_call_with_worker_exited(arena):
     assert arena.unexpected(DIES, lambda attack: isinstance(attack.error, WorkerExited)) == {}
+
+
+def test_stack_overflow_fails_its_call(arena):
+    def is_expected(attack):
+        return isinstance(attack.error, WorkerExited) or " raised RecursionError" in attack.error.message
+
+    assert arena.unexpected(OVERFLOWS, is_expected) == {}
 
 
 def test_signal_to_itself_fails_at_most_the_call(arena):
