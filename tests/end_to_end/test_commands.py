@@ -131,7 +131,7 @@ def test_doctor_shows_effective_settings_with_their_sources(sideband, tmp_path):
     source = {one["key"]: (one["value"], one["source"]) for one in data["settings"]}
     assert source["policy.timeout"] == (7, str(project / "sideband.toml"))
     assert source["policy.isolation"] == ("none", "SIDEBAND_POLICY__ISOLATION")
-    assert source["policy.strict"] == (True, "flag")
+    assert source["policy.strict"] == (True, "command line")
     assert source["policy.only"] == (None, "default")
     assert (done.returncode, data["ok"]) == (0, True)
 
@@ -226,3 +226,9 @@ def test_command_that_prints_data_supports_json(sideband, words):
     done = sideband(*words.split(), "--json")
     assert done.returncode == 0, done.stderr
     json.loads(done.stdout)
+
+
+def test_state_of_a_plugin_that_the_command_itself_loaded_is_marked(sideband):
+    assert sideband("plugins", "why", "http").stdout.startswith(
+        "op.http: active (loaded by this command, to check it)\n"
+    )

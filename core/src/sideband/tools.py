@@ -18,6 +18,7 @@ from .contexts import ToolContext
 from .ops import Level
 from .ops._spec import params_model
 from .providers import ToolSchema
+from .validation import problem_text
 
 __all__ = [
     "RESULT_LIMITS",
@@ -161,7 +162,7 @@ def tool(
                 return model.model_validate(dict(arguments)).model_dump(mode="json", exclude_unset=True)
             except ValidationError as error:
                 found = error.errors(include_url=False, include_context=False, include_input=False)[:10]
-                problems = (f"`{'.'.join(map(str, one['loc'])) or 'arguments'}`: {one['msg']}" for one in found)
+                problems = (f"`{'.'.join(map(str, one['loc'])) or 'arguments'}`: {problem_text(one)}" for one in found)
                 raise ValueError("; ".join(problems)) from None
 
         async def run(arguments: dict[str, Any], ctx: ToolContext) -> Any:

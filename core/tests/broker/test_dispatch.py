@@ -212,7 +212,7 @@ async def test_hanging_handler_is_cancelled_at_its_timeout(make_host, echo, outc
 
 async def test_result_of_the_wrong_type_is_an_error(make_host, echo, outcomes):
     async with make_host(echo) as host:
-        with pytest.raises(OpResultInvalid, match="valid integer"):
+        with pytest.raises(OpResultInvalid, match="expected an integer"):
             await host.op("echo.lie", {})
     assert [line["error"]["code"] for line in outcomes()] == ["op.result"]
 

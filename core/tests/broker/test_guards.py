@@ -84,7 +84,7 @@ async def test_replaced_parameters_are_validated_again(make_host, count, hook):
         return Replace({"n": "many"})
 
     async with make_host(count, hook("fixer", op_call)) as host:
-        with pytest.raises(OpDenied, match=r"fixer.*`n`: expected a valid integer"):
+        with pytest.raises(OpDenied, match=r"fixer.*`n`: expected an integer"):
             await host.op("count.up", {"n": 1})
 
 

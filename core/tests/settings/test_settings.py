@@ -46,12 +46,12 @@ def test_each_layer_overrides_the_previous_and_names_its_source(home, project):
     environment = {"SIDEBAND_POLICY__TIMEOUT": "3"}
     sources["variable"] = load_settings(home, project=project, environment=environment)
     flags = {"policy": {"timeout": 4}}
-    sources["flag"] = load_settings(home, project=project, environment=environment, flags=flags)
+    sources["command line"] = load_settings(home, project=project, environment=environment, flags=flags)
     assert [(loaded.settings.policy.timeout, loaded.sources["policy", "timeout"]) for loaded in sources.values()] == [
         (1, str(user)),
         (2, str(file)),
         (3, "SIDEBAND_POLICY__TIMEOUT"),
-        (4, "flag"),
+        (4, "command line"),
     ]
 
 
@@ -156,10 +156,10 @@ def test_misspelt_section_suggests_the_closest(home):
         ("timeout", float("nan"), "finite"),
         ("maximum_timeout", float("inf"), "finite"),
         ("maximum_timeout", 59, "must be at least `timeout`, which is 60"),
-        ("isolation", "strong", "`strong`.*`,call`"),
+        ("isolation", "strong", "`full`.*`,call`.*strong"),
         ("isolation", "full,none", "expected a tier, `call`, or both"),
         ("isolation", "call,call", "expected a tier, `call`, or both"),
-        ("isolation", "", "``.*`,call`"),
+        ("isolation", "", "`full`.*`,call`"),
         ("memory", "1X", "`512M` or `2G`"),
         ("memory", "-1G", "`512M` or `2G`"),
         ("memory", True, "`512M` or `2G`"),
@@ -178,7 +178,7 @@ def test_invalid_value_names_its_key_and_source(home, key, value, problem):
     with pytest.raises(ConfigurationError, match=problem) as caught:
         load_settings(home, flags={"policy": {key: value}})
     assert caught.value.key == f"policy.{key}"
-    assert caught.value.source == "flag"
+    assert caught.value.source == "command line"
 
 
 @pytest.mark.parametrize(("key", "value"), [("memory", "5G"), ("timeout", 3601)])

@@ -232,8 +232,8 @@ def test_all_invalid_arguments_are_named_with_their_values(load_tool):
     with pytest.raises(ValueError, match="missing") as caught:
         tool.validate({"reppo": "x", "count": "many", "items": [{"a": 1}, {"b": "z"}]})
     assert str(caught.value) == (
-        "`repo` is missing; `count` = 'many': expected a valid integer, unable to parse string as an integer; "
-        "`items[1].b` = 'z': expected a valid integer, unable to parse string as an integer; "
+        "`repo` is missing; `count` = 'many': expected an integer; "
+        "`items[1].b` = 'z': expected an integer; "
         "unknown argument `reppo` (did you mean `repo`?)"
     )
 

@@ -16,21 +16,13 @@ from ..errors import SidebandError
 from ..exit_codes import ExitCode
 from ..ops import OpError, OpFailed
 from ..suggestions import did_you_mean
+from ..validation import problem_text
 
 # Each problem that pydantic lists costs microseconds and half a kilobyte, and a skill can cause millions of them.
 _MAX_LISTED, _MAX_SHOWN = 1_000, 10
 _MAX_VALUE = 1_000
 
 # Pydantic names Python types. Parameters are JSON, so use the names of JSON types.
-_EXPECTED = {
-    "bool_type": "true or false",
-    "bytes_type": "bytes",
-    "dict_type": "an object",
-    "float_type": "a number",
-    "int_type": "an integer",
-    "list_type": "a list",
-    "string_type": "a string",
-}
 _BRANCHES = frozenset(("bool", "bytes", "float", "int", "str"))
 
 
@@ -126,7 +118,7 @@ def _problem(problem: ErrorDetails, whole: str, known: Iterable[str], shown: Con
     if problem["type"] == "missing":
         return f"`{key}` is required", "", ""
     value = f" ({_quoted(problem['input'])})" if key in shown else ""
-    return f"`{key}`: ", _in_words(problem), value
+    return f"`{key}`: ", problem_text(problem), value
 
 
 def _path(location: tuple[int | str, ...]) -> list[str]:
@@ -134,9 +126,3 @@ def _path(location: tuple[int | str, ...]) -> list[str]:
     steps = [str(step) for step in location]
     steps = [step for step in steps if "[" not in step]
     return steps[:-1] if len(steps) > 1 and steps[-1] in _BRANCHES else steps
-
-
-def _in_words(problem: ErrorDetails) -> str:
-    if problem["type"] in _EXPECTED:
-        return f"expected {_EXPECTED[problem['type']]}"
-    return problem["msg"].removeprefix("Value error, ").replace("Input should be ", "expected ", 1)

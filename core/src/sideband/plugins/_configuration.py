@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import AliasChoices, AliasPath, BaseModel, ValidationError
 
 from ..suggestions import did_you_mean
+from ..validation import problem_text
 from ._errors import PluginInvalid, PluginMisconfigured
 from ._records import PluginRecord
 
@@ -86,10 +87,10 @@ def _problem(model: type[BaseModel], details: Any) -> tuple[str, str]:
     if _is_secret(model, key):
         return key, f"invalid value ({details['type']}), hidden because it may be a secret"
     if isinstance(details["input"], Mapping):
-        return key, details["msg"]
+        return key, problem_text(details)
     shown = repr(details["input"])
     shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
-    return key, f"{details['msg']}, got {shown}"
+    return key, f"{problem_text(details)}, got {shown}"
 
 
 def _is_secret(model: type[BaseModel], key: str) -> bool:

@@ -113,6 +113,7 @@ def _parts(isolation: str) -> tuple[Isolation, bool]:
         raise ValueError(f"expected a tier, `{_CALL}`, or both separated by a comma")
     try:
         tier = Isolation.parse(tiers[0]) if tiers else Isolation.FULL
-    except ValueError as error:
-        raise ValueError(f"{error}; add `,{_CALL}` to give each call its own worker") from None
+    except ValueError:
+        known = ", ".join(f"`{tier.label}`" for tier in Isolation)
+        raise ValueError(f"expected one of {known}; append `,{_CALL}` to give each call its own worker") from None
     return tier, len(words) > len(tiers)

@@ -17,6 +17,7 @@ from ..errors import ConfigurationError
 from ..plugins._policy import PluginPolicy
 from ..state import write_state_file
 from ..suggestions import did_you_mean
+from ..validation import problem_text
 from ._agent import AgentSettings
 from ._policy import Policy
 
@@ -58,7 +59,7 @@ class LoadedSettings:
 
     Args:
         settings: the values.
-        sources: the source of each key that was set, by path: a file, a variable, or ``flag``.
+        sources: the source of each key that was set, by path: a file, a variable, or ``command line``.
         notices: messages about files and variables that were ignored, with the reason.
     """
 
@@ -120,7 +121,7 @@ def load_settings(
         _user_layer(home),
         _project_layer(home, project, notices),
         *_environment_layers(environment or {}, notices),
-        (dict(flags or {}), "flag"),
+        (dict(flags or {}), "command line"),
     ]
     for values, source in layers:
         merge(merged, values, source, sources)
@@ -271,5 +272,4 @@ def _configuration_error(error: ValidationError, sources: Mapping[_Path, str]) -
         table = AgentSettings if path[0] == "agent" else Policy
         known_keys = _SECTIONS if len(path) == 1 else [f"{path[0]}.{name}" for name in table.model_fields]
         return ConfigurationError(key, f"unknown key{did_you_mean(key, known_keys)}", source=source)
-    message = problem["msg"].removeprefix("Value error, ")
-    return ConfigurationError(key, f"{message} (got {problem['input']!r})", source=source)
+    return ConfigurationError(key, f"{problem_text(problem)} (got {problem['input']!r})", source=source)

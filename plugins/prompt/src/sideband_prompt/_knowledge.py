@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from attrs import field, frozen
 from pydantic import BaseModel, ConfigDict, ValidationError
+from sideband.validation import problem_text
 
 from ._prompt_levels import PromptLevel
 from ._reading import Reading, is_inside
@@ -124,7 +125,7 @@ def _read_index(level: PromptLevel, text: str, notices: list[str]) -> Iterator[_
             entry = _IndexEntry.model_validate(item)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-            problem = f"{'.'.join(map(str, first['loc'])) or 'entry'}: {first['msg']}"
+            problem = f"{'.'.join(map(str, first['loc'])) or 'entry'}: {problem_text(first)}"
             notices.append(f"entry {number} of {where} was skipped: {one_line(problem, 200)}")
             continue
         if is_inside(entry.path):

@@ -18,6 +18,7 @@ from sideband.providers import (
     ProviderUnreachable,
     StreamBroken,
 )
+from sideband.validation import problem_text
 
 from ._errors import ScriptInvalid
 from ._turns import Broken, Hang, Turn
@@ -131,4 +132,4 @@ def _parsed(path: Path) -> Any:
 
 def _problem(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    return f"`{'.'.join(map(str, first['loc'])) or 'file'}`: {first['msg']}"
+    return f"`{'.'.join(map(str, first['loc'])) or 'file'}`: {problem_text(first)}"

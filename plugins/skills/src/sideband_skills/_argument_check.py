@@ -9,6 +9,7 @@ from attrs import define, field
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 from sideband.suggestions import did_you_mean
+from sideband.validation import problem_text
 
 from ._problems import shown
 from ._shape import Shape
@@ -51,8 +52,7 @@ class ArgumentCheck:
                 closest = did_you_mean(name, known) if path == name else ""
                 return f"unknown argument `{path}`{closest}"
             case _:
-                message = details["msg"].removeprefix("Value error, ").replace("Input should be ", "expected ", 1)
-                return f"`{path}` = {shown(details['input'])}: {message}"
+                return f"`{path}` = {shown(details['input'])}: {problem_text(details)}"
 
 
 def _path(location: Sequence[int | str], given: Any) -> tuple[str, str]:

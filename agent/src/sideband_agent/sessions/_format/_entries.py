@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 from sideband.messages import Message, UserMessage
+from sideband.validation import problem_text
 
 RunState = Literal["started", "completed", "aborted", "failed", "parked"]
 """The state of a run: started, or how it ended."""
@@ -290,4 +291,4 @@ def entry_of(record: Mapping[str, Any]) -> tuple[Entry, str]:
 def _describe(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     where = ".".join(str(part) for part in first["loc"])
-    return f"{where}: {first['msg']}" if where else first["msg"]
+    return f"{where}: {problem_text(first)}" if where else problem_text(first)

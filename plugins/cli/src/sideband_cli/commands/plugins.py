@@ -93,11 +93,14 @@ def _print_records(arguments: Namespace, records: list[PluginRecord]) -> None:
 def _why(arguments: Namespace) -> ExitCode:
     kind, dot, name = arguments.name.rpartition(".")
 
+    loaded: list[str] = []
+
     async def main() -> list[PluginRecord]:
-        from sideband.plugins import PluginError
+        from sideband.plugins import PluginError, State
 
         async with make_host(arguments) as host:
             found = list(host.plugins.why(name, kind=kind if dot else None))
+            loaded.extend(record.label for record in found if record.state is State.FOUND)
             for record in found:
                 if record.kind != "skill":
                     try:
@@ -107,13 +110,14 @@ def _why(arguments: Namespace) -> ExitCode:
             return found
 
     found = run(main)
-    print_data(arguments, [record.as_dict() for record in found], "\n\n".join(map(_explain, found)))
+    texts = [_explain(record, loaded=record.label in loaded) for record in found]
+    print_data(arguments, [record.as_dict() for record in found], "\n\n".join(texts))
     return ExitCode.SUCCESS
 
 
-def _explain(record: PluginRecord) -> str:
+def _explain(record: PluginRecord, *, loaded: bool) -> str:
     lines = [
-        f"{record.label}: {record.state.value}",
+        f"{record.label}: {record.state.value}" + (" (loaded by this command, to check it)" if loaded else ""),
         f"  package    {record.distribution} {record.version}" + (" (editable)" if record.editable else ""),
         f"  object     {record.value or '(in memory)'}",
         f"  location   {record.location or '-'}, installed by {record.installer or '?'}",

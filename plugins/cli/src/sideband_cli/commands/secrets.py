@@ -173,6 +173,7 @@ def _as_value(raw: bytes) -> str | bytes:
 def _ask(arguments: Namespace, op: str, others: dict[str, Any]) -> str:
     """Ask for the value, after validating the other parameters."""
     from pydantic import ValidationError
+    from sideband.validation import problem_text
 
     async def check() -> None:
         async with make_host(arguments) as host:
@@ -180,10 +181,7 @@ def _ask(arguments: Namespace, op: str, others: dict[str, Any]) -> str:
         try:
             model.model_validate({"name": arguments.name, "value": "x", **others})
         except ValidationError as error:
-            problems = "; ".join(
-                f"{'.'.join(map(str, one['loc']))}: {one['msg'].removeprefix('Value error, ')}"
-                for one in error.errors()
-            )
+            problems = "; ".join(f"{'.'.join(map(str, one['loc']))}: {problem_text(one)}" for one in error.errors())
             raise UsageError(problems, hint=f"see `sideband secrets {arguments.action} --help`") from None
 
     run(check)
