@@ -15,9 +15,10 @@ def test_crash_fails_its_call_with_worker_exited(arena):
     assert arena.unexpected(DIES, lambda attack: isinstance(attack.error, WorkerExited)) == {}
 
 
-def test_stack_overflow_fails_its_call(arena):
+def test_stack_overflow_fails_at_most_its_call(arena):
     def is_expected(attack):
-        return isinstance(attack.error, WorkerExited) or " raised RecursionError" in attack.error.message
+        # ctypes prints an exception of a callback and returns.
+        return attack.output == "alive" or isinstance(attack.error, WorkerExited) or attack.code == "skill.raised"
 
     assert arena.unexpected(OVERFLOWS, is_expected) == {}
 

@@ -126,7 +126,8 @@ def _service(address: str) -> Iterator[None]:
 async def _start(
     platform: ProgramPlatform, isolation: Isolation, variant: ProgramVariant, stage: _ProgramStage
 ) -> IsolatedProgram:
-    limits = ProgramLimits(processes=_PROCESSES)
+    # A limit that counts the threads of all the user's programs must leave room for those that start meanwhile.
+    limits = ProgramLimits(processes=_PROCESSES) if _limits_processes(platform, variant) else ProgramLimits()
     script = stage.path("readable") / PROGRAM_ATTEMPTS.name
     request = ProgramRequest(
         arguments=(str(platform.python.resolve()), "-I", "-S", "-B", str(script)),
@@ -167,23 +168,29 @@ def _facts(platform: ProgramPlatform, variant: ProgramVariant, stage: _ProgramSt
         "abstract": stage.abstract,
         "numbers": NUMBERS[platform.machine.architecture.machine],
         "namespaces": variant.namespaces,
-        "process_limit": variant.own_user or variant.user_namespace or platform.cgroups is not None,
+        "process_limit": _limits_processes(platform, variant),
         "processes": _PROCESSES,
     }
+
+
+def _limits_processes(platform: ProgramPlatform, variant: ProgramVariant) -> bool:
+    """Return whether the program's own processes are limited, rather than all processes of the host's user."""
+    return variant.own_user or variant.user_namespace or platform.cgroups is not None
 
 
 async def _converse(program: IsolatedProgram, facts: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
     await anyio.wait_writable(program.stdin)
     os.write(program.stdin, json.dumps(facts).encode() + b"\n")
     report = await _read(program.stdout, until=b"\n")
-    status = await anyio.to_thread.run_sync(kernel_status, program.pid)
-    program.end_input()
-    code = await program.wait()
-    # End-of-file proves that the process left behind, which keeps the output open, has been killed.
-    await _read(program.stdout)
     if not report:
+        code = await program.wait()
         stderr = (await _read(program.stderr)).decode(errors="replace")
         raise ProgramNotStarted(f"the probe program exited with code {code}: {stderr[-500:]}")
+    status = await anyio.to_thread.run_sync(kernel_status, program.pid)
+    program.end_input()
+    await program.wait()
+    # End-of-file proves that the process left behind, which keeps the output open, has been killed.
+    await _read(program.stdout)
     return json.loads(report), status
 
 
