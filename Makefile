@@ -48,9 +48,11 @@ storm: $(VENV)/test.stamp
 bench: $(VENV)/test.stamp $(VENV)/peers.stamp
 	$(BIN)/python -m benchmarks
 
-# The tests of sideband-secrets use a real keyring service.
+# The tests of sideband-secrets use a real keyring service, and those of sideband-sandbox programs that unpack archives.
 services:
-	@command -v gnome-keyring-daemon >/dev/null && command -v dbus-run-session >/dev/null || tests/install-services
+	@for program in gnome-keyring-daemon dbus-run-session cpio unzip; do \
+		command -v $$program >/dev/null || { tests/install-services; break; }; \
+	done
 
 # uv creates the environment, so it is installed in a separate folder.
 $(UV): requirements/uv.txt

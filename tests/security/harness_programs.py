@@ -80,8 +80,8 @@ def other_threads():
 def stage(area):
     """Create files and services to attack. Yield the facts that programs receive."""
     area = Path(area)
-    private, place = area / "private", area / "place"
-    for folder in (private, place, area / "open"):
+    private, place, writable = area / "private", area / "place", area / "writable"
+    for folder in (private, place, writable, area / "open"):
         folder.mkdir()
     (private / "secret").write_text(CANARY)
     (place / "known").write_text("known")
@@ -105,6 +105,7 @@ def stage(area):
             "secret": str(private / "secret"),
             "private": str(private),
             "place": str(place),
+            "writable": str(writable),
             "open": str(area / "open"),
             "port": served["tcp"][1],
             "service": served["path"],
@@ -127,6 +128,7 @@ async def serve(orders):
                 "binary": PYTHON,
                 "args": ["-I", "-S", "-B", "-c", PROGRAM, json.dumps(facts), json.dumps(orders["attempts"])],
                 "read": [*python_places(), facts["place"]],
+                "write": [facts["writable"]],
                 "cwd": facts["place"],
                 "timeout": 120,
             }

@@ -21,6 +21,15 @@ STOPPED = {
     "write to a read-only place": "open('written', 'w').close()",
     "truncate a file in a read-only place": "os.truncate('known', 0)",
     "create a link in a read-only place": "os.symlink('/etc', 'link')",
+    "leave a set-user-ID file in a writable place": """
+path = facts['writable'] + '/changed'
+open(path, 'w').close()
+os.chmod(path, 0o6755)
+""",
+    "create a set-group-ID file in a writable place": """
+os.close(os.open(facts['writable'] + '/created', os.O_CREAT | os.O_WRONLY, 0o2755))
+assert os.stat(facts['writable'] + '/created').st_mode & 0o2000
+""",
     "read the environment of the host": "open(f\"/proc/{facts['host']}/environ\", 'rb').read()",
     "read the memory map of the host": "assert open(f\"/proc/{facts['host']}/maps\").read(1)",
     "connect to a service on the loopback": "connect(socket.AF_INET, ('127.0.0.1', facts['port']))",
@@ -79,6 +88,7 @@ WORKS = {
 import subprocess
 subprocess.run(['/bin/sh', '-c', 'cat known | grep -q known'], check=True)
 """,
+    "write to a writable place": "open(facts['writable'] + '/x', 'w').write('x')",
     "write to its temporary folder": "open(os.environ['TMPDIR'] + '/x', 'w').write('x')",
     "use threads and processes": """
 import threading

@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 from attrs import evolve, frozen
-from sideband.workers import LaunchRequest, Place, WorkerLimits, runtime_files
+from sideband.workers import LaunchRequest, Place, ProgramRequest, WorkerLimits, runtime_files
 from sideband_sandbox import SystemSandbox
 from sideband_sandbox._inside import LOCKDOWN
 from sideband_sandbox._machine._inspection import inspect_machine
@@ -289,6 +289,66 @@ def python_places():
     """Return the places that this interpreter needs."""
     interpreter = anyio.run(partial(inspect_interpreter, Path(sys.executable)))
     return tuple(Place(path) for path in interpreter_places(interpreter))
+
+
+async def read_all(descriptor):
+    read = b""
+    while True:
+        await anyio.wait_readable(descriptor)
+        part = os.read(descriptor, 65536)
+        if not part:
+            return read
+        read += part
+
+
+@pytest.fixture(scope="session")
+def finish():
+    """Return a function that writes the input of a program, and returns its exit code, output and errors."""
+
+    async def finish(program, data=b""):
+        found = {}
+
+        async def collect(name, descriptor):
+            found[name] = await read_all(descriptor)
+
+        try:
+            with anyio.fail_after(30):
+                async with anyio.create_task_group() as reading:
+                    reading.start_soon(collect, "out", program.stdout)
+                    reading.start_soon(collect, "err", program.stderr)
+                    if data:
+                        await anyio.wait_writable(program.stdin)
+                        os.write(program.stdin, data)
+                    program.end_input()
+                return await program.wait(), found["out"].decode(), found["err"].decode()
+        finally:
+            await program.close()
+
+    return finish
+
+
+@pytest.fixture
+async def run(launcher, finish):
+    """Return a function that runs a program until it exits."""
+
+    async def run(*arguments, data=b"", **options):
+        request = ProgramRequest(arguments=arguments, **{"folder": Path("/tmp"), **options})
+        return await finish(await launcher.launch(request), data)
+
+    return run
+
+
+@pytest.fixture
+def run_python(run, python_places):
+    """Return a function that runs Python code until it exits."""
+
+    python = os.path.realpath(sys.executable)
+
+    async def run_python(code, *arguments, places=(), **options):
+        program = (python, "-I", "-S", "-B", "-c", code, *arguments)
+        return await run(*program, places=(*python_places, *places), **options)
+
+    return run_python
 
 
 @pytest.fixture

@@ -22,59 +22,6 @@ pytestmark = pytest.mark.anyio
 BACKENDS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 
 
-async def read_all(descriptor):
-    read = b""
-    while True:
-        await anyio.wait_readable(descriptor)
-        part = os.read(descriptor, 65536)
-        if not part:
-            return read
-        read += part
-
-
-async def finish(program, data=b""):
-    """Write the input, and read all output. Return ``(code, output, errors)``."""
-    found = {}
-
-    async def collect(name, descriptor):
-        found[name] = await read_all(descriptor)
-
-    try:
-        with anyio.fail_after(30):
-            async with anyio.create_task_group() as reading:
-                reading.start_soon(collect, "out", program.stdout)
-                reading.start_soon(collect, "err", program.stderr)
-                if data:
-                    await anyio.wait_writable(program.stdin)
-                    os.write(program.stdin, data)
-                program.end_input()
-            return await program.wait(), found["out"].decode(), found["err"].decode()
-    finally:
-        await program.close()
-
-
-@pytest.fixture
-async def run(launcher):
-    """Return a function that runs a program until it exits."""
-
-    async def run(*arguments, data=b"", **options):
-        request = ProgramRequest(arguments=arguments, **{"folder": Path("/tmp"), **options})
-        return await finish(await launcher.launch(request), data)
-
-    return run
-
-
-@pytest.fixture
-def run_python(run, python_places):
-    """Return a function that runs Python code until it exits."""
-
-    async def run_python(code, *arguments, places=(), **options):
-        program = (PYTHON, "-I", "-S", "-B", "-c", code, *arguments)
-        return await run(*program, places=(*python_places, *places), **options)
-
-    return run_python
-
-
 @pytest.fixture
 def place(tmp_path):
     folder = tmp_path / "place"
@@ -83,7 +30,7 @@ def place(tmp_path):
     return folder
 
 
-async def test_program_runs_on_the_verified_tier_and_returns_its_exit_code(tier, launcher, run):
+async def test_program_runs_on_the_verified_tier_and_returns_its_exit_code(tier, launcher, run, finish):
     assert await run("/bin/sh", "-c", "cat; echo bad >&2; exit 3", data=b"good\n") == (3, "good\n", "bad\n")
     program = await launcher.launch(ProgramRequest(arguments=("/bin/true",), folder=Path("/tmp")))
     assert program.isolation.label == tier
@@ -436,7 +383,7 @@ async def test_arguments_longer_than_the_limit_of_one_argument_arrive_complete(r
     assert (await run("/bin/echo", *words))[1].split() == words
 
 
-async def test_programs_run_concurrently(launcher):
+async def test_programs_run_concurrently(launcher, finish):
     codes = []
 
     async def one(number):
@@ -449,7 +396,7 @@ async def test_programs_run_concurrently(launcher):
     assert sorted(codes) == [0, 1, 2, 3, 4]
 
 
-async def test_program_runs_without_isolation_only_if_workers_do(machine):
+async def test_program_runs_without_isolation_only_if_workers_do(machine, finish):
     from sideband_sandbox import SystemSandbox
 
     broken = SystemSandbox(evolve(machine, landlock=evolve(machine.landlock, files=1 << 60)))

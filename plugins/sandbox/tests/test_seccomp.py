@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sideband_sandbox._machine._seccomp import ALLOW, KILL, OWN_PID, Check, Rule, assemble, refuse
 from sideband_sandbox._machine._tables import AARCH64, ARCHITECTURES, X86_64
+from sideband_sandbox._programs._filter import NUMBERS, program_filter
 from sideband_sandbox._workers._filter import worker_filter
 
 DEFAULT = refuse(1)
@@ -211,3 +212,39 @@ def test_tables_differ_only_in_legacy_calls():
 
 def test_numbers_are_unique(architecture):
     assert len(set(architecture.calls.values())) == len(architecture.calls)
+
+
+def ask_program(architecture, name, *arguments, audit=None, network=False, own_sockets=False):
+    program = program_filter(architecture, network=network, own_sockets=own_sockets)
+    number = NUMBERS[architecture.machine][name] if isinstance(name, str) else name
+    filled = [*arguments, *[0] * (6 - len(arguments))]
+    return execute(program.code, architecture.audit if audit is None else audit, number, filled)
+
+
+@given(mode=ARGUMENT | st.integers(0, 0o177777), garbage=ARGUMENT)
+def test_program_sets_no_set_user_id_or_set_group_id_bit(mode, garbage):
+    expected = refuse(1) if mode & 0o6000 else ALLOW
+    for architecture in ARCHITECTURES.values():
+        known = NUMBERS[architecture.machine]
+        for name, at in (("chmod", 1), ("fchmod", 1), ("fchmodat", 2), ("fchmodat2", 2), ("creat", 1), ("mknod", 1)):
+            if name in known:
+                assert ask_program(architecture, name, *[garbage] * at, mode) == expected
+        assert ask_program(architecture, "mknodat", garbage, garbage, mode, garbage) == expected
+        assert ask_program(architecture, "openat2", garbage, garbage, mode, garbage) == refuse(38)
+
+
+@given(flags=ARGUMENT | st.sampled_from([0o100, 0o101, 0o20200002, 0o20000000]), mode=st.integers(0, 0o177777))
+def test_program_opens_existing_files_with_any_mode(flags, mode):
+    creates = flags & (0o100 | 0o20000000)
+    expected = refuse(1) if creates and mode & 0o6000 else ALLOW
+    assert ask_program(X86_64, "open", 0, flags, mode) == expected
+    for architecture in ARCHITECTURES.values():
+        assert ask_program(architecture, "openat", 0, 0, flags, mode) == expected
+
+
+@given(number=WORD, arguments=ARGUMENTS)
+def test_call_of_a_program_for_another_architecture_kills(number, arguments):
+    for architecture in ARCHITECTURES.values():
+        for audit in (0x40000003, 0x40000028):
+            assert ask_program(architecture, number, *arguments, audit=audit) == KILL
+    assert ask_program(X86_64, number | 0x40000000, *arguments) == KILL

@@ -91,6 +91,13 @@ def _own_program(folder: str) -> None:
         raise PermissionError(errno.EACCES, "the program cannot be executed")
 
 
+def _set_user_id(folder: str) -> None:
+    """Leave a file that runs with the rights of its owner."""
+    path = f"{folder}/set-user-id"
+    _write(path)
+    os.chmod(path, 0o4700)  # noqa: PTH101 - as a program would
+
+
 def _clone(facts: Facts) -> None:
     words = [ctypes.c_long(each) for each in (facts["numbers"]["clone"], _CLONE_NEWUSER | signal.SIGCHLD, 0, 0, 0, 0)]
     pid = _demand(_libc().syscall(*words))
@@ -132,6 +139,7 @@ MUST_FAIL: dict[str, Attempt] = {
     "write to /dev": lambda _: _write_and_remove("/dev/sideband-attempt"),
     "run a program that it has written in a place": lambda facts: _own_program(facts["writable"]),
     "run a program that it has written in its temporary folder": lambda _: _own_program(os.environ["TMPDIR"]),
+    "leave a set-user-ID file in a place": lambda facts: _set_user_id(facts["writable"]),
     "open an IPv4 socket": lambda _: _socket(socket.AF_INET),
     "open an IPv6 socket": lambda _: _socket(socket.AF_INET6, socket.SOCK_DGRAM),
     "open a netlink socket": lambda _: _socket(socket.AF_NETLINK, socket.SOCK_RAW),

@@ -35,6 +35,9 @@ _TABLE = """
     vserver 236 -           security 185 -          tuxcall 184 -           fanotify_init 300 262
     open_by_handle_at 304 265 move_pages 279 239    migrate_pages 256 238   personality 135 92
     socket 41 198           socketpair 53 199       ioctl 16 29             prctl 157 167
+    chmod 90 -              fchmod 91 52            fchmodat 268 53         fchmodat2 452 452
+    open 2 -                openat 257 56           openat2 437 437         creat 85 -
+    mknod 133 -             mknodat 259 33
 """
 _COLUMN = {"x86_64": 0, "aarch64": 1}
 
@@ -48,7 +51,15 @@ _TIOCSTI, _TIOCLINUX, _TIOCSETD, _TIOCCONS = 0x5412, 0x541C, 0x5423, 0x541D
 _PR_SET_PDEATHSIG = 1
 # Linux and Linux32, each with and without UNAME26 or ADDR_NO_RANDOMIZE, and the query.
 _PERSONALITIES = (0x0, 0x0008, 0x20000, 0x20008, 0x40000, 0xFFFFFFFF)
-_CONDITIONAL = frozenset({"clone", "clone3", "ioctl", "personality", "prctl", "socket", "socketpair"})
+# The argument with the mode of a file.
+_MODES = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "creat": 1, "mknod": 1, "mknodat": 2}
+# The arguments with the flags and the mode. Without one of the flags below, the kernel ignores the mode.
+_OPENS = {"open": (1, 2), "openat": (2, 3)}
+_O_CREAT, _O_TMPFILE = 0o100, 0o20000000
+_SET_USER_ID, _SET_GROUP_ID = 0o4000, 0o2000
+_CONDITIONAL = frozenset({
+    "clone", "clone3", "ioctl", "openat2", "personality", "prctl", "socket", "socketpair", *_MODES, *_OPENS,
+})  # fmt: skip
 
 
 def _numbers(column: int) -> dict[str, int]:
@@ -93,6 +104,28 @@ def _conditional_rules(numbers: dict[str, int], *, network: bool, own_sockets: b
     kinds = tuple((Check(0, _AF_UNIX), Check(1, kind, mask=_SOCK_KIND)) for kind in (_SOCK_STREAM, _SOCK_SEQPACKET))
     alternatives = ((Check(0, _AF_UNIX),),) if own_sockets else kinds
     yield Rule(numbers["socketpair"], ALLOW, alternatives, otherwise=forbidden)
+    yield from _mode_rules(numbers)
+
+
+def _mode_rules(numbers: dict[str, int]) -> Iterator[Rule]:
+    """Refuse the set-user-ID and set-group-ID bits: outside the isolation, such a file runs as the host's user."""
+    forbidden = refuse(errno.EPERM)
+    bits = (_SET_USER_ID, _SET_GROUP_ID)
+    for name, mode in _MODES.items():
+        if name in numbers:
+            yield Rule(numbers[name], forbidden, tuple((_has(mode, bit),) for bit in bits))
+    for name, (flags, mode) in _OPENS.items():
+        if name in numbers:
+            alternatives = tuple(
+                (_has(flags, flag), _has(mode, bit)) for flag in (_O_CREAT, _O_TMPFILE) for bit in bits
+            )
+            yield Rule(numbers[name], forbidden, alternatives)
+    # Its mode is behind a pointer, as the flags of clone3 are. ENOSYS makes programs fall back to openat.
+    yield Rule(numbers["openat2"], refuse(errno.ENOSYS))
+
+
+def _has(argument: int, bit: int) -> Check:
+    return Check(argument, bit, mask=bit)
 
 
 def _one_of(argument: int, *values: int) -> tuple[tuple[Check, ...], ...]:
