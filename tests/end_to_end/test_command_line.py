@@ -199,7 +199,7 @@ def test_doctor_names_the_source_of_each_setting_layer(sideband, tmp_path):
     (project / "sideband.toml").write_text("[policy]\ntimeout = 3\n")
     assert effective()[0] == 1
     assert effective(SIDEBAND_POLICY__TIMEOUT="4")[:2] == (4, "SIDEBAND_POLICY__TIMEOUT")
-    assert effective("--set", "policy.timeout=5", SIDEBAND_POLICY__TIMEOUT="4")[:2] == (5, "flag")
+    assert effective("--set", "policy.timeout=5", SIDEBAND_POLICY__TIMEOUT="4")[:2] == (5, "command line")
 
 
 def test_invalid_setting_error_names_key_value_and_file(sideband, tmp_path):

@@ -333,7 +333,7 @@ async def test_unknown_capability_of_a_skill_is_an_error_that_names_its_file(mak
 async def test_invalid_grant_in_the_settings_is_an_error_that_names_its_key(make_host, make_skill):
     skill = make_skill("asker", "from sideband.skill import tool\n@tool\nasync def go() -> int:\n    return 1\n", SQL)
     async with make_host(skill, settings={"grants": {"asker": ["sql:pth=x"]}}) as host:
-        with pytest.raises(ConfigurationError, match=r"`grants.asker` \(flag\).*did you mean `path`"):
+        with pytest.raises(ConfigurationError, match=r"`grants.asker` \(command line\).*did you mean `path`"):
             await host.call("asker.go")
 
 
