@@ -16,12 +16,16 @@ import pytest
 ROOT = Path(__file__).parents[1]
 # Each with what to write instead. A space also stands for the end of a line.
 WORDS = {
-    r"(?<![\"'])(no|some|any|every)body(?![\"'])|who(m|so)?ever": "name the actor",
+    r"(?<![\"'])(no|some|any|every)(body|[- ]one(?! of))(?![\"'])|(some|any|every)one(?! of)|who(m|so)?ever": (
+        "name the actor"
+    ),
     r"(?<!/)(he|she|him|his|hers)": "name the actor, or write `they`",
     r"(what|all) there (is|was|are)": "name it",
-    r"(is|are|was|were|has|have|had|or) none|there('s|'re) none": "write unknown, missing, invalid or `does not exist`",
+    r"(is|are|was|were|has|have|had|or) (?-i:none)|there('s|'re) none": (
+        "write unknown, missing, invalid or `does not exist`"
+    ),
     r"(?<!there )(?<!there')(is|are|was|were|'s) no "
-    r"(?!longer|more|less|later|earlier|matter|need|way|other|such|\w+er than)[a-z`]\w*": "write `is not a`",
+    r"(?!longer|more|less|later|earlier|matter|need|way|other|such|\w+er than)[a-z`%]\w*": "write `is not a`",
     r"told|tells? (it|them|whether|what|of|how|who|which|that|why|the)": "write report, notify or call",
     r"(is|are|was|were|be) said|sa(ys|id|y) so": "write reported or documented",
     r"(became|becomes|become|comes|came) of": "write result or outcome",
@@ -34,6 +38,9 @@ WORDS = {
     r"under way": "write in progress or running",
     r"(?<![\"'])wish(es|ed)?": "write constraint, preference or request",
     r"asks? for what": "name what is requested",
+    r"(labelled|modelled|travelled|towards|whilst)|(favour|colour|honour|catalogue|analys(e|ing)|centre)\w*": (
+        "use American spelling"
+    ),
     r"\w*[bv]iour\w*|\w*[Nn]eighbour\w*|\w*(ormal|ummar|ecogn|uthor|rgan|erial|nitial)is(e|es|ed|ing|ation)": (
         "use American spelling"
     ),
@@ -47,7 +54,7 @@ CHECKED = {".py", ".md", ".toml", ".txt", ".yml"}
 # This file and the page list the words; requirements name packages.
 UNCHECKED = ("tests/test_language.py", "docs/writing.md", "requirements/")
 
-_PATTERNS = [(re.compile(rf"(?<![\w`])(?:{words})(?![\w`])"), remedy) for words, remedy in WORDS.items()]
+_PATTERNS = [(re.compile(rf"(?<![\w`])(?:{words})(?![\w`])", re.IGNORECASE), remedy) for words, remedy in WORDS.items()]
 _TEST_NAME = re.compile(r"\bdef test_\w+")
 
 
@@ -55,7 +62,10 @@ def problems(path):
     """Return what to change in a file, as ``line: words: remedy``."""
     text = path.read_text()
     found = list(_words(text))
+    if path.suffix == ".md":
+        found += _words(re.sub(r"[*_]|^\s*[>-] ", "", text, flags=re.MULTILINE))
     if path.suffix == ".py":
+        found += _strings(text)
         found += _words(_TEST_NAME.sub(lambda name: name[0].replace("_", " "), text))
         if "tests" not in path.parts:
             found += _docstrings(text)
@@ -69,6 +79,20 @@ def _words(text):
     for pattern, remedy in _PATTERNS:
         for match in pattern.finditer(prose):
             yield bisect.bisect(starts, match.start()), match[0], remedy
+
+
+def _strings(text):
+    """Yield the words in strings as they are at run time: adjacent literals are one string."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.JoinedStr):
+            value = "".join(str(part.value) if isinstance(part, ast.Constant) else "`x`" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            value = node.value
+        else:
+            continue
+        if " " in value:
+            for _, words, remedy in _words(" ".join(value.split())):
+                yield node.lineno, words, remedy
 
 
 def _docstrings(text):
@@ -101,6 +125,10 @@ def test_project_uses_plain_english():
         ("# what there\n    # is", "what there is"),
         ("def test_a_value_is_none(): ...", "is none"),
         ('raise ValueError(f"`{name}` is no name")', "is no name"),
+        ('raise ValueError(f"this is no {name}")', "is no `x`"),
+        ('raise ValueError("the caller is " "no caller")', "is no caller"),
+        ("# Whoever waits", "Whoever"),
+        ("# a colourful name", "colourful"),
         ('def f():\n    """The value."""', "The"),
     ],
 )

@@ -42,7 +42,7 @@ def test_grant_can_be_declined_at_the_terminal(terminal, turns, make_skill):
     assert "--grant" in run.text.replace("\n  ", " ")
 
 
-def test_no_color_variable_turns_colours_off(terminal, turns, hello):
+def test_no_color_variable_turns_colors_off(terminal, turns, hello):
     options = ["--skill-dir", hello, *turns(GREETS, "done")]
     colored = terminal("run", "greet", *options)
     colored.wait()

@@ -25,7 +25,7 @@ from sideband.ledger import Verification, verify
 from sideband.ops import OpContext, OpFamily, Scope, op
 from sideband.workers import CallTimeout, WorkerError
 
-OWN, NEIGHBOURS = ("vault:name=own",), ("vault:name=neighbor",)
+OWN, NEIGHBORS = ("vault:name=own",), ("vault:name=neighbor",)
 KEPT, ANSWERS = "what own keeps", [["what neighbor keeps", number] for number in range(3)]
 LARGE = "x" * (4 << 20)
 DEADLINE = 300
@@ -98,7 +98,7 @@ import asyncio, gc, os, sys, threading, time
 from forge import ask, later, line, me, messages, next_id, raw
 from sideband.skill import OpError, dispatch, progress, tool, vault
 """
-NEIGHBOUR = """
+NEIGHBOR = """
 from sideband.skill import tool, vault
 
 @tool
@@ -212,7 +212,7 @@ class Arena:
 
     async def fight(self, sources: Mapping[str, str]) -> None:
         """Run each hostile skill next to the neighbor."""
-        folders = [self._write("neighbor", {"tools.py": NEIGHBOUR})]
+        folders = [self._write("neighbor", {"tools.py": NEIGHBOR})]
         names = {name: f"hostile-{number}" for number, name in enumerate(sources)}
         for name, source in sources.items():
             code = {"tools.py": FINE, "forge.py": FORGE, "attack.py": module(source)}
@@ -274,14 +274,14 @@ class Arena:
 
         async def ask_the_neighbor() -> None:
             for number in range(3):
-                request = CallRequest("neighbor.ask", {"number": number}, NEIGHBOURS, timeout=60)
+                request = CallRequest("neighbor.ask", {"number": number}, NEIGHBORS, timeout=60)
                 neighbors.append(answer(await outcome(host, request)))
 
         async with limiter:
             # Start the worker before the attack, so that its start does not count against the timeout.
             await outcome(host, fine)
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(call, "stayed", CallRequest("neighbor.stay", {"key": name}, NEIGHBOURS, timeout=120))
+                tasks.start_soon(call, "stayed", CallRequest("neighbor.stay", {"key": name}, NEIGHBORS, timeout=120))
                 await stay.begun.wait()
                 async with anyio.create_task_group() as attack:
                     attack.start_soon(ask_the_neighbor)

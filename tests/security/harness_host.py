@@ -20,7 +20,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 CANARY = "canary-2f91c07e5ab3"
-NEIGHBOUR = "neighbor-5ab3"  # the process name of the neighbor's worker, by which the host finds it
+NEIGHBOR = "neighbor-5ab3"  # the process name of the neighbor's worker, by which the host finds it
 _CLONE_NEWNS = 0x20000
 _MS_BIND_RECURSIVE = 0x5000
 _MS_PRIVATE_RECURSIVE = 0x44000
@@ -103,7 +103,7 @@ def _find_neighbor():
     """Return the process IDs of the neighbor's worker and of its parent, as the host sees them."""
     processes = {pid: (name, parent) for pid, name, parent in _processes()}
     parents = {pid: parent for pid, (_, parent) in processes.items()}
-    (found,) = [pid for pid, (name, _) in processes.items() if name == NEIGHBOUR and _is_own(pid, parents)]
+    (found,) = [pid for pid, (name, _) in processes.items() if name == NEIGHBOR and _is_own(pid, parents)]
     return found, parents[found]
 
 
@@ -175,7 +175,7 @@ async def run(orders):
         async with make_host(orders["tier"], home=home, skill_dirs=folders) as host:
             (home / "grants.toml").write_text("# no grants\n")
             await host.op("sql.execute", {"sql": "CREATE TABLE secrets (secret)", "db": "canary.db"})
-            settled = await host.run(CallRequest(orders["neighbor"], {"name": NEIGHBOUR}, grants=()))
+            settled = await host.run(CallRequest(orders["neighbor"], {"name": NEIGHBOR}, grants=()))
             facts["neighbor"], facts["parent"] = _find_neighbor()
             facts |= {"home": str(home), "core": sideband.__file__, "package": pydantic.__file__, **settled.output}
             for name in ("ledger", "store"):

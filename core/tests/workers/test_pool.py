@@ -399,7 +399,7 @@ async def test_cancelled_start_of_an_exclusive_call_releases_its_permit(make_ski
 
 
 @both_backends
-async def test_waiting_for_a_worker_counts_towards_the_timeout(make_skill, make_pool, answers, held):
+async def test_waiting_for_a_worker_counts_toward_the_timeout(make_skill, make_pool, answers, held):
     skill = make_skill(TOOLS)
     sandbox = Counting()
     async with make_pool(maximum=1, sandbox=sandbox) as pool, anyio.create_task_group() as tasks:
@@ -412,7 +412,7 @@ async def test_waiting_for_a_worker_counts_towards_the_timeout(make_skill, make_
     assert len(sandbox.launched) == 1
 
 
-async def test_starting_a_worker_counts_towards_the_timeout(make_skill, make_pool):
+async def test_starting_a_worker_counts_toward_the_timeout(make_skill, make_pool):
     skill = make_skill(TOOLS)
     sandbox = Counting()
     sandbox.may_launch = anyio.Event()

@@ -94,7 +94,7 @@ async def test_event_over_the_limit_is_an_error(chunks):
         await events(*chunks, longest=100)
 
 
-async def test_comments_do_not_count_towards_the_limit():
+async def test_comments_do_not_count_toward_the_limit():
     assert len(await events(*[b": waiting\n"] * 50, b"data: a\n\n", longest=100)) == 1
 
 

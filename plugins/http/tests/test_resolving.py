@@ -119,7 +119,7 @@ async def hang(resolver, system, domain, count):
 
 
 @BOTH_BACKENDS
-async def test_abandoned_lookups_count_towards_the_limit_of_a_domain(resolver, system):
+async def test_abandoned_lookups_count_toward_the_limit_of_a_domain(resolver, system):
     await hang(resolver, system, "greedy", MAX_LOOKUPS_PER_DOMAIN)
     with pytest.raises(NameUnresolved, match="too many"):
         await resolver.resolve("h.test", "greedy")
@@ -141,7 +141,7 @@ async def test_slot_is_released_when_the_thread_ends(resolver, system):
                 break
 
 
-async def test_abandoned_lookups_count_towards_the_total_limit(resolver, system):
+async def test_abandoned_lookups_count_toward_the_total_limit(resolver, system):
     for number in range(MAX_LOOKUPS // MAX_LOOKUPS_PER_DOMAIN):
         await hang(resolver, system, f"greedy{number}", MAX_LOOKUPS_PER_DOMAIN)
     with pytest.raises(NameUnresolved, match="too many"):

@@ -91,31 +91,31 @@ def describe_effect(record: EffectRecord) -> str:
     place = [f"{name} {value}" for name in ("session", "run", "step") if (value := getattr(origin, name))]
     by = f"{_by(record)}, for {origin.principal}" + (f" ({', '.join(place)})" if place else "")
     lines = [f"effect {record.effect}: {record.op}, {record.status or 'open: no outcome is recorded'}"]
-    lines += labelled("caller", by)
+    lines += labeled("caller", by)
     if record.within:
-        lines += labelled("parent", record.within)
-    lines += labelled("parameters", _params(record) or "not recorded")
+        lines += labeled("parent", record.within)
+    lines += labeled("parameters", _params(record) or "not recorded")
     lines += _rights(record)
-    lines += labelled("level", record.level.name.lower() if record.level is not None else "-")
-    lines += labelled("isolation", record.isolation or "not called by a worker")
-    lines += [line for one in record.decisions for line in labelled("decision", describe_decision(one))]
+    lines += labeled("level", record.level.name.lower() if record.level is not None else "-")
+    lines += labeled("isolation", record.isolation or "not called by a worker")
+    lines += [line for one in record.decisions for line in labeled("decision", describe_decision(one))]
     if record.key:
-        lines += labelled("key", record.key)
+        lines += labeled("key", record.key)
     if record.note:
-        lines += labelled("op note", json.dumps(dict(record.note), ensure_ascii=False, default=str))
+        lines += labeled("op note", json.dumps(dict(record.note), ensure_ascii=False, default=str))
     if record.ms is not None:
-        lines += labelled("duration", f"{record.ms} ms, with a result of {record.bytes or 0} bytes")
+        lines += labeled("duration", f"{record.ms} ms, with a result of {record.bytes or 0} bytes")
     if record.error:
-        lines += labelled("error", f"{record.error.get('message')} [{record.error.get('code')}]")
+        lines += labeled("error", f"{record.error.get('message')} [{record.error.get('code')}]")
         if hint := record.error.get("hint"):
-            lines += labelled("hint", str(hint))
+            lines += labeled("hint", str(hint))
     for entry in record.entries:
-        lines += labelled("entry", f"{entry.seq} {local_time(entry.time)} {entry.kind}")
+        lines += labeled("entry", f"{entry.seq} {local_time(entry.time)} {entry.kind}")
     return "\n".join(lines)
 
 
-def labelled(label: str, text: str) -> list[str]:
-    """Return the lines of a labelled value, wrapped to the terminal and cut at 600 characters."""
+def labeled(label: str, text: str) -> list[str]:
+    """Return the lines of a labeled value, wrapped to the terminal and cut at 600 characters."""
     return paragraph(fitted(one_line(text), _MAX_VALUE_LENGTH), f"  {label:<11} ", " " * _INDENT).splitlines() or [
         f"  {label}"
     ]
@@ -135,14 +135,14 @@ def describe_decision(decision: Mapping[str, Any]) -> str:
 
 def _rights(record: EffectRecord) -> list[str]:
     if record.status == "denied":
-        return labelled("held", ", ".join(record.grant) or "no capability")
+        return labeled("held", ", ".join(record.grant) or "no capability")
     if not record.grant:
-        return labelled("allowed by", "no capability (not required, or the grant was empty)")
+        return labeled("allowed by", "no capability (not required, or the grant was empty)")
     sources = (*record.granted_by, *[""] * (len(record.grant) - len(record.granted_by)))
     lines = []
     for capability, source in zip(record.grant, sources, strict=False):
         text = f"{capability}, {_GRANTED_BY.get(source, source)}" if source else capability
-        lines += labelled("allowed by", text)
+        lines += labeled("allowed by", text)
     return lines
 
 

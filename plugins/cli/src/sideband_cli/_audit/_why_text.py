@@ -10,7 +10,7 @@ from .._terminal._clean import clean
 from .._terminal._tables import format_table, paragraph
 from .._terminal._words import describe_duration, describe_usage, one_line
 from .._undo._undo_effects import undone_effect
-from ._record_text import describe_decision, describe_effect, effect_label, labelled, local_time, record_data
+from ._record_text import describe_decision, describe_effect, effect_label, labeled, local_time, record_data
 
 if TYPE_CHECKING:
     from sideband.ledger import EffectRecord
@@ -41,15 +41,15 @@ def describe_why(why: Why) -> str:
 def _parts_lines(why: Why) -> Iterator[str]:
     """Yield lines about the effects that the op dispatched."""
     for one in why.parts:
-        yield from labelled("dispatched", f"{one.effect}: {one.op}, {one.status or 'open'}")
+        yield from labeled("dispatched", f"{one.effect}: {one.op}, {one.status or 'open'}")
 
 
 def _undo_lines(why: Why) -> Iterator[str]:
     """Yield lines about the effect that this one undoes and those that undid it."""
     if why.effect is not None and (undone := undone_effect(why.effect)):
-        yield from labelled("undoes", undone)
+        yield from labeled("undoes", undone)
     for one in why.undone_by:
-        yield from labelled("undone by", f"{one.effect}: {one.op}, {one.status or 'open'}")
+        yield from labeled("undone by", f"{one.effect}: {one.op}, {one.status or 'open'}")
 
 
 def _sections(why: Why) -> Iterator[str]:
@@ -72,20 +72,20 @@ def _request(why: Why) -> str:
     lines = ["request" if why.parent is None else "child agent for this call"]
     if why.session is not None:
         name = f" `{one_line(why.session.name)}`" if why.session.name else ""
-        lines += labelled("session", f"{where.session}{name}")
+        lines += labeled("session", f"{where.session}{name}")
     elif not why.sessions_read:
-        lines += labelled("session", where.session)
+        lines += labeled("session", where.session)
     elif why.parent is not None:
-        lines += labelled("session", f"{where.session}, which ended with the agent")
+        lines += labeled("session", f"{where.session}, which ended with the agent")
     else:
-        lines += labelled("session", f"{where.session}, which no longer exists: its messages are not available")
-    lines += labelled("run", where.run + _run(why))
+        lines += labeled("session", f"{where.session}, which no longer exists: its messages are not available")
+    lines += labeled("run", where.run + _run(why))
     for time in why.resumed:
-        lines += labelled("resumed", local_time(time))
+        lines += labeled("resumed", local_time(time))
     for entry in why.asked:
-        lines += labelled("message", f"{one_line(getattr(entry.message, 'source', ''))}, {local_time(entry.time)}")
+        lines += labeled("message", f"{one_line(getattr(entry.message, 'source', ''))}, {local_time(entry.time)}")
         lines += _quoted(entry)
-    lines += [line for notice in why.notices for line in labelled("note", notice)]
+    lines += [line for notice in why.notices for line in labeled("note", notice)]
     return "\n".join(lines)
 
 
@@ -105,20 +105,20 @@ def _model(why: Why) -> str:
     model = message.model if message else next((str(one.params.get("model")) for one in why.attempts), "unknown")
     last = why.attempts[-1] if why.attempts else None
     duration = f", {describe_duration(last.ms / 1_000)}" if last is not None and last.ms is not None else ""
-    lines += labelled("model", one_line(model) + duration)
+    lines += labeled("model", one_line(model) + duration)
     if message is not None:
-        lines += labelled("usage", describe_usage(message.usage))
+        lines += labeled("usage", describe_usage(message.usage))
     if len(why.attempts) > 1 or any(one.status != "done" for one in why.attempts):
-        lines += labelled("attempts", "; ".join(map(_attempt, why.attempts)))
+        lines += labeled("attempts", "; ".join(map(_attempt, why.attempts)))
     if why.model_replayed:
-        lines += labelled("replayed", "the model was not called again when the run was resumed")
+        lines += labeled("replayed", "the model was not called again when the run was resumed")
     if why.answer is not None:
         lines += _quoted(why.answer)
     calls = [one_line(call.name) + (" (this one)" if call == why.part else "") for call in _parts(why)]
     if len(calls) > 1 or (calls and not where.call):
-        lines += labelled("tool calls", ", ".join(calls))
+        lines += labeled("tool calls", ", ".join(calls))
     if not where.call:
-        lines += [line for one in why.calls for line in labelled("call", f"{effect_label(one)} ({one.effect})")]
+        lines += [line for one in why.calls for line in labeled("call", f"{effect_label(one)} ({one.effect})")]
     return "\n".join(lines)
 
 
@@ -137,22 +137,22 @@ def _tool(why: Why) -> str:
     assert where is not None  # noqa: S101  checked by the caller
     lines = [f"tool call {where.call}"]
     name, call, arguments = _tool_call(why)
-    lines += labelled("tool", one_line(name))
-    lines += labelled("id", one_line(call))
-    lines += labelled("arguments", json.dumps(arguments, ensure_ascii=False))
+    lines += labeled("tool", one_line(name))
+    lines += labeled("id", one_line(call))
+    lines += labeled("arguments", json.dumps(arguments, ensure_ascii=False))
     for number, record in enumerate(why.calls, start=1):
         if len(why.calls) > 1:
-            lines += labelled("attempt", f"{number} ({record.effect})")
-        lines += [line for one in record.decisions for line in labelled("decision", describe_decision(one))]
+            lines += labeled("attempt", f"{number} ({record.effect})")
+        lines += [line for one in record.decisions for line in labeled("decision", describe_decision(one))]
         duration = f", {record.ms} ms" if record.ms is not None else ""
-        lines += labelled("outcome", _outcome(record) + duration)
+        lines += labeled("outcome", _outcome(record) + duration)
     if why.tool_replayed:
-        lines += labelled("replayed", "the tool was not run again when the run was resumed")
+        lines += labeled("replayed", "the tool was not run again when the run was resumed")
     if why.tool_result is not None and why.result is not None:
-        lines += labelled("result", "error" if why.tool_result.is_error else "success")
+        lines += labeled("result", "error" if why.tool_result.is_error else "success")
         lines += _quoted(why.result)
     elif why.session is not None:
-        lines += labelled("result", "not sent to the model yet")
+        lines += labeled("result", "not sent to the model yet")
     return "\n".join(lines)
 
 

@@ -17,8 +17,8 @@ def entry_id(agent: Agent, text: str) -> str:
         UsageError: if no entry or several entries match.
     """
     tree = agent.session.tree
-    labelled = [entry for entry, label in tree.labels.items() if label == text]
-    found = labelled or [entry.id for entry in tree.entries if entry.id.startswith(text)]
+    labeled = [entry for entry, label in tree.labels.items() if label == text]
+    found = labeled or [entry.id for entry in tree.entries if entry.id.startswith(text)]
     if len(found) != 1:
         problem = "ambiguous entry id" if found else "unknown entry"
         raise UsageError(f"{problem} `{text}`", hint="/tree shows all entries and labels")

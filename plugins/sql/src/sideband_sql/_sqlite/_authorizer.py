@@ -45,7 +45,7 @@ _CHANGING = {
     apsw.SQLITE_DROP_VTABLE: "drop the virtual table",
     apsw.SQLITE_ALTER_TABLE: "alter a table of",
     apsw.SQLITE_REINDEX: "rebuild the index",
-    apsw.SQLITE_ANALYZE: "analyse",
+    apsw.SQLITE_ANALYZE: "analyze",
 }
 _ROWS = {apsw.SQLITE_INSERT, apsw.SQLITE_UPDATE, apsw.SQLITE_DELETE}
 _FORBIDDEN = {

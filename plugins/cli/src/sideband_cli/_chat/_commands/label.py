@@ -15,7 +15,7 @@ async def _run(chat: ChatControl, text: str) -> str:
         raise UsageError("the session has no messages yet")
     entry = messages[-1].id
     await chat.agent.session.label(entry, text or None)
-    return f"labelled {entry} as `{text}`" if text else f"removed the label of {entry}"
+    return f"labeled {entry} as `{text}`" if text else f"removed the label of {entry}"
 
 
 LABEL = RegisteredChatCommand("label", "label the current position in the conversation", _run, "TEXT")
