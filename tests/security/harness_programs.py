@@ -92,6 +92,8 @@ def stage(area):
         for name, family, address in (
             ("tcp", socket.AF_INET, ("127.0.0.1", 0)),
             ("path", socket.AF_UNIX, str(area / "service")),
+            ("place", socket.AF_UNIX, str(place / "docker.sock")),
+            ("writable", socket.AF_UNIX, str(writable / "agent.sock")),
             ("abstract", socket.AF_UNIX, f"\0{abstract}"),
         ):
             server = open_ones.enter_context(socket.socket(family))

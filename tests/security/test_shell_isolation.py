@@ -34,11 +34,34 @@ assert os.stat(facts['writable'] + '/created').st_mode & 0o2000
     "read the memory map of the host": "assert open(f\"/proc/{facts['host']}/maps\").read(1)",
     "connect to a service on the loopback": "connect(socket.AF_INET, ('127.0.0.1', facts['port']))",
     "connect to a service by its path": "connect(socket.AF_UNIX, facts['service'])",
+    "connect to a service in its read-only place": "connect(socket.AF_UNIX, 'docker.sock')",
+    "connect to a service in its writable place": "connect(socket.AF_UNIX, facts['writable'] + '/agent.sock')",
+    "connect to a service in its place through a descriptor": """
+descriptor = os.open('docker.sock', os.O_PATH)
+connect(socket.AF_UNIX, f'/proc/self/fd/{descriptor}')
+""",
+    "connect to a service in its place through a link": """
+path = os.environ.get('TMPDIR', facts['open']) + '/link'
+os.symlink(facts['place'] + '/docker.sock', path)
+connect(socket.AF_UNIX, path)
+""",
+    "connect to a service in its place from another program": """
+import subprocess
+code = 'import socket; socket.socket(socket.AF_UNIX).connect("docker.sock")'
+subprocess.run([sys.executable, '-I', '-S', '-B', '-c', code], check=True)
+""",
     "connect to a service by its abstract name": "connect(socket.AF_UNIX, chr(0) + facts['abstract'])",
     "send to a service with a datagram pair": """
 left, right = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
 try:
     left.sendto(b'x', facts['service'])
+except OSError as error:
+    if error.errno != 91: raise  # EPROTOTYPE: the service was reached, but has another socket type
+""",
+    "send to a service in its place with a datagram pair": """
+left, right = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+try:
+    left.sendto(b'x', 'docker.sock')
 except OSError as error:
     if error.errno != 91: raise  # EPROTOTYPE: the service was reached, but has another socket type
 """,
@@ -78,6 +101,25 @@ os.kill(facts['host'], signal.SIGTERM)
     "gain privileges through a setuid program": """
 assert demand(libc.prctl(39, 0, 0, 0, 0)) == 0, 'no_new_privs is set'
 """,
+    "connect a socket pair to a service in its place": "socket.socketpair()[0].connect('docker.sock')",
+    "connect a sequenced pair to a service in its place": """
+socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)[0].connect('docker.sock')
+""",
+    "listen on a socket pair": "left = socket.socketpair()[0]; left.bind(os.environ['TMPDIR'] + '/own'); left.listen()",
+    "open a unix socket through the x32 interface": "demand(libc.syscall(0x40000029, 1, 1, 0))",
+    "open a unix socket through the 32-bit interface": """
+import mmap
+assert os.uname().machine == 'x86_64', 'other machines have no such interface'
+code = bytes.fromhex('53 b867010000 bb01000000 b901000000 31d2 cd80 5b c3')  # eax, ebx, ecx = 359, 1, 1; int 0x80
+memory = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+memory.write(code)
+function = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(memory)))
+assert function() >= 0, 'refused'
+""",
+    "open a unix socket with io_uring": """
+number = 425
+demand(libc.syscall(number, 4, ctypes.create_string_buffer(120)))
+""",
     "mount a file system": "demand(libc.mount(b'none', b'/tmp', b'tmpfs', 0, None))",
     "change the kernel's settings": "open('/proc/sys/kernel/core_pattern', 'w').close()",
     "read the disk": "os.mknod(os.environ['TMPDIR'] + '/disk', 0o60600, os.makedev(8, 0))",
@@ -96,6 +138,14 @@ thread = threading.Thread(target=os.getpid); thread.start(); thread.join()
 pid = os.fork()
 if pid == 0: os._exit(0)
 assert os.waitpid(pid, 0)[1] == 0
+""",
+    "use socket pairs": """
+for kind in (socket.SOCK_STREAM, socket.SOCK_SEQPACKET):
+    left, right = socket.socketpair(socket.AF_UNIX, kind)
+    left.send(b'x')
+    assert right.recv(1) == b'x'
+socket.send_fds(left, [b'y'], [0])
+assert socket.recv_fds(right, 1, 1)[1]
 """,
     "reopen its output": "open('/dev/stdout', 'w').close()",
     "discard output": "open('/dev/null', 'w').write('x')",

@@ -240,6 +240,7 @@ class ProgramRequest:
         environment: all environment variables. The host's variables are not inherited.
         places: the folders and files that the program may use, in addition to the system's programs and libraries.
         network: whether the program may use the network.
+        sockets: whether the program may connect to unix sockets in its places, if the sandbox can hide all others.
         limits: the limits of the program and its descendants.
     """
 
@@ -248,6 +249,7 @@ class ProgramRequest:
     environment: Mapping[str, str] = Factory(dict)
     places: tuple[Place, ...] = ()
     network: bool = False
+    sockets: bool = False
     limits: ProgramLimits = field(factory=ProgramLimits)
 
 

@@ -62,6 +62,8 @@ async def test_context_is_unusable_after_its_dispatch(make_host, family):
         with pytest.raises(OpDenied, match="has ended"):
             kept[0].require(area("a"))
         with pytest.raises(OpDenied, match="has ended"):
+            kept[0].allows(area("a"))
+        with pytest.raises(OpDenied, match="has ended"):
             await kept[0].dispatch("area.keep", {})
         with pytest.raises(OpDenied, match="has ended"):
             await kept[0].credential("name", "https://example.org")

@@ -47,6 +47,17 @@ async def test_field_known_later_is_checked_by_the_handler(make_host, road):
                 await host.op("road.take", {}, grants=[grant])
 
 
+async def test_handler_learns_what_the_grant_allows_without_being_denied(make_host, family):
+    @op("road.plan", requires="road", level=Level.MONITORED, scope=lambda params: RoadScope(to=params.to))
+    async def plan(params: Trip, ctx: OpContext) -> list[bool]:
+        scopes = (RoadScope(to=params.to), RoadScope(to="town"), RoadScope(to=params.to, surface="gravel"))
+        return [ctx.allows(scope) for scope in scopes]
+
+    async with make_host(family("road", plan, scope=RoadScope)) as host:
+        assert await host.op("road.plan", {}, grants=["road:to=farm"]) == [True, False, False]
+        assert await host.op("road.plan", {}, grants=["road:to=farm,surface=gravel"]) == [True, False, True]
+
+
 async def test_other_fields_are_checked_at_the_gate(make_host, road):
     async with make_host(road) as host:
         with pytest.raises(OpDenied, match="`road:to=town` is not granted"):

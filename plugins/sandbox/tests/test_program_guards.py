@@ -117,6 +117,8 @@ FILTER = (
     "open an IPv4 socket",
     "open a netlink socket",
     "reach a service by its path",
+    "reach a service in a read-only place",
+    "reach a service in a writable place",
     "create a namespace",
     "create a process in a namespace",
     "use the kernel's keyrings",

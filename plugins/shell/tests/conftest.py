@@ -58,11 +58,17 @@ def sandboxes(proved):
 
 
 @pytest.fixture
-async def host(home, settings, sandboxes, anyio_backend):
+def more_plugins():
+    return []
+
+
+@pytest.fixture
+async def host(home, settings, sandboxes, more_plugins, anyio_backend):
     plugins = [
         Plugin("op", "shell", sideband_shell.plugin),
         Plugin("sandbox", "sandbox", sandboxes),
         Plugin("store", "sqlite", sideband_store_sqlite.plugin),
+        *more_plugins,
     ]
     async with Host(home=home, settings={"plugins": {"shell": settings}}, plugins=plugins, autoload=False) as host:
         yield host

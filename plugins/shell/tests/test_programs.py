@@ -1,16 +1,13 @@
 """The parameters of programs, their limits, and their results."""
 
 import os
-import shlex
 import shutil
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sideband.ops import OpDenied
 from sideband_shell import (
-    Config,
     ShellArguments,
     ShellDenied,
     ShellEnvironment,
@@ -23,8 +20,6 @@ from sideband_shell import (
     ShellTimeout,
 )
 from sideband_shell._kept_output import KeptOutput
-from sideband_shell._models import ShellRunParams
-from sideband_shell._ops import run as run_op
 from sideband_shell._programs import find_program, safe_folders
 
 pytestmark = pytest.mark.anyio
@@ -310,17 +305,6 @@ def test_truncated_text_remains_text(text, limit):
     kept = KeptOutput(limit)
     kept.feed(text.encode())
     assert isinstance(kept.finish().content, str)
-
-
-async def test_preview_shows_the_exact_arguments(home, place):
-    params = ShellRunParams(
-        binary="git", args=["commit", "-m", "it's; done"], write=[str(place)], cwd=str(place), input="s3"
-    )
-    text = await run_op.preview(params, SimpleNamespace(config=Config(), home=home))
-    assert shlex.join(["/usr/bin/git", "commit", "-m", "it's; done"]) in text
-    assert f"may change `{place}`" in text
-    assert "without network" in text
-    assert "s3" not in text
 
 
 async def test_long_line_of_progress_contains_no_partial_secret(host, tmp_path):

@@ -117,6 +117,11 @@ class DispatchContext:
         self._check_alive()
         check_scope(self._grant, self.op, scope)
 
+    def allows(self, scope: Scope) -> bool:
+        """See ``OpContext.allows``."""
+        self._check_alive()
+        return self._grant.match(scope.family, scope.fields(), known_later=scope.known_later) is not None
+
     async def progress(
         self, *, current: float | None = None, total: float | None = None, message: str | None = None
     ) -> None:

@@ -155,6 +155,9 @@ class OpContext(EffectContext, Protocol):
             OpDenied: if the call's grant does not allow it.
         """
 
+    def allows(self, scope: Scope) -> bool:
+        """Return whether the call's grant allows a scope, as at the start of the op: ``known_later`` may be omitted."""
+
     async def progress(
         self, *, current: float | None = None, total: float | None = None, message: str | None = None
     ) -> None:

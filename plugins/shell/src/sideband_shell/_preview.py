@@ -9,7 +9,7 @@ from sideband.ops import OpContext
 
 from ._models import ShellRunParams
 from ._places import PRIVATE
-from ._program_request import resolve_program, seconds_of
+from ._program_request import may_use_sockets, resolve_program, seconds_of
 
 
 async def preview_run(params: ShellRunParams, ctx: OpContext) -> str:
@@ -22,6 +22,8 @@ async def preview_run(params: ShellRunParams, ctx: OpContext) -> str:
         if paths:
             words.append(f"it {verb} {', '.join(paths)}")
     words.append("with network access" if params.network else "without network access")
+    if places.paths and may_use_sockets(params, ctx):
+        words.append("it may connect to services that listen in these places")
     if params.env:
         words.append(f"it sets {', '.join(sorted(params.env))}")
     if params.input is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import attrs
 from sideband.ops import OpContext
 from sideband.workers import Place, ProgramLimits, ProgramRequest
 
@@ -57,16 +58,23 @@ def check_size(program: ShellProgram, params: ShellRunParams) -> None:
         raise ShellArguments("the arguments and variables together", total, _LONGEST_VECTOR)
 
 
+def may_use_sockets(params: ShellRunParams, ctx: OpContext) -> bool:
+    """Return whether the grant gives unix sockets to the program, with each of its places."""
+    return all(ctx.allows(attrs.evolve(scope, sockets="yes")) for scope in params.scopes())
+
+
 def program_request(
-    params: ShellRunParams, program: ShellProgram, places: ResolvedPlaces, config: Config
+    params: ShellRunParams, program: ShellProgram, places: ResolvedPlaces, ctx: OpContext
 ) -> ProgramRequest:
     """Return the request to the sandbox."""
+    config: Config = ctx.config
     return ProgramRequest(
         arguments=(str(program.path), *params.args),
         folder=places.folder,
         environment=environment_of(":".join(safe_folders(config.path)), config.environment, params.env),
         places=tuple(Place(path, writable=mode == "write") for path, mode in places.paths.items()),
         network=params.network,
+        sockets=may_use_sockets(params, ctx),
         limits=ProgramLimits(
             memory=config.memory_bytes,
             processes=config.max_processes,

@@ -125,7 +125,7 @@ async def run_program(params: ShellRunParams, ctx: OpContext) -> ShellRunResult:
     seconds = seconds_of(params, config)
     started = time.monotonic()
     try:
-        program = await ctx.launch(program_request(params, found, places, config))
+        program = await ctx.launch(program_request(params, found, places, ctx))
     except IsolationUnavailable as error:
         raise ShellIsolation(error.message, error.hint) from error
     except WorkerStartFailed as error:

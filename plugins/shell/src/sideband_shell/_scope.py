@@ -44,6 +44,8 @@ class ShellScope(Scope, family="shell"):
         code: `yes` for shells, interpreters and programs that start others. The default is `no`, unless the capability
             names its binaries in full.
         network: `yes` or `no`; the default is `no`.
+        sockets: `yes` if a program with places may use unix sockets, and so the services that listen in these places;
+            the default is `no`.
         place: the absolute path without symbolic links, or a path relative to `SIDEBAND_HOME/files`; by default
             no place.
         mode: `read` or `write`; the default is `read`.
@@ -56,22 +58,25 @@ class ShellScope(Scope, family="shell"):
     options: str | None = None
     code: str | None = None
     network: str | None = None
+    sockets: str | None = None
     place: str | None = None
     mode: str | None = None
     env: str | None = None
 
-    # Each place and each variable has a scope of its own without the others.
-    known_later = ("place", "mode", "env")
+    # Each place and each variable has a scope of its own without the others. Sockets are not requested: a program gets
+    # them if the grant covers all its scopes with them.
+    known_later = ("place", "mode", "env", "sockets")
 
     @classmethod
     def complete(cls, fields: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
-        """Add the default fields: no places, network or variables, and no options besides the listed ones.
+        """Add the default fields: no places, network, sockets or variables, and no options besides the listed ones.
 
         Raises:
             CapabilityInvalid: if a pattern of `args` ends within an argument.
         """
         added: dict[str, tuple[str, ...]] = {
             "network": ("no",),
+            "sockets": ("no",),
             "place": (_NOTHING,),
             "mode": ("read",),
             "env": (_NOTHING,),

@@ -147,6 +147,8 @@ MUST_FAIL: dict[str, Attempt] = {
     "open a vsock socket": lambda _: _socket(40),
     "reach a service by its abstract name": lambda facts: _connect("\0" + facts["abstract"]),
     "reach a service by its path": lambda facts: _connect(facts["service"]),
+    "reach a service in a read-only place": lambda facts: _connect(facts["readable"] + "/service"),
+    "reach a service in a writable place": lambda facts: _connect(facts["writable"] + "/service"),
     "signal the host": lambda facts: os.kill(facts["host"], 0),
     "trace another process": lambda facts: _call(facts, "ptrace", _PTRACE_SEIZE, os.getppid(), 0, 0),
     "read the memory of another process": lambda facts: _call(facts, "process_vm_readv", os.getppid(), 0, 0, 0, 0, 0),

@@ -19,6 +19,10 @@ _TRUNCATE = 1 << 14
 _CHANGE_FOLDER = 1 << 4 | 1 << 5 | 1 << 7 | 1 << 8 | 1 << 9 | 1 << 10 | 1 << 12 | 1 << 13
 WRITABLE = WRITE_FILE | _TRUNCATE | _CHANGE_FOLDER
 FILE_RIGHTS = EXECUTE | WRITE_FILE | READ_FILE | _TRUNCATE
+# Connect to a unix socket by its path, unless the program itself has created it: version 9 (Linux 7.1).
+CONNECT_UNIX = 1 << 16
+# Connect to a unix socket by its abstract name: version 6 (Linux 6.12).
+_ABSTRACT_SOCKETS = 1 << 0
 
 _CREATE_RULESET = 444
 _VERSION_FLAG = 1
@@ -40,6 +44,16 @@ class Landlock:
     files: int
     network: int
     scopes: int
+
+    @property
+    def hides_abstract_sockets(self) -> bool:
+        """Whether the machine's unix sockets with abstract names are out of reach."""
+        return bool(self.scopes & _ABSTRACT_SOCKETS)
+
+    @property
+    def hides_sockets(self) -> bool:
+        """Whether all unix sockets of the machine are out of reach, except where a rule allows them."""
+        return bool(self.files & CONNECT_UNIX) and self.hides_abstract_sockets
 
 
 def landlock() -> Landlock | None:

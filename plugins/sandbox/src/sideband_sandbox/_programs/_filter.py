@@ -78,8 +78,8 @@ def program_filter(architecture: Architecture, *, network: bool, own_sockets: bo
     Args:
         architecture: the architecture of the filter.
         network: whether the program may create IPv4 and IPv6 sockets.
-        own_sockets: whether the program may create unix sockets. Safe only where the machine's paths are hidden from
-            it; otherwise it could connect to any service that listens at a path.
+        own_sockets: whether the program may create unix sockets, as the plan decides. With one it can
+            connect to any service that listens at a path or an abstract name within its reach.
     """
     numbers = NUMBERS[architecture.machine]
     refused = [Rule(number, refuse(errno.EPERM)) for name, number in numbers.items() if name not in _CONDITIONAL]

@@ -13,7 +13,16 @@ from sideband.workers import ProgramRequest
 
 from .._inside import Plan
 from .._machine._inspection import Machine
-from .._machine._landlock import EXECUTE, FILE_RIGHTS, READ_DIRECTORY, READ_FILE, WRITABLE, WRITE_FILE, Landlock
+from .._machine._landlock import (
+    CONNECT_UNIX,
+    EXECUTE,
+    FILE_RIGHTS,
+    READ_DIRECTORY,
+    READ_FILE,
+    WRITABLE,
+    WRITE_FILE,
+    Landlock,
+)
 from ._filter import program_filter
 
 _CLONE_NEWNET = 0x40000000
@@ -87,8 +96,8 @@ def program_plan(
         "maps_ids": variant.maps_ids,
         "root": _root(machine, request, identity, temporary) if variant.namespaces else None,
         "landlock": _landlock(machine.landlock, network=request.network),
-        "rules": list(_rules(variant, request, private)),
-        "seccomp": _seccomp(machine, variant, network=request.network),
+        "rules": list(_rules(machine.landlock, variant, request, private)),
+        "seccomp": _seccomp(machine, variant, request),
         "memory": limits.memory,
         "limits": {
             "DATA": limits.memory,
@@ -126,12 +135,29 @@ def _landlock(landlock: Landlock, *, network: bool) -> dict[str, Any]:
     }
 
 
-def _seccomp(machine: Machine, variant: ProgramVariant, *, network: bool) -> dict[str, Any]:
-    program = program_filter(machine.architecture, network=network, own_sockets=variant.namespaces)
+def _may_open_sockets(landlock: Landlock, variant: ProgramVariant, request: ProgramRequest) -> bool:
+    """Return whether the program may create unix sockets, and so connect to every service whose socket it can reach.
+
+    A read-only place does not prevent that. So it needs the request's consent, and a machine whose other sockets are
+    hidden.
+    """
+    if landlock.hides_sockets:
+        return True
+    if not variant.namespaces or (request.places and not request.sockets):
+        return False
+    # With the machine's network, a program also shares its abstract names.
+    return not request.network or landlock.hides_abstract_sockets
+
+
+def _seccomp(machine: Machine, variant: ProgramVariant, request: ProgramRequest) -> dict[str, Any]:
+    own_sockets = _may_open_sockets(machine.landlock, variant, request)
+    program = program_filter(machine.architecture, network=request.network, own_sockets=own_sockets)
     return {"code": base64.b64encode(program.code).decode("ascii"), "own_pid_at": list(program.own_pid_at)}
 
 
-def _rules(variant: ProgramVariant, request: ProgramRequest, private: Path) -> Iterator[tuple[int, str]]:
+def _rules(
+    landlock: Landlock, variant: ProgramVariant, request: ProgramRequest, private: Path
+) -> Iterator[tuple[int, str]]:
     """Yield Landlock's rules: the rights, and the path to which they apply recursively."""
     for path in _existing(_PROGRAMS):
         yield _reading(path, EXECUTE), str(path.resolve())
@@ -142,7 +168,8 @@ def _rules(variant: ProgramVariant, request: ProgramRequest, private: Path) -> I
         yield READ_FILE | WRITE_FILE, str(path)
     for place in request.places:
         reading = _reading(place.path, 0 if place.writable else EXECUTE)
-        yield reading | (_writing(place.path) if place.writable else 0), str(place.path)
+        sockets = CONNECT_UNIX & landlock.files if request.sockets and place.path.is_dir() else 0
+        yield reading | (_writing(place.path) if place.writable else 0) | sockets, str(place.path)
     if not _is_granted(request, _program(request)):
         yield READ_FILE | EXECUTE, str(_program(request))
     yield READ_FILE | READ_DIRECTORY | WRITABLE, str(private)

@@ -8,7 +8,7 @@ import secrets
 import shutil
 import socket
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -108,8 +108,12 @@ def _stage() -> Iterator[_ProgramStage]:
         for file in (folder / "readable" / PROGRAM_ATTEMPTS.name, folder / "private" / "secret"):
             file.chmod(0o644)
         stage = _ProgramStage(folder, f"sideband-{secrets.token_hex(8)}")
-        with _service(str(stage.path("service"))), _service(f"\0{stage.abstract}"):
-            stage.path("service").chmod(0o777)
+        paths = [stage.path("service"), *(stage.path(name) / "service" for name in ("readable", "writable"))]
+        with ExitStack() as services:
+            for address in (*map(str, paths), f"\0{stage.abstract}"):
+                services.enter_context(_service(address))
+            for path in paths:
+                path.chmod(0o777)
             yield stage
     finally:
         shutil.rmtree(folder, ignore_errors=True)
