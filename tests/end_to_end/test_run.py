@@ -254,7 +254,7 @@ def test_thinking_is_shown_on_request_and_never_in_the_answer(sideband, turns):
     assert done.stdout == "yes\n"
 
 
-def test_piped_output_has_no_colours(sideband, turns, hello):
+def test_piped_output_has_no_colors(sideband, turns, hello):
     done = sideband("run", "greet", "--thinking", "--skill-dir", hello, *turns(GREETS, "done"))
     assert "\x1b" not in done.stdout + done.stderr
 
