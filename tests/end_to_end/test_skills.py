@@ -227,6 +227,37 @@ async def test_repeated_call_with_a_key_repeats_no_effect(make_host, make_skill)
             assert result.output == rows
 
 
+async def test_changed_skill_neither_gets_stored_results_nor_repeats_effects(make_host, make_skill):
+    code = (
+        "from sideband.skill import sql, tool\n@tool\nasync def add() -> int:\n"
+        "    await sql.execute('CREATE TABLE IF NOT EXISTS t (a)', db='test.db')\n"
+        "    return (await sql.execute('INSERT INTO t VALUES (1)', db='test.db'))['rows_affected']\n"
+    )
+    skill = make_skill("changing", code)
+    async with make_host(skill) as host:
+        assert (await host.run(CallRequest("changing.add", grants=(SQL,), key="k"))).output == 1
+    (skill / "tools.py").write_text(f"{code}# another version\n")
+    async with make_host(skill) as host:
+        with pytest.raises(SkillFailed, match="belongs to another effect"):
+            await host.run(CallRequest("changing.add", grants=(SQL,), key="k"))
+        rows = (await host.op("sql.query", {"sql": "SELECT a FROM t", "db": "test.db"}))["rows"]
+    assert rows == [{"a": 1}]
+
+
+async def test_principals_that_call_a_skill_with_the_same_key_each_cause_its_effects(make_host, make_skill):
+    skill = make_skill(
+        "counting",
+        "from sideband.skill import sql, tool\n@tool\nasync def add() -> int:\n"
+        "    await sql.execute('CREATE TABLE IF NOT EXISTS t (a)', db='test.db')\n"
+        "    await sql.execute('INSERT INTO t VALUES (1)', db='test.db')\n"
+        "    return (await sql.query('SELECT count(*) AS n FROM t', db='test.db'))['rows'][0]['n']\n",
+    )
+    async with make_host(skill) as host:
+        for principal, rows in (("alice", 1), ("bob", 2), ("alice", 2), ("bob", 2)):
+            request = CallRequest("counting.add", grants=(SQL,), key="k", principal=principal)
+            assert (await host.run(request)).output == rows
+
+
 async def test_known_secret_is_redacted_in_all_output_of_a_skill(make_host, make_skill, tmp_path):
     canary = 'cänary/"7f3a 9c51+x'
     skill = make_skill(

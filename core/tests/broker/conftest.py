@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 import sideband_store_sqlite.plugin
-from sideband import Host, Plugin
+from sideband import Host, Plugin, hookimpl
 from sideband.ops import OpFamily
 
 
@@ -43,6 +43,16 @@ def hook():
 
     def make(name, *functions, kind="hook"):
         return Plugin(kind=kind, name=name, value=SimpleNamespace(**{one.__name__: one for one in functions}))
+
+    return make
+
+
+@pytest.fixture
+def make_guard():
+    """Return a function that creates an inline guard from the function that decides about effects."""
+
+    def make(name, decide):
+        return Plugin("guard", name, type("Guard", (), {"op_call": staticmethod(hookimpl(decide))}))
 
     return make
 

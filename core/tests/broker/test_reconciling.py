@@ -29,14 +29,14 @@ class Ledger:
         self.outcomes.append((entry, durable))
 
 
-def intent(op="mail.send", key="k"):
+def intent(op="mail.send", key="k", principal="user"):
     return Intent(
         effect="dead-1",
         op=op,
         key=key,
         params={"name": "letter"},
         grant=("mail",),
-        origin=Origin(skill="writer"),
+        origin=Origin(principal, skill="writer"),
         level=Level.RESTRICTED,
     )
 
@@ -117,6 +117,20 @@ async def test_effect_without_an_answer_is_unknown_and_its_key_remains_claimed(m
         with pytest.raises(EffectUnknown):
             await Claims(host.store, host.ledger).take("k", effect="new", op=claim["op"], digest=claim["digest"])
     assert ledger.outcomes[0][0].error["code"] == "effect.unknown"
+
+
+async def test_key_of_another_principal_remains_claimed_by_that_principal(make_host, mail):
+    async def reconcile(recorded, ctx):
+        return None
+
+    async with make_host(mail(reconcile)) as host:
+        claims = Claims(host.store, host.ledger)
+        alice = {"op": "mail.send", "digest": "d", "origin": Origin("alice")}
+        await claims.take("k", effect="dead-1", **alice)
+        await recover(host.broker, Ledger(intent(principal="alice")), claims)
+        with pytest.raises(EffectUnknown):
+            await claims.take("k", effect="new", **alice)
+        assert await claims.take("k", effect="new", op="mail.send", digest="d") is None
 
 
 async def test_missing_op_is_named_in_the_log(make_host, caplog):

@@ -210,3 +210,14 @@ async def test_texts_of_a_plan_are_redacted(make_host, family):
         plan = await host.plan_undo(await run(host, "lamp.set"))
     assert plan.remains == ("[redacted:canary] stays",)
     assert plan.steps[0].text == "[redacted:canary] goes back"
+
+
+async def test_effect_is_undone_once_even_by_several_principals(make_host, lamp, light):
+    async with make_host(lamp) as host:
+        effect = await run(host, "lamp.set", value=5)
+        plans = {name: await host.plan_undo(effect, principal=name) for name in ("alice", "bob")}
+        assert [step.error for step in await host.undo(plans["alice"], principal="alice")] == [None]
+        light.value = 7
+        (step,) = await host.undo(plans["bob"], principal="bob")
+        assert (step.error.code, light.value) == ("effect.key", 7)
+        assert (await host.plan_undo(effect)).open == ()

@@ -20,6 +20,7 @@ from ..contexts import ModelContext
 from ..hooks import HookRegistry, OpCall
 from ..ledger import EffectRecord, Intent, Ledger, LedgerError
 from ..ops import (
+    Capability,
     Grant,
     LimitExceeded,
     OpCancelled,
@@ -84,6 +85,7 @@ class Broker:
         within: str | None = None,
         own: BoundOp | None = None,
         decisions: Sequence[Mapping[str, Any]] = (),
+        used: set[Capability] | None = None,
     ) -> Any:
         """Run one op for ``call``, and return its result as plain data.
 
@@ -97,6 +99,7 @@ class Broker:
             within: the id of the enclosing effect, for a child effect.
             own: an op of the host itself, which cannot be dispatched by name.
             decisions: decisions made before the dispatch. They are recorded together with those made here.
+            used: a set to which the capabilities that the effect used are added.
 
         Raises:
             OpError: if the op failed. ``OpDenied`` means that it was not authorized and not executed.
@@ -118,6 +121,8 @@ class Broker:
             return await self._dispatch(dispatch, params)
         finally:
             _depth.reset(outer)
+            if used is not None:
+                used |= dispatch.used
 
     async def _dispatch(self, dispatch: Dispatch, params: Mapping[str, Any]) -> Any:
         try:
@@ -139,15 +144,17 @@ class Broker:
             await self._recorder.refuse(dispatch, OpCancelled(dispatch.op))
             raise
         if replay is not None:
-            return replay.result
+            # It was redacted with the secrets that were known then.
+            return self.redactor.data(replay.result, sensitive_keys=False)
         return await self._run(dispatch)
 
     async def recall(self, key: str) -> tuple[str, Any] | None:
         """Return the outcome of the effect with this key: ``done`` and its result, ``unknown``, or ``None``.
 
-        ``None`` means that no effect happened with this key.
+        ``None`` means that no effect of the user, rather than of another principal, happened with this key.
         """
-        return await self._claims.recall(key)
+        found = await self._claims.recall(key)
+        return found and (found[0], self.redactor.data(found[1], sensitive_keys=False))
 
     async def record_refusal(self, op: str, origin: Origin, code: str, message: str) -> None:
         """Record a request of a worker that was rejected before it became a dispatch."""
@@ -206,8 +213,9 @@ class Broker:
             raise OpParamsInvalid(spec.name, problems) from None
 
     def _check_grant(self, dispatch: Dispatch) -> None:
-        allowed_by = check_op(dispatch.grant, dispatch.found.spec, dispatch.params)
+        allowed_by = list(check_op(dispatch.grant, dispatch.found.spec, dispatch.params))
         dispatch.covering = [str(capability) for capability in allowed_by]
+        dispatch.used = set(allowed_by)
 
     async def _decide(self, dispatch: Dispatch) -> None:
         hooks = dispatch.call.hooks or self._hooks
@@ -273,6 +281,7 @@ class Broker:
             deadline=deadline,
             grant=dispatch.grant,
             note=dispatch.note if dispatch.intended else None,
+            used=dispatch.used,
         )
 
     def context(
@@ -285,6 +294,7 @@ class Broker:
         deadline: float,
         grant: Grant | None = None,
         note: dict[str, Any] | None = None,
+        used: set[Capability] | None = None,
     ) -> DispatchContext:
         """Return the context for code of ``plugin``, with the call's grant or the narrower ``grant``.
 
@@ -296,6 +306,7 @@ class Broker:
             deadline: the deadline on the clock of ``anyio.current_time()``.
             grant: a narrower grant than that of the call.
             note: the notes made so far, or ``None`` if no effect is running and notes are not allowed.
+            used: a set to which the capabilities that the code uses are added.
         """
         return DispatchContext(
             op=op,
@@ -309,6 +320,7 @@ class Broker:
             grant=call.grant if grant is None else grant,
             seam=self,
             note=note,
+            used=set() if used is None else used,
         )
 
     async def call_spec(

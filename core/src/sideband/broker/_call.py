@@ -66,6 +66,8 @@ class Call:
         origin: the origin, which is part of each record.
         deadline: the deadline on the clock of ``anyio.current_time()``.
         isolation: the label of the tier that the worker runs on.
+        code: a digest of the code that causes the effects; empty if it is not a skill's. A stored result is returned
+            only to the same code.
         key: an idempotency key for the call. Each effect gets the key ``key:op:digest:occurrence``.
         on_progress: called with each progress report, redacted. Must not block.
         on_effect: called with each effect that has ended. Must not block.
@@ -81,6 +83,7 @@ class Call:
     origin: Origin
     deadline: float
     isolation: str = "none"
+    code: str = ""
     key: str | None = None
     granted_by: Mapping[str, str] = field(factory=dict)
     on_progress: Callable[[Progress], None] | None = None

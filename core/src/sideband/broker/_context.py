@@ -11,7 +11,7 @@ from attrs import define, evolve, field, frozen
 from pydantic_core import to_json
 
 from ..blobs import BlobStore
-from ..ops import Credential, CredentialResolver, EgressRefused, Grant, OpDenied, Origin, Scope
+from ..ops import Capability, Credential, CredentialResolver, EgressRefused, Grant, OpDenied, Origin, Scope
 from ..plugins import PluginContext
 from ..providers import Provider
 from ..sandboxing import ProgramProcess, ProgramRequest
@@ -57,6 +57,7 @@ class Seam(Protocol):
         grant: Grant | None = None,
         via: str | None = None,
         within: str | None = None,
+        used: set[Capability] | None = None,
     ) -> Any:
         """Run one op for ``call``."""
 
@@ -76,6 +77,7 @@ class DispatchContext:
     _grant: Grant = field(repr=False)
     _seam: Seam = field(repr=False)
     _note: dict[str, Any] | None = field(default=None, repr=False)
+    _used: set[Capability] = field(factory=set, repr=False)
     _ended: bool = field(default=False, init=False, repr=False)
     _parts: PartRedaction | None = field(default=None, init=False, repr=False)
 
@@ -115,7 +117,7 @@ class DispatchContext:
     def require(self, scope: Scope) -> None:
         """See ``OpContext.require``."""
         self._check_alive()
-        check_scope(self._grant, self.op, scope)
+        self._used.add(check_scope(self._grant, self.op, scope))
 
     def allows(self, scope: Scope) -> bool:
         """See ``OpContext.allows``."""
@@ -189,7 +191,7 @@ class DispatchContext:
         if capabilities is not None:
             grant = grant.narrow(await self._seam.ops.grant(capabilities))
         return await self._seam.dispatch(
-            self._call, op, params, key=key, grant=grant, via=self.plugin, within=self.effect
+            self._call, op, params, key=key, grant=grant, via=self.plugin, within=self.effect, used=self._used
         )
 
     async def credential(self, handle: str, audience: str) -> Credential:

@@ -8,7 +8,7 @@ from typing import Any
 from attrs import Factory, define, field
 from pydantic import BaseModel
 
-from ..ops import Grant, Level, OpError, Origin
+from ..ops import Capability, Grant, Level, OpError, Origin
 from ._call import Call
 from ._errors import as_op_error
 from ._lookup import BoundOp
@@ -23,6 +23,7 @@ class Dispatch:
         key: the idempotency key, if any.
         recorded: the recordable parameters.
         covering: the capabilities that allowed it.
+        used: these capabilities, and those that it and its child effects used while running.
         intended: whether its intent is in the ledger.
         decisions: the answers of the guards.
         note: the notes that the op has made so far.
@@ -40,6 +41,7 @@ class Dispatch:
     params: BaseModel | None = None
     recorded: dict[str, Any] = field(factory=dict)
     covering: list[str] = field(factory=list)
+    used: set[Capability] = field(factory=set)
     intended: bool = False
     decisions: list[dict[str, Any]] = field(factory=list)
     note: dict[str, Any] = field(factory=dict)

@@ -51,6 +51,16 @@ def check_scope(grant: Grant, op: str, scope: Scope, *, known_later: Collection[
     raise _missing(grant, op, Capability.exactly(family, fields))
 
 
+def check_used(grant: Grant, op: str, used: Grant) -> None:
+    """Check that the grant covers the capabilities that an earlier effect used.
+
+    Raises:
+        OpDenied: if it does not.
+    """
+    for missing in grant.missing(used).capabilities:
+        raise _missing(grant, op, missing)
+
+
 def _any_of(grant: Grant, spec: OpSpec) -> Capability:
     family = spec.requires or ""
     for capability in grant.capabilities:

@@ -15,9 +15,10 @@ from ..hooks import Effect, HookRegistry
 from ..ledger import Intent, Ledger, Outcome, Status
 from ..ops import Level, OpCancelled, OpDenied, OpError, OpTimeout, Origin
 from ._call import EffectReport
-from ._claims import Claims, Replay
+from ._claims import UNDO, Claims, Replay
 from ._dispatch import Dispatch
-from ._errors import safe_text
+from ._errors import KeyReused, safe_text
+from ._gate import check_used
 from ._redaction import Redaction, Unserializable
 from ._values import digest_of, shortened
 
@@ -58,6 +59,7 @@ class EffectRecorder:
         Raises:
             LedgerError: if the intent could not be written. The effect must not run.
             OpError: if the key is claimed by another effect, or the deadline of the call has passed.
+            OpDenied: if the grant does not cover what the earlier effect used.
         """
         spec = dispatch.found.spec
         if dispatch.call.deadline <= anyio.current_time():
@@ -68,10 +70,22 @@ class EffectRecorder:
             if dispatch.key is None and not spec.idempotent:
                 dispatch.key = dispatch.call.effect_key(dispatch.op, digest)
         if dispatch.key is not None:
+            if dispatch.key.startswith(UNDO) and not dispatch.call.domain.startswith(UNDO):
+                raise KeyReused(dispatch.op, dispatch.key)
             with CancelScope(shield=True):
                 # Shield: if `take` were cancelled after it claimed the key, the claim would never be released.
-                replay = await self._claims.take(dispatch.key, effect=dispatch.effect, op=dispatch.op, digest=digest)
+                replay = await self._claims.take(
+                    dispatch.key,
+                    effect=dispatch.effect,
+                    op=dispatch.op,
+                    digest=digest,
+                    origin=dispatch.origin,
+                    code=dispatch.call.code,
+                    grant=dispatch.grant,
+                )
             if replay is not None:
+                check_used(dispatch.grant, dispatch.op, replay.rights)
+                dispatch.used.update(replay.rights.capabilities)
                 return replay
         intent = Intent(
             effect=dispatch.effect,
@@ -92,7 +106,7 @@ class EffectRecorder:
             # The effect did not happen and never will, so release the key.
             if dispatch.key is not None:
                 with CancelScope(shield=True):
-                    await self._claims.settle(dispatch.key, "failed")
+                    await self._claims.settle(dispatch.key, "failed", origin=dispatch.origin)
             raise
         dispatch.intended = True
         return None
@@ -160,7 +174,8 @@ class EffectRecorder:
             if dispatch.key is not None:
                 certain = status == "done" or dispatch.found.spec.idempotent
                 certain = certain or (error is not None and error.nothing_happened)
-                await self._claims.settle(dispatch.key, status if certain else "unknown", result)
+                state, rights = status if certain else "unknown", map(str, dispatch.used)
+                await self._claims.settle(dispatch.key, state, result, origin=dispatch.origin, rights=rights)
             await self._report(dispatch, outcome)
 
     async def _report(self, dispatch: Dispatch, outcome: Outcome) -> None:

@@ -42,7 +42,7 @@ async def recover(broker: Broker, ledger: Ledger, claims: Claims) -> Sequence[Re
         status, result, repeatable = await _reconcile(broker, intent)
         await ledger.outcome(_outcome(intent, status, result), durable=True)
         if intent.key is not None:
-            await claims.settle(intent.key, "repeatable" if repeatable else status, result)
+            await claims.settle(intent.key, "repeatable" if repeatable else status, result, origin=intent.origin)
         recovered.append(Recovered(intent.effect, intent.op, status))
     return recovered
 

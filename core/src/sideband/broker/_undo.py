@@ -12,6 +12,7 @@ from ..ledger import EffectRecord, Ledger, find, query
 from ..ops import Level, OpSpec, Undo
 from ._broker import Broker
 from ._call import Call
+from ._claims import UNDO
 from ._errors import EffectMissing, as_op_error
 from ._lookup import OWN_OPS
 
@@ -95,7 +96,7 @@ async def plan_undo(broker: Broker, ledger: Ledger, call: Call, effect: str) -> 
         about = f"{one.op} ({one.effect}): " if len(records) > 1 else ""
         remains += [f"{about}{sentence}" for sentence in plan.remains]
         for number, step in enumerate(plan.steps):
-            key = f"undo:{one.effect}:{number}"
+            key = f"{UNDO}{one.effect}:{number}"
             known = await broker.recall(key)
             state = known[0] if known else None
             steps.append(PlannedStep(one.effect, step.op, step.params, clean(step.text), key, state))

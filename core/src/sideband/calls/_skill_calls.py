@@ -72,6 +72,7 @@ class SkillCalls:
             domain=_domain(launch, grant, request.principal),
             origin=evolve(origin, principal=request.principal, skill=skill.key, tool=tool.name),
             deadline=anyio.current_time() + timeout,
+            code=_code(launch),
             key=request.key,
             on_progress=request.on_progress,
             hooks=request.hooks,
@@ -154,14 +155,18 @@ def _validated(tool: ToolSpec, arguments: Mapping[str, Any]) -> dict[str, Any]:
         raise ArgumentsInvalid(tool.full_name, str(error)) from None
 
 
+def _code(launch: LaunchRequest) -> str:
+    """Return what identifies the code of a skill: its snapshot and its packages."""
+    return f"{launch.snapshot.name} {launch.packages.name if launch.packages else ''}"
+
+
 def _domain(launch: LaunchRequest, grant: Grant, principal: str) -> str:
-    packages = launch.packages.name if launch.packages else ""
-    return _digest(launch.snapshot.name, packages, launch.limits.memory, grant, principal)
+    return _digest(_code(launch), launch.limits.memory, grant, principal)
 
 
 @lru_cache(maxsize=_CACHED_DOMAINS)
-def _digest(snapshot: str, packages: str, memory: int, grant: Grant, principal: str) -> str:
-    parts = [snapshot, packages, str(memory), str(grant), principal]
+def _digest(code: str, memory: int, grant: Grant, principal: str) -> str:
+    parts = [code, str(memory), str(grant), principal]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

@@ -1,0 +1,301 @@
+"""A key is bound to its principal, the code that used it, and the rights that its effect used."""
+
+import anyio
+import pytest
+from attrs import frozen
+from pydantic import BaseModel
+from sideband.broker import Call, Claims, KeyReused
+from sideband.hooks import Deny
+from sideband.ops import EffectInFlight, EffectUnknown, Grant, Level, OpContext, OpDenied, OpFailed, Origin, Scope, op
+
+pytestmark = pytest.mark.anyio
+
+
+@frozen
+class VaultScope(Scope, family="vault"):
+    name: str | None = None
+    room: str | None = None
+
+
+EARLIER = ("effect", "op", "digest", "state", "result")
+"""The fields of claims of earlier versions."""
+
+
+class Nothing(BaseModel):
+    pass
+
+
+class Named(BaseModel):
+    name: str = "a"
+
+
+class Inner(BaseModel):
+    capabilities: list[str] | None = None
+
+
+@pytest.fixture
+def vault(family):
+    """Return a plugin whose ops need rights that are known only while they run, and the list of its runs."""
+    ran = []
+
+    @op("vault.open", requires="vault", scope=lambda params: VaultScope(name=params.name), level=Level.CONTROLLED)
+    async def open_vault(params: Named, ctx: OpContext) -> str:
+        ran.append(params.name)
+        return f"contents of {params.name}"
+
+    @op("vault.follow", requires="vault", scope=lambda _: VaultScope(name="a"), level=Level.CONTROLLED)
+    async def follow(params: Nothing, ctx: OpContext) -> str:
+        ran.append("follow")
+        ctx.require(VaultScope(name="b"))
+        return "contents of b"
+
+    @op("vault.outer", level=Level.CONTROLLED)
+    async def outer(params: Inner, ctx: OpContext) -> str:
+        ran.append("outer")
+        return await ctx.dispatch("vault.middle", {}, capabilities=params.capabilities)
+
+    @op("vault.middle", level=Level.CONTROLLED)
+    async def middle(params: Nothing, ctx: OpContext) -> str:
+        return await ctx.dispatch("vault.follow", {}, key="inner")
+
+    @op("vault.fail", level=Level.CONTROLLED)
+    async def fail(params: Nothing, ctx: OpContext) -> str:
+        ran.append("fail")
+        raise OpFailed("half way through")
+
+    @op("vault.tell", level=Level.CONTROLLED)
+    async def tell(params: Nothing, ctx: OpContext) -> str:
+        return "the code is hush-hush-1"
+
+    return family("vault", open_vault, follow, outer, middle, fail, tell, scope=VaultScope), ran
+
+
+def call_of(skill="notes", code="snapshot-1", grant=("vault",), principal="user", key="k"):
+    grant = Grant.parse(grant)
+    return Call("c", grant, "d", Origin(principal, skill=skill), anyio.current_time() + 60, key=key, code=code)
+
+
+@pytest.mark.parametrize("other", ["bob", "Alice", "alice/", "", "a%6cice", "claims/alice", "../alice", "ali\x00ce"])
+async def test_principals_with_the_same_key_never_meet(make_host, vault, other):
+    plugin, ran = vault
+    async with make_host(plugin) as host:
+        for _ in range(2):
+            for principal in ("alice", other):
+                await host.op("vault.open", {}, key="k", principal=principal)
+    assert ran == ["a", "a"]
+
+
+async def test_principal_does_not_reach_the_key_of_another_by_spelling_its_path(make_host, vault):
+    plugin, ran = vault
+    async with make_host(plugin) as host:
+        await host.op("vault.open", {}, key="k", principal="alice")
+        for key in await host.store.keys("claim"):
+            for part in (key, key.removeprefix("claims/"), key.partition("/")[2], key.split("/", 2)[-1]):
+                for principal in ("user", "bob", "alice/"):
+                    await host.op("vault.open", {}, key=part, principal=principal)
+        assert len(ran) == 1 + len({*await host.store.keys("claim")}) - 1
+
+
+async def test_parts_of_a_key_cannot_be_moved_into_the_principal(make_host, vault):
+    plugin, ran = vault
+    async with make_host(plugin) as host:
+        for principal, key in (("a", "b/c/k"), ("a/b", "c/k"), ("a/b/c", "k"), ("a%2Fb", "c/k")):
+            await host.op("vault.open", {}, key=key, principal=principal)
+    assert len(ran) == 4
+
+
+async def test_key_in_flight_or_unknown_for_one_principal_is_free_for_another(make_host, vault):
+    plugin, _ = vault
+    async with make_host(plugin) as host:
+        with pytest.raises(OpFailed):
+            await host.op("vault.fail", {}, key="k", principal="alice")
+        with pytest.raises(EffectUnknown):
+            await host.op("vault.fail", {}, key="k", principal="alice")
+        assert await host.op("vault.open", {}, key="k", principal="bob") == "contents of a"
+
+
+async def test_key_of_one_skill_or_plugin_is_rejected_for_another(make_host, vault):
+    plugin, ran = vault
+    async with make_host(plugin) as host:
+        callers = [
+            lambda key: host.op("vault.open", {}, key=key),
+            lambda key: host.context_for("one").dispatch("vault.open", {}, key=key),
+            lambda key: host.context_for("two").dispatch("vault.open", {}, key=key),
+            lambda key: host.broker.dispatch(call_of(code="one"), "vault.open", {}, key=key),
+            lambda key: host.broker.dispatch(call_of(code="two"), "vault.open", {}, key=key),
+        ]
+        for number, first in enumerate(callers):
+            key = f"k{number}"
+            assert await first(key) == await first(key) == "contents of a"
+            for other in callers[:number] + callers[number + 1 :]:
+                with pytest.raises(KeyReused):
+                    await other(key)
+    assert len(ran) == len(callers)
+
+
+async def test_changed_skill_neither_gets_the_result_of_its_predecessor_nor_repeats_its_effect(make_host, vault):
+    plugin, ran = vault
+    async with make_host(plugin) as host:
+        await host.broker.dispatch(call_of(), "vault.open", {})
+        with pytest.raises(KeyReused):
+            await host.broker.dispatch(call_of(code="snapshot-2"), "vault.open", {})
+        assert await host.broker.dispatch(call_of(), "vault.open", {}) == "contents of a"
+    assert ran == ["a"]
+
+
+async def test_stored_result_requires_the_rights_that_became_known_while_the_effect_ran(make_host, vault):
+    plugin, ran = vault
+    async with make_host(plugin) as host:
+        await host.op("vault.follow", {}, key="k", grants=["vault:name=a", "vault:name=b"])
+        for narrower in (["vault:name=a"], ["vault:name=a", "vault:name=b,room=cellar"], ["vault:name=a|bb"]):
+            with pytest.raises(OpDenied) as caught:
+                await host.op("vault.follow", {}, key="k", grants=narrower)
+            assert "`vault:name=b` is not granted" in caught.value.message
+    assert ran == ["follow"]
+
+
+async def test_wider_grant_gets_the_stored_result(make_host, vault):
+    plugin, ran = vault
+    async with make_host(plugin) as host:
+        await host.op("vault.follow", {}, key="k", grants=["vault:name=a|b", "vault:room=attic"])
+        for wider in (["vault:name=a|b"], ["vault:name=a|b|c"], ["vault"], None):
+            assert await host.op("vault.follow", {}, key="k", grants=wider) == "contents of b"
+    assert ran == ["follow"]
+
+
+async def test_stored_result_requires_the_rights_that_its_child_effects_used(make_host, vault):
+    plugin, ran = vault
+    async with make_host(plugin) as host:
+        await host.op("vault.outer", {}, key="k", grants=["vault:name=a", "vault:name=b"])
+        for narrower in ([], ["vault:name=a"], ["vault:name=b"]):
+            with pytest.raises(OpDenied):
+                await host.op("vault.outer", {}, key="k", grants=narrower)
+        assert await host.op("vault.outer", {}, key="k", grants=["vault:name=a|b|c"]) == "contents of b"
+    assert ran == ["outer", "follow"]
+
+
+async def test_replayed_child_effect_counts_as_used_by_its_parent(make_host, vault):
+    plugin, ran = vault
+    async with make_host(plugin) as host:
+        for key in ("one", "two"):
+            await host.op("vault.outer", {}, key=key, grants=["vault:name=a", "vault:name=b"])
+        with pytest.raises(OpDenied):
+            await host.op("vault.outer", {}, key="two", grants=["vault:name=a"])
+    assert ran == ["outer", "follow", "outer"]
+
+
+async def test_child_effect_with_a_narrower_grant_gets_no_result_of_a_wider_one(make_host, vault):
+    plugin, ran = vault
+    async with make_host(plugin) as host:
+        await host.op("vault.outer", {})
+        with pytest.raises(OpDenied):
+            await host.op("vault.outer", {"capabilities": ["vault:name=a"]})
+    assert ran == ["outer", "follow", "outer"]
+
+
+async def test_refused_replay_is_recorded_as_denied(make_host, vault, outcomes):
+    plugin, _ = vault
+    async with make_host(plugin) as host:
+        await host.op("vault.follow", {}, key="k", grants=["vault"])
+        with pytest.raises(OpDenied):
+            await host.op("vault.follow", {}, key="k", grants=["vault:name=a"])
+    assert [line["status"] for line in outcomes()] == ["done", "denied"]
+
+
+async def test_result_of_a_host_that_died_before_settling_requires_its_whole_grant(make_host, vault):
+    plugin, ran = vault
+    async with make_host(plugin) as host:
+        await host.op("vault.follow", {}, key="k", grants=["vault:name=a|b", "vault:room=attic"])
+        (path,) = await host.store.keys("claims/")
+        claim = (await host.store.get(path)).value
+        rights = ["vault:name=a|b", "vault:room=attic"]
+        await host.store.put(path, {**claim, "state": "running", "result": None, "rights": rights})
+    async with make_host(plugin) as host:
+        with pytest.raises(OpDenied):
+            await host.op("vault.follow", {}, key="k", grants=["vault:name=a|b"])
+        assert await host.op("vault.follow", {}, key="k", grants=rights) == "contents of b"
+    assert ran == ["follow"]
+
+
+async def test_claim_holds_the_whole_grant_until_its_effect_has_ended(make_host, vault):
+    plugin, _ = vault
+    rights = Grant.parse(["vault:name=a", "vault:room=attic"])
+    async with make_host(plugin) as host:
+        claims = Claims(host.store, host.ledger)
+        await claims.take("k", effect="e", op="vault.open", digest="d", grant=rights)
+        (path,) = await host.store.keys("claims/")
+        assert (await host.store.get(path)).value["rights"] == list(rights.texts())
+
+
+async def test_guards_decide_about_the_present_caller_before_a_stored_result_is_returned(make_host, vault, make_guard):
+    plugin, ran = vault
+    refused = []
+    guard = make_guard("strict", lambda event: Deny("closed") if refused else None)
+    async with make_host(plugin, guard) as host:
+        await host.op("vault.open", {}, key="k")
+        refused.append(True)
+        with pytest.raises(OpDenied, match="closed"):
+            await host.op("vault.open", {}, key="k")
+    assert ran == ["a"]
+
+
+async def test_stored_result_is_redacted_with_the_secrets_that_are_known_now(make_host, vault):
+    plugin, _ = vault
+    async with make_host(plugin) as host:
+        await host.op("vault.tell", {}, key="k")
+        host.redactor.protect("hush-hush-1", "code")
+        assert await host.op("vault.tell", {}, key="k") == "the code is [redacted:code]"
+        assert await host.broker.recall("k") == ("done", "the code is [redacted:code]")
+
+
+async def test_keys_of_undo_steps_cannot_be_used_for_other_effects(make_host, vault):
+    plugin, ran = vault
+    async with make_host(plugin) as host:
+        for key in ("undo:e-1:0", "undo:", "undo:e-1:0 "):
+            with pytest.raises(KeyReused):
+                await host.op("vault.open", {}, key=key)
+        with pytest.raises(KeyReused):
+            await host.broker.dispatch(call_of(key="undo:e-1"), "vault.open", {})
+        with pytest.raises(KeyReused):
+            await host.context_for("one").dispatch("vault.open", {}, key="undo:e-1:0")
+    assert ran == []
+
+
+@pytest.mark.parametrize("principal", ["user", "alice"])
+async def test_effect_that_is_cancelled_before_it_began_releases_its_key(make_host, vault, principal):
+    plugin, ran = vault
+    async with make_host(plugin) as host:
+        await host.op("vault.open", {}, principal=principal)
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            await host.op("vault.open", {"name": "b"}, key="k", principal=principal)
+        assert scope.cancelled_caught
+        assert len(await host.store.keys("claims")) == 1
+        await host.op("vault.open", {"name": "b"}, key="k", principal=principal)
+    assert ran == ["a", "b"]
+
+
+@pytest.mark.parametrize("principal", ["user", "alice"])
+async def test_claim_of_an_earlier_version_is_neither_returned_nor_repeated(make_host, vault, principal):
+    plugin, ran = vault
+    async with make_host(plugin) as host:
+        await host.op("vault.open", {}, key="k")
+        claim = {name: one for name, one in (await host.store.get("claims/k")).value.items() if name in EARLIER}
+        for state in ("done", "unknown", "running"):
+            await host.store.put("claims/k", {**claim, "state": state})
+            with pytest.raises((KeyReused, EffectUnknown, EffectInFlight)):
+                await host.op("vault.open", {}, key="k", principal=principal)
+            with pytest.raises((KeyReused, EffectUnknown, EffectInFlight)):
+                await host.broker.dispatch(call_of(), "vault.open", {}, key="k")
+            assert await host.broker.recall("k") == ("unknown", None)
+    assert ran == ["a"]
+
+
+async def test_failed_claim_of_an_earlier_version_is_free(make_host, vault):
+    plugin, ran = vault
+    async with make_host(plugin) as host:
+        claim = {"effect": "e-1", "op": "vault.open", "digest": "d", "state": "failed", "result": None}
+        await host.store.put("claims/k", claim)
+        for principal in ("alice", "user"):
+            await host.op("vault.open", {}, key="k", principal=principal)
+    assert ran == ["a", "a"]
