@@ -45,7 +45,7 @@ async def test_interrupted_calls_are_reported(stage, kit):
         await agent.wait_for_idle()
         answers = [message for message in agent.session.messages() if message.role == "tool"]
         assert "was cancelled while it was running" in answers[0].text
-        assert "Unknown tool nope" in answers[2].text
+        assert "unknown tool `nope`" in answers[2].text
         kit.assert_valid(agent.session.messages())
 
 

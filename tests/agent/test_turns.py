@@ -252,7 +252,7 @@ async def test_only_the_selected_tools_can_be_called(stage, kit):
     async with stage([calls(("echo", {})), "ok"], kit.echo, tools=[]) as agent:
         await agent.invoke("hi")
         assert agent.scripted.requests[0].tools == ()
-        assert "Unknown tool echo" in results(agent)[0].text
+        assert "unknown tool `echo`" in results(agent)[0].text
 
 
 async def test_argument_named_like_a_secret_reaches_its_tool(stage, kit):

@@ -68,8 +68,11 @@ class CommandServer:
         return Command(connection)
 
     def run(self, words, *, stdin, folder, environment, timeout=120):
-        """Run a command to its end, like ``subprocess.run``."""
+        """Run a command to its end, like ``subprocess.run``. With ``stdin=None``, its input is ``/dev/null``."""
         (inside, writer), (out, out_inside), (err, err_inside) = (os.pipe() for _ in range(3))
+        if stdin is None:
+            os.close(inside)
+            inside, stdin = os.open(os.devnull, os.O_RDONLY), ""
         with contextlib.ExitStack() as ends:
             for descriptor in (inside, out_inside, err_inside):
                 ends.callback(os.close, descriptor)

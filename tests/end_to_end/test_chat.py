@@ -294,6 +294,11 @@ def test_piped_lines_are_answered_one_by_one(sideband, turns):
     assert "user: b c" in done.stdout
 
 
+def test_chat_without_input_ends(sideband, turns):
+    done = sideband("chat", *turns(), stdin=None)
+    assert (done.returncode, done.stderr.partition("\n")[2]) == (0, "")
+
+
 def test_warnings_appear_above_the_prompt(chat, turns):
     chat = chat("--tools", "nothing.there", *turns("yes"))
     chat.wait_for("`nothing.there`", "]\n>")

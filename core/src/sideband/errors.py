@@ -120,7 +120,7 @@ class StateUnwritable(SidebandError, OSError):
     def __init__(self, path: object, error: OSError) -> None:
         super().__init__(
             f"cannot write {path}: {error.strerror or error}",
-            hint="check free space and permissions, or set SIDEBAND_HOME to a writable folder",
+            hint="check that it is a folder, free space and permissions, or set SIDEBAND_HOME to a writable folder",
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ _EXPECTED = {
     "list_type": "a list",
     "string_type": "a string",
 }
+_LENGTH = re.compile(r"\w+ should have (at (?:least|most) .+) after validation, not (.+)")
 
 
 def problem_text(problem: ErrorDetails) -> str:
@@ -41,4 +43,7 @@ def problem_text(problem: ErrorDetails) -> str:
     if problem["type"] in _EXPECTED:
         return f"expected {_EXPECTED[problem['type']]}"
     text = problem["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    if problem["type"].startswith(("greater_than", "less_than")):
+        text = text.replace("Input should be ", "expected a number ", 1)
+    text = _LENGTH.sub(r"expected \1, got \2", text)
     return text.replace("Input should be ", "expected ", 1).replace("String should ", "the text must ", 1)

@@ -156,7 +156,7 @@ async def test_repeatable_effect_frees_its_key_for_the_same_request_only(home_of
 
     async with make_host(noting(reconcile=reconcile)) as host:
         assert [one.status for one in host.recovered] == ["unknown"]
-        with pytest.raises(ValueError, match="belongs to another effect"):
+        with pytest.raises(ValueError, match="already used with another op"):
             await host.op("mail.send", {"name": "another letter"}, key="k")
         assert await host.op("mail.send", {"name": "letter"}, key="k") is None
 

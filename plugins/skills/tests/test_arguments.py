@@ -232,7 +232,7 @@ def test_all_invalid_arguments_are_named_with_their_values(load_tool):
     with pytest.raises(ValueError, match="missing") as caught:
         tool.validate({"reppo": "x", "count": "many", "items": [{"a": 1}, {"b": "z"}]})
     assert str(caught.value) == (
-        "`repo` is missing; `count` = 'many': expected an integer; "
+        "`repo` is required; `count` = 'many': expected an integer; "
         "`items[1].b` = 'z': expected an integer; "
         "unknown argument `reppo` (did you mean `repo`?)"
     )

@@ -216,7 +216,7 @@ class ToolCalls:
                 return (
                     f"The tool {part.name} may not be called here. Allowed tools: {', '.join(self._known()) or 'none'}."
                 )
-            return f"Unknown tool {part.name}{did_you_mean(part.name, self._known())}."
+            return f"unknown tool `{part.name}`{did_you_mean(part.name, self._known())}"
         try:
             one.arguments = one.tool.validate(part.arguments)
         except ValueError as error:

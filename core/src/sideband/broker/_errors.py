@@ -33,7 +33,7 @@ class KeyReused(OpError, ValueError):
 
     def __init__(self, op: str, key: str) -> None:
         super().__init__(
-            f"{op}: key `{key}` belongs to another effect",
+            f"{op}: key `{key}` was already used with another op or other parameters",
             hint="use a new key for each op and set of parameters",
             op=op,
         )

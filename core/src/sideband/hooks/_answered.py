@@ -152,7 +152,7 @@ class Sections(CollectEvent[Section]):
 
 @frozen
 class Routes(CollectEvent[Route]):
-    """Suggest tools for requests that match a pattern. Reserved: not called yet.
+    """Reserved: not called yet. Suggest tools for requests that match a pattern.
 
     Attributes:
         tools: the names of all tools of the session, which may be suggested.

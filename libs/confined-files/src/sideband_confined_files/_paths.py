@@ -49,7 +49,8 @@ def normal_path(path: str) -> str:
 
 def _check_part(part: str, path: str) -> None:
     if part.startswith("."):
-        raise FileRefused(path, f"`{part}` is hidden or leads out of the folder")
+        problem = "leads out of the folder" if part == ".." else "is a hidden name"
+        raise FileRefused(path, f"`{part}` {problem}")
     if _has_invisible(part):
         raise FileRefused(path, "it contains an invisible character")
     if part.endswith((" ", ".")) or _UNPORTABLE.search(part) or len(part.encode()) > _LONGEST_PART:

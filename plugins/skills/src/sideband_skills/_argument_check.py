@@ -46,7 +46,7 @@ class ArgumentCheck:
         path, name = _path(details["loc"], given)
         match details["type"]:
             case "missing":
-                return f"`{path}` is missing"
+                return f"`{path}` is required"
             case "extra_forbidden":
                 known = self.shape.schema.get("properties", {})
                 closest = did_you_mean(name, known) if path == name else ""

@@ -89,7 +89,7 @@ def _check_capabilities(spec: SkillSpec, known: Mapping[str, OpFamily], problems
             capability.fit(family.scope)
         except CapabilityInvalid as error:
             hint = "correct `sideband.capabilities` in SKILL.md"
-            problems.warn("capability.unknown", f"invalid capability `{capability}`: {error.message}", hint)
+            problems.warn("capability.unknown", error.message, hint)
 
 
 @frozen

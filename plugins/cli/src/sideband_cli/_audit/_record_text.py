@@ -104,7 +104,7 @@ def describe_effect(record: EffectRecord) -> str:
     if record.note:
         lines += labeled("op note", json.dumps(dict(record.note), ensure_ascii=False, default=str))
     if record.ms is not None:
-        lines += labeled("duration", f"{record.ms} ms, with a result of {record.bytes or 0} bytes")
+        lines += labeled("duration", f"{record.ms} ms, result of {record.bytes or 0} bytes")
     if record.error:
         lines += labeled("error", f"{record.error.get('message')} [{record.error.get('code')}]")
         if hint := record.error.get("hint"):

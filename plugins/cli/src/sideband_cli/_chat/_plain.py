@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import stat
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from anyio import CancelScope, wait_readable
 
@@ -91,8 +90,9 @@ class PlainFrontend(RunOutput):
 
     async def _fill(self) -> None:
         descriptor = sys.stdin.fileno()
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            await wait_readable(descriptor)  # a thread could not be cancelled
+        # A thread could not be cancelled. The event loop refuses files and /dev/null, which are always readable.
+        with suppress(PermissionError):
+            await wait_readable(descriptor)
         chunk = os.read(descriptor, _CHUNK_SIZE)
         self._ended = not chunk
         self._buffer += chunk

@@ -27,7 +27,7 @@ def install(arguments: Namespace) -> ExitCode:
     if bool(arguments.names) == arguments.all:
         raise UsageError("expected either skill names or --all", hint="`sideband skills list` shows the names")
     if arguments.wheels is not None and not arguments.wheels.is_dir():
-        raise UsageError(f"--wheels {arguments.wheels} is not a folder", hint="pass a folder that contains wheels")
+        raise UsageError(f"--wheels: `{arguments.wheels}` is not a folder", hint="pass a folder that contains wheels")
     rows, errors = run(lambda: _install_all(arguments))
     if errors and len(rows) == 1:
         raise errors[0]

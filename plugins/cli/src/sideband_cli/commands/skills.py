@@ -124,7 +124,8 @@ def _show(arguments: Namespace) -> ExitCode:
 
 def _validate(arguments: Namespace) -> ExitCode:
     if not arguments.folder.is_dir():
-        raise UsageError(f"{arguments.folder} is not a folder")
+        what = "is not a folder" if arguments.folder.exists() else "does not exist"
+        raise UsageError(f"`{arguments.folder}` {what}", hint="pass the folder that contains SKILL.md")
 
     async def main() -> list[SkillProblem]:
         problems: list[SkillProblem] = []
