@@ -229,7 +229,7 @@ def test_bytes_are_accepted_in_all_forms(load_parameter):
 
 def test_all_invalid_arguments_are_named_with_their_values(load_tool):
     tool, _ = load_tool("(repo: str, count: int, items: list[dict[str, int]] = [], flag: bool = False)")
-    with pytest.raises(ValueError, match="missing") as caught:
+    with pytest.raises(ValueError, match="is required") as caught:
         tool.validate({"reppo": "x", "count": "many", "items": [{"a": 1}, {"b": "z"}]})
     assert str(caught.value) == (
         "`repo` is required; `count` = 'many': expected an integer; "
