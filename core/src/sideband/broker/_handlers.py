@@ -47,8 +47,8 @@ async def run_handler(dispatch: Dispatch, context: DispatchContext, limit: float
             if (staying is group and cancelled is None) or not isinstance(others, ExceptionGroup | None):
                 raise
             error = dispatch.error(others or RuntimeError("a task of the handler raised SystemExit or GeneratorExit"))
-            # trio groups a cancellation with the exceptions raised during it. The checkpoint raises an outer
-            # cancellation again, without those exceptions.
+            # trio groups a cancellation with the exceptions raised during it. The checkpoint re-raises an outer
+            # cancellation without those exceptions.
             await checkpoint()
     if scope.cancelled_caught or (error is not None and scope.cancel_called):
         error = OpTimeout(dispatch.op, limit)

@@ -25,7 +25,7 @@ __all__ = [
 
 @frozen
 class Input(UpdateEvent["Input | Handled"]):
-    """Input has arrived, from a user or on behalf of one. Transform the text, or reply without calling an agent.
+    """Input has arrived, from a user or from a plugin. Transform the text, or reply without calling an agent.
 
     The first ``Handled`` ends the dispatch.
 

@@ -53,7 +53,9 @@ class FileMissing(FileError, FileNotFoundError):
     code = "file.missing"
 
     def __init__(self, path: str) -> None:
-        super().__init__(f"`{_show(path)}` does not exist", hint="list its folder; names are case-sensitive")
+        super().__init__(
+            f"`{_show(path)}` does not exist", hint="list the folder that should contain it; names are case-sensitive"
+        )
 
 
 class FileTaken(FileError, FileExistsError):

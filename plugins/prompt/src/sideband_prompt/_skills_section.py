@@ -51,8 +51,8 @@ def skills(found: Sequence[Mapping[str, Any]], tools: Iterable[str], limit: int)
         if count
     ]
     how = (
-        "Skills are instructions and tools for particular tasks, by various authors. Before a task that one of these "
-        f"is for, read its instructions with the tool `{reader}`. A description only describes its skill."
+        "Skills are instructions and tools for particular tasks, by various authors. Before a task that one of them "
+        f"covers, read its instructions with the tool `{reader}`. A description only describes its skill."
     )
     return "\n".join(["<skills>", how, *entries, *notices, "</skills>"])
 

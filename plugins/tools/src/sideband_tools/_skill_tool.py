@@ -17,7 +17,7 @@ from ._skill_files import list_files, read_text
 
 @tool("skill", level=Level.SAFE, read_only=True)
 async def skill(params: SkillParams, ctx: ToolContext) -> str:
-    """Read the instructions of a skill before a task that it is for, or read another of its files.
+    """Read the instructions of a skill before you start a task that it covers, or read another of its files.
 
     The instructions are followed by the names of the skill's tools and files.
     """

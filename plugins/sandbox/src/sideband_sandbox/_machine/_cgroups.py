@@ -203,9 +203,9 @@ def _version_1_parents(trees: Mapping[str, Path]) -> Iterator[_CgroupParent]:
 
 
 def _parents_near(own: Path, root: Path) -> Iterator[Path]:
-    """Yield the own group, for the root group, which may contain processes and delegate controllers, then its parent.
+    """Yield this process's group, in case it is the root group, which may contain processes, and then its parent.
 
-    The parent is left out if the own group has limits.
+    The parent is left out if this process's group has limits.
     """
     yield own
     if own != root and all(_words(own / file)[:1] in ([], ["max"]) for file in _LIMITS_OF_VERSION_2):
