@@ -35,6 +35,11 @@ def hooks(**functions):
     return SimpleNamespace(**{name: hookimpl(function) for name, function in functions.items()})
 
 
+def guard(**functions):
+    """Build a guard from functions named after hooks."""
+    return type("Guard", (), {name: staticmethod(hookimpl(function)) for name, function in functions.items()})
+
+
 def listening(events):
     """Build a hook plugin that collects the events of all observe hooks."""
 
@@ -92,5 +97,10 @@ def assert_valid(messages):
 def kit():
     """Helpers shared by the tests of agents."""
     return SimpleNamespace(
-        Text=Text, assert_valid=assert_valid, echo=Plugin("tool", "echo", echo), hooks=hooks, listening=listening
+        Text=Text,
+        assert_valid=assert_valid,
+        echo=Plugin("tool", "echo", echo),
+        guard=guard,
+        hooks=hooks,
+        listening=listening,
     )

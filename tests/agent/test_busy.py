@@ -80,7 +80,7 @@ async def test_input_during_any_hook_is_rejected(stage, kit):
         "save_point",
         "sections",
     ]
-    plugin = Plugin("hook", "eager", kit.hooks(**{name: make(name) for name in names}))
+    plugin = Plugin("guard", "eager", kit.guard(**{name: make(name) for name in names}))
     turns = [Turn(tool_calls=[("echo", {"text": "x"})]), "one"]
     async with stage(turns, kit.echo, plugin) as agent:
         result = await agent.invoke("first")

@@ -38,7 +38,7 @@ session_shutdown
 
 
 def everything(events):
-    """Build a plugin that collects the events of all hooks and answers some of them."""
+    """Build a guard that collects the events of all hooks and answers some of them."""
 
     def make(name):
         def listen(event, ctx):
@@ -52,7 +52,7 @@ def everything(events):
         listen.__name__ = name
         return hookimpl(listen)
 
-    return type("Everything", (), {name: staticmethod(make(name)) for name in HOOK_SPECS})()
+    return type("Everything", (), {name: staticmethod(make(name)) for name in HOOK_SPECS})
 
 
 async def scenario(stage, kit):
@@ -73,7 +73,7 @@ async def scenario(stage, kit):
         ProviderRefused("scripted", "no such model", status=404),
     ]
     settings = {"agent": {"model": "scripted:test", "compaction": {"keep": 10}, "context_window": 100_000}}
-    plugins = [Plugin("tool", "work", work), Plugin("hook", "everything", everything(events))]
+    plugins = [Plugin("tool", "work", work), Plugin("guard", "everything", everything(events))]
     async with stage(turns, *plugins, settings=settings) as agent:
         await agent.invoke("please work")
         assert await agent.compact("keep the names")
@@ -260,12 +260,12 @@ async def test_plugin_can_deny_leaving_the_session(stage, kit):
         assert agent.is_idle
 
 
-async def test_hook_plugin_can_deny_a_tool_call(stage, kit):
+async def test_guard_can_deny_a_tool_call(stage, kit):
     def deny(event):
         return Deny("not here")
 
     turns = [Turn(tool_calls=[("echo", {"text": "x"})]), "ok"]
-    async with stage(turns, kit.echo, Plugin("hook", "sentry", kit.hooks(tool_call=deny))) as agent:
+    async with stage(turns, kit.echo, Plugin("guard", "sentry", kit.guard(tool_call=deny))) as agent:
         await agent.invoke("hi")
         assert "not here" in agent.session.messages()[2].text
 

@@ -55,7 +55,7 @@ async def test_calls_that_cannot_be_recorded_run_only_after_space_is_freed(stage
             fill(ballast)
 
     turns = [Turn(tool_calls=[("count", {"text": number}) for number in numbers]), "done"]
-    plugins = [Plugin("tool", "count", count), Plugin("hook", "filler", kit.hooks(tool_call=tool_call))]
+    plugins = [Plugin("tool", "count", count), Plugin("guard", "filler", kit.guard(tool_call=tool_call))]
     async with stage(turns, *plugins) as agent:
         first = await agent.invoke("hi")
         assert (first.status, first.error["code"]) == ("failed", "ledger.unwritable")

@@ -55,12 +55,20 @@ async def lifespan(ctx: PluginContext) -> AsyncIterator[Path]:
     yield ctx.home / "weather"
 
 
-@hookimpl
-async def op_call(event: OpCall, ctx: PluginContext) -> Deny | None:
-    """Deny requests for the weather at the north pole."""
-    if event.op == "weather.now" and event.params["city"] == "north pole":
-        return Deny(f"{ctx.plugin} does not support the north pole")
-    return None
+class NorthPole:
+    """A guard."""
+
+    @hookimpl
+    async def op_call(self, event: OpCall, ctx: PluginContext) -> Deny | None:
+        """Deny requests for the weather at the north pole."""
+        if event.op == "weather.now" and event.params["city"] == "north pole":
+            return Deny(f"{ctx.plugin} does not support the north pole")
+        return None
+
+
+def sideband_guards() -> list[type[NorthPole]]:
+    """Register the guard."""
+    return [NorthPole]
 
 
 async def embed(module: object) -> float:

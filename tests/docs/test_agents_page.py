@@ -79,13 +79,13 @@ def listener(calls):
         listen.__name__ = name
         return hookimpl(listen)
 
-    return type("Listener", (), {name: staticmethod(make(name)) for name in HOOK_SPECS})()
+    return type("Listener", (), {name: staticmethod(make(name)) for name in HOOK_SPECS})
 
 
 @pytest.mark.anyio
 async def test_hooks_of_a_run_are_called_in_the_order_of_the_table(stage, page):
     calls = []
-    plugins = [Plugin("tool", "work", work), Plugin("hook", "listener", listener(calls))]
+    plugins = [Plugin("tool", "work", work), Plugin("guard", "listener", listener(calls))]
     async with stage([Turn(tool_calls=[("work", {})]), "done"], *plugins) as agent:
         calls.clear()
         await agent.invoke("work")

@@ -89,7 +89,7 @@ async def test_example_op_reconciles_an_effect(tmp_path, page):
 async def test_example_guard_denies_requests_at_night(tmp_path, page):
     guard = page(PAGE).module("datetime.now().hour < 6")
     guard.datetime = SimpleNamespace(now=lambda: SimpleNamespace(hour=3))
-    async with Host(home=tmp_path / "home", plugins=[Plugin("hook", "night", guard)]) as host:
+    async with Host(home=tmp_path / "home", plugins=[Plugin("guard", "night", guard)]) as host:
         with pytest.raises(OpDenied, match="before 6:00"):
             await host.op("http.get", {"url": "http://127.0.0.1:9/"})
 

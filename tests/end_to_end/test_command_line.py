@@ -314,6 +314,19 @@ def test_invalid_plugins_are_listed_with_the_reason_and_others_still_work(sideba
     assert sideband("op", "sql.execute", "sql=CREATE TABLE t (a)", "db=t.db", PYTHONPATH=str(path)).returncode == 0
 
 
+def test_check_refuses_a_hook_plugin_that_decides_and_nothing_it_could_deny_happens(sideband, site):
+    code = "from sideband import hookimpl\n@hookimpl\ndef op_call(event): pass\n"
+    path = site("night-watch", "night_watch", code, "sideband.v1.hook", "night")
+    check = sideband("plugins", "check", PYTHONPATH=str(path))
+    assert check.returncode == 5
+    text = " ".join(check.stdout.split())
+    assert "`op_call` is reserved for guards" in text
+    assert "`sideband.v1.guard`" in text
+    refused = sideband("op", "sql.execute", "sql=CREATE TABLE t (a)", "db=t.db", PYTHONPATH=str(path))
+    assert refused.returncode == 3
+    assert "reserved for guards" in refused.stderr
+
+
 def test_doctor_and_check_import_all_plugins_and_report_each_problem_once(sideband, site):
     site("bad-op", "bad_op", "raise RuntimeError('it has ' + 'quite ' * 30 + 'bad luck')", "sideband.v1.op", "bad")
     path = site("other-sql", "other_sql", "", "sideband.v1.op", "sql")

@@ -203,9 +203,11 @@ def test_guard_can_deny_an_undo(content, put, undo, plugin):
     effect = put("vase")
     plugin(
         "keeper",
-        "hook",
-        "from sideband import hookimpl\nfrom sideband.hooks import Deny\n"
-        "@hookimpl\nasync def op_call(event):\n    return Deny('it stays') if event.op == 'shelf.put' else None\n",
+        "guard",
+        "from sideband import hookimpl\nfrom sideband.hooks import Deny\nclass Keeper:\n    @hookimpl\n"
+        "    async def op_call(self, event):\n"
+        "        return Deny('it stays') if event.op == 'shelf.put' else None\n"
+        "def sideband_guards():\n    return [Keeper]\n",
     )
     done = undo(effect, "--yes")
     assert done.returncode == 3

@@ -63,14 +63,19 @@ from sideband import hookimpl
 from sideband.hooks import Ask
 
 
-@hookimpl
-def op_call(event):
-    return Ask("Really?") if event.op == "post.send" else None
+class Asker:
+    @hookimpl
+    def op_call(self, event):
+        return Ask("Really?") if event.op == "post.send" else None
+
+
+def sideband_guards():
+    return [Asker]
 """
 
 
 def test_why_shows_child_effects_and_the_preview_of_an_approval(sideband, plugin):
-    environment = {**plugin("post", "op", POST), **plugin("asker", "hook", ASKER)}
+    environment = {**plugin("post", "op", POST), **plugin("asker", "guard", ASKER)}
     done = sideband("op", "post.send", "text=dear all", "--yes", "--json", **environment)
     assert done.returncode == 0, done.stderr
     assert "preview: send `dear all`" in done.stderr

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 import sideband_store_sqlite.plugin
-from sideband import Host, Plugin, hookimpl
+from sideband import Host, Plugin
 from sideband.ops import OpFamily
 
 
@@ -39,20 +39,13 @@ def family():
 
 @pytest.fixture
 def hook():
-    """Return a function that creates an inline hook or guard plugin from functions marked with ``hookimpl``."""
+    """Return a function that creates an inline plugin from a function marked with ``hookimpl``."""
 
-    def make(name, *functions, kind="hook"):
-        return Plugin(kind=kind, name=name, value=SimpleNamespace(**{one.__name__: one for one in functions}))
-
-    return make
-
-
-@pytest.fixture
-def make_guard():
-    """Return a function that creates an inline guard from the function that decides about effects."""
-
-    def make(name, decide):
-        return Plugin("guard", name, type("Guard", (), {"op_call": staticmethod(hookimpl(decide))}))
+    def make(name, function):
+        hook = function.__name__
+        if hook == "op_call":
+            return Plugin("guard", name, type("Guard", (), {hook: staticmethod(function)}))
+        return Plugin("hook", name, SimpleNamespace(**{hook: function}))
 
     return make
 

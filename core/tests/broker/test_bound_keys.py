@@ -4,6 +4,7 @@ import anyio
 import pytest
 from attrs import frozen
 from pydantic import BaseModel
+from sideband import hookimpl
 from sideband.broker import Call, Claims, KeyReused
 from sideband.hooks import Deny
 from sideband.ops import EffectInFlight, EffectUnknown, Grant, Level, OpContext, OpDenied, OpFailed, Origin, Scope, op
@@ -227,11 +228,15 @@ async def test_claim_holds_the_whole_grant_until_its_effect_has_ended(make_host,
         assert (await host.store.get(path)).value["rights"] == list(rights.texts())
 
 
-async def test_guards_decide_about_the_present_caller_before_a_stored_result_is_returned(make_host, vault, make_guard):
+async def test_guards_decide_about_the_present_caller_before_a_stored_result_is_returned(make_host, vault, hook):
     plugin, ran = vault
     refused = []
-    guard = make_guard("strict", lambda event: Deny("closed") if refused else None)
-    async with make_host(plugin, guard) as host:
+
+    @hookimpl
+    def op_call(event):
+        return Deny("closed") if refused else None
+
+    async with make_host(plugin, hook("strict", op_call)) as host:
         await host.op("vault.open", {}, key="k")
         refused.append(True)
         with pytest.raises(OpDenied, match="closed"):

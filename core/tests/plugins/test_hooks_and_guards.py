@@ -12,12 +12,16 @@ GUARD = """
         @hookimpl
         async def op_call(self, event, ctx):
             return Deny(f"{ctx.plugin} says no to {event.op}")
+
+        @hookimpl
+        def agent_start(self, event):
+            pass
 """
 HOOK = """
     from sideband.hooks import hookimpl
 
     @hookimpl
-    def op_call(event):
+    def agent_start(event):
         return None
 """
 
@@ -27,7 +31,7 @@ async def test_hooks_and_guards_are_loaded_when_the_host_is_entered(site, home):
     site.distribution("test-wall", {"sideband.v1.guard": {"wall": f"{module}:Wall"}})
     site.plugin("hook", "surf", HOOK)
     async with PluginHost(PluginPolicy(only=frozenset({"wall", "surf"})), home=home) as plugins:
-        order = plugins.hooks.order("op_call")
+        order = plugins.hooks.order("agent_start")
         assert [(one.plugin, one.phase) for one in order] == [("wall", Phase.GUARD), ("surf", Phase.NORMAL)]
 
 
@@ -42,15 +46,15 @@ async def test_guard_receives_its_context(site, home):
 async def test_policy_order_is_the_order_of_hooks(site, home):
     site.plugin("hook", "a", HOOK)
     site.plugin("hook", "b", HOOK)
-    policy = PluginPolicy(order={"op_call": ("b", "a")}, only=frozenset({"a", "b"}))
+    policy = PluginPolicy(order={"agent_start": ("b", "a")}, only=frozenset({"a", "b"}))
     async with PluginHost(policy, home=home) as plugins:
-        assert [one.plugin for one in plugins.hooks.order("op_call")] == ["b", "a"]
+        assert [one.plugin for one in plugins.hooks.order("agent_start")] == ["b", "a"]
 
 
 @pytest.mark.parametrize(
     ("source", "problem"),
     [
-        (HOOK.replace("def op_call", "def op_cal"), "op_call"),
+        (HOOK.replace("def agent_start", "def agent_star"), "agent_start"),
         (HOOK.replace("(event)", "(event, request)"), "request"),
         ("", "no function is marked"),
     ],

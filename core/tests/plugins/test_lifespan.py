@@ -262,7 +262,8 @@ async def test_hooks_of_a_plugin_whose_lifespan_ended_deny(home):
     def op_call(event: OpCall):
         return None
 
-    plugin = Plugin("hook", "a", SimpleNamespace(lifespan=lifespan, op_call=op_call))
+    wall = type("Wall", (), {"op_call": staticmethod(op_call)})
+    plugin = Plugin("guard", "a", SimpleNamespace(lifespan=lifespan, sideband_guards=lambda: [wall]))
     event = OpCall(effect="e", op="a.b", params={}, level=Level.SAFE, origin=Origin())
     async with host(home, plugin) as plugins:
         assert (await plugins.hooks.decide(event)).allowed

@@ -44,7 +44,7 @@ def make_host(settings, previews):
         plugins = [
             Plugin("op", "blobs", sideband_blobs.plugin),
             Plugin("store", "sqlite", sideband_store_sqlite.plugin),
-            Plugin("hook", "watch", SimpleNamespace(op_call=op_call)),
+            Plugin("guard", "watch", type("Guard", (), {"op_call": staticmethod(op_call)})),
         ]
         return Host(home=home, settings={"plugins": {"blobs": settings}}, plugins=plugins, autoload=False)
 

@@ -1,5 +1,3 @@
-from types import SimpleNamespace
-
 import pytest
 from sideband import Plugin, hookimpl
 from sideband.hooks import Deny
@@ -22,7 +20,7 @@ def more_plugins(previews):
             previews.append(await event.preview(event.params))
         return Deny("preview only")
 
-    return [Plugin("hook", "watch", SimpleNamespace(op_call=op_call))]
+    return [Plugin("guard", "watch", type("Guard", (), {"op_call": staticmethod(op_call)}))]
 
 
 @pytest.fixture

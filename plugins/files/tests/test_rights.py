@@ -1,5 +1,4 @@
 import json
-from types import SimpleNamespace
 
 import pytest
 import sideband_blobs.plugin
@@ -193,7 +192,7 @@ class TestLinkChangedByAGuard:
                 (place / "link").unlink()
                 (place / "link").symlink_to(place / "b")
 
-        return [Plugin("hook", "relink", SimpleNamespace(op_call=op_call))]
+        return [Plugin("guard", "relink", type("Guard", (), {"op_call": staticmethod(op_call)}))]
 
     async def test_grant_is_checked_again_after_the_link_changed(self, files, folder):
         (folder / "b").mkdir()

@@ -1,7 +1,6 @@
 """Previews, reconciliation and undo."""
 
 import hashlib
-from types import SimpleNamespace
 
 import pytest
 from sideband import Plugin, hookimpl
@@ -32,7 +31,7 @@ def more_plugins(previews):
         previews.append(await event.preview(event.params))
         return Deny("preview only")
 
-    return [Plugin("hook", "watch", SimpleNamespace(op_call=op_call))]
+    return [Plugin("guard", "watch", type("Guard", (), {"op_call": staticmethod(op_call)}))]
 
 
 class Ledger:

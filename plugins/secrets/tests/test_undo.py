@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import pytest
 import sideband_secrets.plugin
@@ -39,7 +38,7 @@ async def host(home, previews):
     plugins = [
         Plugin("op", "secrets", sideband_secrets.plugin),
         Plugin("store", "sqlite", sideband_store_sqlite.plugin),
-        Plugin("hook", "previewing", SimpleNamespace(op_call=op_call)),
+        Plugin("guard", "previewing", type("Guard", (), {"op_call": staticmethod(op_call)})),
     ]
     settings = {"plugins": {"secrets": {"backend": "encrypted"}}}
     async with Host(home=home, settings=settings, plugins=plugins, autoload=False) as host:

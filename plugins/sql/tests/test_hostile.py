@@ -1,7 +1,6 @@
 import os
 import sqlite3
 from contextlib import suppress
-from types import SimpleNamespace
 
 import anyio
 import pytest
@@ -257,7 +256,7 @@ class TestReplacedLinks:
             link.unlink()
             link.symlink_to(tmp_path / "secret.db")
 
-        return [Plugin("hook", "swap", SimpleNamespace(op_call=op_call))]
+        return [Plugin("guard", "swap", type("Guard", (), {"op_call": staticmethod(op_call)}))]
 
     async def test_link_that_changes_after_the_grant_check_is_denied(self, host, link, tmp_path):
         params = {"db": str(link), "sql": "SELECT 1 AS one"}

@@ -23,7 +23,7 @@ def more_plugins(previews):
         previews.texts.append(await event.preview(event.params))
         return Deny("preview only")
 
-    return [Plugin("hook", "watch", SimpleNamespace(op_call=op_call))]
+    return [Plugin("guard", "watch", type("Guard", (), {"op_call": staticmethod(op_call)}))]
 
 
 @pytest.fixture

@@ -24,6 +24,8 @@ __all__ = [
 class ToolCall(DecideEvent):
     """A model requests a tool call with valid arguments. Decide whether it may run, and with which arguments.
 
+    Reserved for guards: the host refuses any other plugin that implements it.
+
     The first ``Deny`` wins, then ``Ask``. After a ``Replace`` the new arguments are validated, and implementations
     that have already answered are called again, so that each has seen the final arguments. A failing implementation
     denies.
@@ -62,8 +64,8 @@ class ToolCall(DecideEvent):
 class OpCall(DecideEvent):
     """An effect that the grant covers is about to happen. Decide whether it may happen.
 
-    The rules are those of ``tool_call``. If an implementation dispatches an op itself, that op causes another
-    ``op_call``, which the implementation must allow.
+    Reserved for guards. The rules are those of ``tool_call``. If an implementation dispatches an op itself, that op
+    causes another ``op_call``, which the implementation must allow.
 
     Attributes:
         effect: the id of the effect in the ledger.

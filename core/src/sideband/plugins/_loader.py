@@ -13,7 +13,8 @@ from anyio.abc import TaskGroup
 from attrs import define, field
 
 from ..contexts import OwnContext, PluginContext
-from ..hooks import HookError, HookRegistry, Phase
+from ..hooks import HOOK_SPECS, Failure, HookError, HookRegistry, Phase
+from ._absent_guards import AbsentGuard
 from ._configuration import config_model, validate_config
 from ._errors import (
     LifespanFailed,
@@ -24,6 +25,7 @@ from ._errors import (
     PluginMisconfigured,
 )
 from ._importing import guarded, import_value
+from ._kinds import KINDS
 from ._lifespan import Lifespan
 from ._once import Once
 from ._plugin import LoadedPlugin, Plugin
@@ -35,6 +37,8 @@ ContextFactory = Callable[[PluginRecord, Any], OwnContext]
 """Creates the context of a plugin from its record and validated configuration. The loader sets its ``state``."""
 
 _OpenLifespan = Callable[[PluginContext], AbstractAsyncContextManager[Any]] | None
+# A guard that cannot be used denies, whereas any other plugin that cannot be used is skipped.
+_RESERVED = tuple(name for name, spec in HOOK_SPECS.items() if spec.on_failure is Failure.DENY)
 _PHASES = {"guard": Phase.GUARD, "hook": Phase.NORMAL}
 
 
@@ -218,6 +222,22 @@ class PluginLoader:
             self._hooks.register(plugin.name, implementation, phase=phase, context=plugin.context, make=make)
         except HookError as error:
             raise PluginInvalid(plugin.record, error.message) from error
+        if phase is not Phase.GUARD:
+            self._check_reserved(plugin)
+
+    def _check_reserved(self, plugin: LoadedPlugin) -> None:
+        """Replace the hooks of a plugin that is not a guard, but decides like one.
+
+        Raises:
+            PluginInvalid: if it was replaced.
+        """
+        for hook in _RESERVED:
+            if any(one.plugin == plugin.name for one in self._hooks.order(hook)):
+                self._hooks.unregister(plugin.name)
+                # Don't only refuse it: what it was meant to deny would be allowed.
+                self._hooks.register(plugin.name, AbsentGuard(plugin.record), phase=Phase.GUARD)
+                problem = f"`{hook}` is reserved for guards; move it to a class, and declare that class"
+                raise PluginInvalid(plugin.record, f"{problem} in the entry-point group `{KINDS['guard'].group}`")
 
     def _end(self, shared: _Shared, error: LifespanFailed) -> None:
         """Mark all plugins that use a lifespan as failed, because it ended while the host was running."""
