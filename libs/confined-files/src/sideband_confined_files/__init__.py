@@ -5,19 +5,33 @@ replacing a folder with a link between check and use gains an attacker nothing. 
 written completely or not at all, and are readable by their owner only. All waits can be cancelled; blocking calls run
 in threads.
 
+``ConfinedFolder.folders`` identifies the folders on a path, and ``ConfinedFolder.through`` restricts all access to the
+last of them, so that an effect is undone where it happened.
+
 ``normal_path`` validates a path below a folder that the host owns; ``resolved_path`` makes any other path absolute, to
 be compared with a grant and then walked from ``/``.
 """
 
-from ._errors import FileChanged, FileError, FileFailed, FileMissing, FileRefused, FileTaken, FileTooLarge
+from ._errors import (
+    FileChanged,
+    FileError,
+    FileFailed,
+    FileMissing,
+    FileRefused,
+    FileReplaced,
+    FileTaken,
+    FileTooLarge,
+)
 from ._folder import ConfinedFolder
 from ._listing import EntryKind, FolderEntry, Listing
-from ._paths import normal_path, resolved_path
+from ._paths import normal_path, recorded_path, resolved_path
 from ._reading import FileReader
+from ._recorded import REPLACED_FOLDERS, RecordedFolders, identity_of
 from ._version import __version__
 from ._writing import NewFile
 
 __all__ = [
+    "REPLACED_FOLDERS",
     "ConfinedFolder",
     "EntryKind",
     "FileChanged",
@@ -26,12 +40,16 @@ __all__ = [
     "FileMissing",
     "FileReader",
     "FileRefused",
+    "FileReplaced",
     "FileTaken",
     "FileTooLarge",
     "FolderEntry",
     "Listing",
     "NewFile",
+    "RecordedFolders",
     "__version__",
+    "identity_of",
     "normal_path",
+    "recorded_path",
     "resolved_path",
 ]

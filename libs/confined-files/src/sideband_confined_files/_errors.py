@@ -6,6 +6,7 @@
         ├── FileMissing(FileNotFoundError)      file.missing     the path does not exist
         ├── FileTaken(FileExistsError)          file.taken       the path exists and must not be replaced
         ├── FileChanged(RuntimeError)           file.changed     the content differs from what was expected
+        ├── FileReplaced(RuntimeError)      file.replaced    the path leads to something else than what was recorded
         ├── FileTooLarge(ValueError)            file.too_large   the file exceeds the size limit
         └── FileFailed(OSError)                 file.failed      a system call failed: the disk is full, for instance
 
@@ -75,6 +76,18 @@ class FileChanged(FileError, RuntimeError):
     def __init__(self, path: str, *, gone: bool = False) -> None:
         what = "no longer exists" if gone else "has changed since it was read"
         super().__init__(f"`{_show(path)}` {what}", hint="read the file again and reapply the change")
+
+
+class FileReplaced(FileError, RuntimeError):
+    """The path leads to something else than the folder or file that was recorded."""
+
+    code = "file.replaced"
+
+    def __init__(self, path: str, where: str, what: str) -> None:
+        super().__init__(
+            f"`{_show(path)}` is not what was recorded: `{_show(where)}` is now {_show(what)}",
+            hint="move the recorded folder back to its path, or change the files yourself",
+        )
 
 
 class FileTooLarge(FileError, ValueError):

@@ -5,19 +5,20 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
 from anyio import CancelScope, CapacityLimiter, from_thread, to_thread
-from attrs import frozen
+from attrs import evolve, frozen
 from sideband.state import locked_folders
 
 from ._errors import FileRefused, FileTaken, FileTooLarge
 from ._listing import FolderEntry, Listing, entry_of, list_folder
 from ._paths import parts_of
 from ._reading import FileReader
+from ._recorded import RecordedFolders, check_kind, opened_folder
 from ._steps import PIECE, digest_of, entered, opened, ordinary, settle, translating
 from ._writing import NewFile, check_expected, open_new
 
@@ -34,6 +35,7 @@ class ConfinedFolder:
         root: the folder. It is trusted, must not be a link itself, and is created by the first write.
         excluded: folders below it that are never entered, by any path.
         limiter: bounds the number of threads; anyio's default limiter if ``None``.
+        recorded: the recorded folder to which all access is restricted, see ``through``.
 
     Example:
         >>> folder = ConfinedFolder(Path("/var/lib/example"))
@@ -46,10 +48,19 @@ class ConfinedFolder:
     root: Path
     excluded: tuple[Path, ...] = ()
     limiter: CapacityLimiter | None = None
+    recorded: RecordedFolders | None = None
+
+    def through(self, recorded: RecordedFolders) -> ConfinedFolder:
+        """Return this folder, restricted to one recorded folder: paths that lead to another one raise ``FileReplaced``.
+
+        Args:
+            recorded: the folders of an earlier result of ``folders``.
+        """
+        return evolve(self, recorded=recorded)
 
     def shown(self, path: str) -> str:
         """Return ``path`` as shown in messages."""
-        return f"/{path}" if self.root == Path("/") else path
+        return str(self.root / path) if self.root == Path("/") else path
 
     async def read(self, path: str, *, max_bytes: int) -> bytes:
         """Return the content of a regular file.
@@ -110,6 +121,28 @@ class ConfinedFolder:
 
         async with self._kept(open_it()) as file:
             yield file
+
+    async def folders(self, path: str, *, itself: bool = False, create: bool = False) -> tuple[str, ...]:
+        """Return the identities of the folders on a path, for ``through``: this folder first, the parent last.
+
+        Args:
+            path: the path.
+            itself: whether ``path`` is a folder, which is the last one then.
+            create: create missing folders, accessible to the owner only.
+
+        Raises:
+            FileMissing: if a folder does not exist.
+            FileRefused: if a folder in the path is a link or a file.
+            FileFailed: if a system call fails.
+        """
+
+        def work() -> tuple[str, ...]:
+            seen: list[str] = []
+            inside = _folder if itself or not parts_of(path) else _parent
+            with inside(self, path, create=create, seen=seen):
+                return tuple(seen)
+
+        return await self._in_thread(work)
 
     async def entry(self, path: str) -> FolderEntry:
         """Return the metadata of a path. A link is not followed.
@@ -184,6 +217,9 @@ class ConfinedFolder:
                     if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
                         return False
                     raise
+                if self.recorded is not None:
+                    with opened_folder(folder, name) as made:
+                        self.recorded.replace(len(parts_of(path)), self.shown(path), made)
                 settle(folder, self.shown(path))
                 return True
 
@@ -224,6 +260,9 @@ class ConfinedFolder:
 
         def work() -> None:
             with _parent(self, path) as (folder, name), translating(self.shown(path)):
+                if self.recorded is not None:
+                    with opened_folder(folder, name) as found:
+                        self.recorded.check(len(parts_of(path)), self.shown(path), self.shown(path), found)
                 os.rmdir(name, dir_fd=folder)
                 settle(folder, self.shown(path))
 
@@ -288,26 +327,48 @@ class ConfinedFolder:
 
 
 @contextmanager
-def _folder(where: ConfinedFolder, path: str) -> Iterator[int]:
-    shown = where.shown(path)
-    with entered(where.root, parts_of(path), shown, excluded=where.excluded) as folder:
+def _folder(where: ConfinedFolder, path: str, *, create: bool = False, seen: list[str] | None = None) -> Iterator[int]:
+    with _entered(where, parts_of(path), (), create=create, seen=seen) as folder:
         yield folder
 
 
 @contextmanager
-def _parent(where: ConfinedFolder, path: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
+def _parent(
+    where: ConfinedFolder, path: str, *, create: bool = False, seen: list[str] | None = None
+) -> Iterator[tuple[int, str]]:
     """Open the parent folder of a path. Yields its descriptor and the last component."""
-    shown, parts = where.shown(path), parts_of(path)
+    parts = parts_of(path)
     if not parts:
-        raise FileRefused(shown, "it is the folder itself")
-    with entered(where.root, parts[:-1], shown, create=create, excluded=where.excluded) as folder:
+        raise FileRefused(where.shown(path), "it is the folder itself")
+    with _entered(where, parts[:-1], parts[-1:], create=create, seen=seen) as folder:
         yield folder, parts[-1]
+
+
+def _entered(
+    where: ConfinedFolder, parts: Sequence[str], rest: Sequence[str], *, create: bool, seen: list[str] | None
+) -> contextlib.AbstractContextManager[int]:
+    def shown(depth: int) -> str:
+        return where.shown("/".join((*parts, *rest)[:depth]) or ".")
+
+    return entered(
+        where.root,
+        parts,
+        shown,
+        create=create,
+        excluded=where.excluded,
+        recorded=where.recorded,
+        seen=seen,
+    )
 
 
 @contextmanager
 def _opened(where: ConfinedFolder, path: str) -> Iterator[tuple[int, os.stat_result]]:
-    with _parent(where, path) as (folder, name), opened(folder, name, where.shown(path)) as found:
-        yield found
+    with _parent(where, path) as (folder, name):
+        if where.recorded is not None:
+            with translating(where.shown(path)):
+                check_kind(folder, name, where.shown(path), where.shown(path), stat.S_ISREG)
+        with opened(folder, name, where.shown(path)) as found:
+            yield found
 
 
 def _read_at_most(descriptor: int, left: int) -> bytes:

@@ -74,12 +74,7 @@ def resolved_path(path: str) -> str:
         >>> resolved_path("/usr/../etc//hosts")
         '/etc/hosts'
     """
-    if not path.startswith(("/", "~/")):
-        raise FileRefused(path, "must be absolute")
-    if len(path) > _LONGEST:
-        raise FileRefused(path, f"it exceeds the limit of {_LONGEST:,} characters")
-    if _has_invisible(path):
-        raise FileRefused(path, "it contains an invisible character")
+    _check_absolute(path)
     try:
         resolved = os.path.realpath(os.path.expanduser(path))  # noqa: PTH111  a Path would drop what follows a `//`
     except OSError as error:
@@ -87,9 +82,35 @@ def resolved_path(path: str) -> str:
         raise FileRefused(path, "it changed while being resolved", hint="try again") from error
     if _has_invisible(resolved):
         raise FileRefused(path, "it links to a path with an invisible character")
+    _check_depth(resolved, path)
+    return resolved
+
+
+def recorded_path(path: str) -> str:
+    """Return an absolute path that ``resolved_path`` has returned earlier, without resolving links again.
+
+    Raises:
+        FileRefused: as ``resolved_path``, and if the path has a component such as ``..``.
+    """
+    path = path.rstrip("/") or "/"
+    _check_absolute(path, home=False)
+    parts_of(path.removeprefix("/"))
+    _check_depth(path, path)
+    return path
+
+
+def _check_absolute(path: str, *, home: bool = True) -> None:
+    if not path.startswith(("/", "~/") if home else "/"):
+        raise FileRefused(path, "must be absolute")
+    if len(path) > _LONGEST:
+        raise FileRefused(path, f"it exceeds the limit of {_LONGEST:,} characters")
+    if _has_invisible(path):
+        raise FileRefused(path, "it contains an invisible character")
+
+
+def _check_depth(resolved: str, path: str) -> None:
     if resolved.count("/") > _DEEPEST_ELSEWHERE:
         raise FileRefused(path, f"it exceeds the limit of {_DEEPEST_ELSEWHERE} components")
-    return resolved
 
 
 def _has_invisible(text: str) -> bool:

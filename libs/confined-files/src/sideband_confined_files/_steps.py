@@ -10,9 +10,8 @@ import errno
 import hashlib
 import os
 import stat
-import struct
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from anyio import from_thread
 from sideband.state import open_beneath
 
 from ._errors import FileError, FileFailed, FileMissing, FileRefused, FileTaken
+from ._recorded import RecordedFolders, file_system, identity_of, open_recorded
 
 PIECE = 1024 * 1024
 # without O_NONBLOCK, opening a pipe waits for its other end
@@ -67,34 +67,48 @@ def _translated(path: str, error: OSError) -> FileError:
 
 @contextmanager
 def entered(
-    root: Path, parts: Iterable[str], path: str, *, create: bool = False, excluded: Iterable[Path] = ()
+    root: Path,
+    parts: Sequence[str],
+    shown: Callable[[int], str],
+    *,
+    create: bool = False,
+    excluded: Iterable[Path] = (),
+    recorded: RecordedFolders | None = None,
+    seen: list[str] | None = None,
 ) -> Iterator[int]:
     """Open the folder at ``parts`` below ``root``. The descriptor can be used for listing, locking and syncing.
 
     Args:
         root: the starting folder; trusted, except that it must not be a link itself.
         parts: the names of the folders to walk.
-        path: the path as shown in messages.
+        shown: returns the path of the first components as shown in messages; for one more than all, that of the file.
         create: create missing folders, accessible to the owner only.
         excluded: folders that are never entered, whatever their path.
+        recorded: the recorded folders; if given, the path must lead to the same folder.
+        seen: a list to which the identities of all folders on the path are added.
 
     Raises:
         FileMissing: if a folder does not exist.
         FileRefused: if a folder in the path is a file, a link, excluded, or on a kernel file system.
+        FileReplaced: if it is not the recorded folder.
         FileFailed: if a system call fails.
     """
+    path = shown(len(parts) + 1)
     with translating(path):
         forbidden = set(_identities(excluded))
-        if create:
-            root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # the walk uses O_PATH descriptors, which cannot be listed, locked or synced; "." reopens the last one
-        current = open_beneath(
-            root,
-            (*parts, "."),
-            os.O_DIRECTORY,
-            create_folders=create,
-            check=lambda folder: _check_enterable(folder, forbidden, path),
-        )
+
+        def check(folder: int) -> None:
+            _check_enterable(folder, forbidden, path)
+            if seen is not None:
+                seen.append(identity_of(folder))
+
+        if recorded is not None:
+            current = open_recorded(root, parts, recorded, shown, check, create=create)
+        else:
+            if create:
+                root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # the walk uses O_PATH descriptors, which cannot be listed, locked or synced; "." reopens the last one
+            current = open_beneath(root, (*parts, "."), os.O_DIRECTORY, create_folders=create, check=check)
     try:
         with translating(path):
             _check_not_the_kernels(current, path)
@@ -118,21 +132,8 @@ def _check_enterable(folder: int, forbidden: set[tuple[int, int]], path: str) ->
 
 
 def _check_not_the_kernels(descriptor: int, path: str) -> None:
-    if sys.platform == "linux" and _file_system(descriptor) in _KERNEL:
+    if sys.platform == "linux" and file_system(descriptor) in _KERNEL:
         raise FileRefused(path, "it is on a kernel file system, not on a disk")
-
-
-def _file_system(descriptor: int) -> int:
-    """Return the file system's magic number; see statfs(2)."""
-    import ctypes  # noqa: PLC0415  only hosts that access files need it
-
-    buffer = ctypes.create_string_buffer(256)
-    library = ctypes.CDLL(None, use_errno=True)
-    if library.fstatfs(descriptor, buffer) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-    kind: int = struct.unpack_from("l", buffer)[0]
-    return kind & 0xFFFFFFFF
 
 
 @contextmanager

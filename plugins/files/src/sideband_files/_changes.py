@@ -51,8 +51,9 @@ async def put(
         permissions: the permission bits; by default those of the replaced file.
     """
     files: Files = ctx.state
+    before = await inspect_target(ctx, target, overwrite=overwrite, expected=expected)
+    target = await files.pin(ctx, target, create=before is None)
     folder = files.folder(ctx, target)
-    before = await inspect_target(ctx, folder, target, overwrite=overwrite, expected=expected)
     limit = files.config.max_file_bytes
     async with folder.writing(target.path, overwrite=before is not None, max_bytes=limit) as new:
         await fill(new, before)
@@ -60,6 +61,7 @@ async def put(
         await ctx.note(
             {
                 "path": target.name,
+                "folders": target.folders,
                 "before": before.to_record() if before else None,
                 "after": {"sha256": change.sha256, "size": change.size},
                 "answer": dict(answer(change)),
@@ -74,19 +76,17 @@ async def remove(
 ) -> Before:
     """Remove the file at a path."""
     files: Files = ctx.state
-    folder = files.folder(ctx, target)
-    before = await inspect_target(ctx, folder, target, overwrite=True, expected=expected)
+    before = await inspect_target(ctx, target, overwrite=True, expected=expected)
     if before is None:
         raise FileMissing(target.name)
-    note = {"path": target.name, "before": before.to_record(), "after": None, "answer": dict(answer(before))}
-    await ctx.note(note)
-    await folder.remove(target.path, expected=before.sha256)
+    target = await files.pin(ctx, target)
+    note = {"path": target.name, "folders": target.folders, "before": before.to_record(), "after": None}
+    await ctx.note({**note, "answer": dict(answer(before))})
+    await files.folder(ctx, target).remove(target.path, expected=before.sha256)
     return before
 
 
-async def inspect_target(
-    ctx: OpContext, folder: ConfinedFolder, target: FileTarget, *, overwrite: bool, expected: str | None
-) -> Before | None:
+async def inspect_target(ctx: OpContext, target: FileTarget, *, overwrite: bool, expected: str | None) -> Before | None:
     """Return the file that will be changed, with its content kept if the limits allow it.
 
     Raises:
@@ -94,6 +94,7 @@ async def inspect_target(
         FileChanged: if it has another digest than expected.
     """
     files: Files = ctx.state
+    folder = files.folder(ctx, target)
     if expected is None and not overwrite:
         if await _exists(folder, target):
             raise FileTaken(target.name)

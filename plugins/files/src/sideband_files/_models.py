@@ -10,6 +10,8 @@ from sideband_confined_files import EntryKind
 
 PathText = Annotated[str, StringConstraints(max_length=4_096)]
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+FolderIdentity = Annotated[str, StringConstraints(max_length=100)]
+Folders = Annotated[list[FolderIdentity], Field(max_length=100)]
 Pattern = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
@@ -69,10 +71,13 @@ class FileDeleteParams(_FilePathParams):
     """Parameters of `files.delete`."""
 
     expected: Digest | None = Field(None, description="the SHA-256 that the file must have")
+    folders: Folders | None = Field(None, description="the recorded folders on the path, for undo")
 
 
 class FolderMakeParams(_FilePathParams):
     """Parameters of `files.make_folder`."""
+
+    folders: Folders | None = Field(None, description="the recorded folders on the path, for undo")
 
 
 class FileMoveParams(_FilePathParams):
@@ -81,6 +86,8 @@ class FileMoveParams(_FilePathParams):
     target: PathText = Field(description="the new path")
     overwrite: bool = Field(default=False, description="whether an existing file may be replaced")
     expected: Digest | None = Field(None, description="the SHA-256 that the file must have")
+    folders: Folders | None = Field(None, description="the recorded folders on the path, for undo")
+    target_folders: Folders | None = Field(None, description="the recorded folders on the new path, for undo")
 
 
 class FileCopyParams(_FilePathParams):
@@ -96,6 +103,7 @@ class FileRestoreParams(_FilePathParams):
     blob: Digest | None = Field(None, description="the blob to restore; if omitted, the file is removed")
     expected: Digest | None = Field(None, description="the SHA-256 of the current file; if omitted, none may exist")
     permissions: int | None = Field(None, ge=0, le=0o777, description="the permission bits")
+    folders: Folders | None = Field(None, description="the recorded folders on the path, for undo")
 
     @model_validator(mode="after")
     def _check_content(self) -> Self:

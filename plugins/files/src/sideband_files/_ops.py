@@ -49,8 +49,14 @@ def _inspecting(params: FileStatParams) -> Scope:
     return locate(params.path).scope("read")
 
 
-def _with_blob(params: FileWriteParams | FileRestoreParams) -> Iterable[Scope]:
+def _with_blob(params: FileWriteParams) -> Iterable[Scope]:
     yield locate(params.path).scope("write")
+    if params.blob is not None:
+        yield BlobScope(mode="read")
+
+
+def _restoring(params: FileRestoreParams) -> Iterable[Scope]:
+    yield locate(params.path, folders=params.folders).scope("write")
     if params.blob is not None:
         yield BlobScope(mode="read")
 
@@ -61,19 +67,19 @@ def _copying(params: FileCopyParams) -> Iterable[Scope]:
 
 
 def _moving(params: FileMoveParams) -> Iterable[Scope]:
-    source = locate(params.path)
+    source = locate(params.path, folders=params.folders)
     # a moved file is readable at its target, so reading must be granted as well
     yield source.scope("read")
     yield source.scope("write")
-    yield locate(params.target).scope("write")
+    yield locate(params.target, folders=params.target_folders).scope("write")
 
 
 def _changing(params: FileDeleteParams) -> Scope:
-    return locate(params.path).scope("write")
+    return locate(params.path, folders=params.folders).scope("write")
 
 
 def _making(params: FolderMakeParams) -> Scope:
-    return locate(params.path, folder=True).scope("write")
+    return locate(params.path, folder=True, folders=params.folders).scope("write")
 
 
 @op("files.read", requires="files", scope=_reading, level=Level.MONITORED, record=("path", "kind", "offset", "length"))
@@ -329,7 +335,7 @@ async def make_folder(params: FolderMakeParams, ctx: OpContext) -> FolderMakeRes
 @op(
     "files.restore",
     requires="files",
-    scope=_with_blob,
+    scope=_restoring,
     level=Level.CONTROLLED,
     record=("path", "blob", "expected", "permissions"),
     preview=preview_restore,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from sideband.ops import OpContext
 from sideband_confined_files import FileMissing
@@ -82,8 +83,8 @@ async def preview_copy(params: FileCopyParams, ctx: OpContext) -> str:
 
 async def preview_move(params: FileMoveParams, ctx: OpContext) -> str:
     """Describe what `files.move` would do."""
-    source, size = await _inspect(ctx, params.path, "write")
-    target, replaced = await _inspect(ctx, params.target, "write")
+    source, size = await _inspect(ctx, params.path, "write", folders=params.folders)
+    target, replaced = await _inspect(ctx, params.target, "write", folders=params.target_folders)
     if size is None:
         return f"would fail: `{source.name}` does not exist"
     return f"would move `{source.name}` ({size_text(size)}) to `{target.name}`{_replacing(replaced)}"
@@ -95,7 +96,7 @@ def _replacing(size: int | None) -> str:
 
 async def preview_delete(params: FileDeleteParams, ctx: OpContext) -> str:
     """Describe what `files.delete` would do."""
-    target, size = await _inspect(ctx, params.path, "write")
+    target, size = await _inspect(ctx, params.path, "write", folders=params.folders)
     if target.folder:
         return f"would delete the folder `{target.name}` if it is empty"
     if size is None:
@@ -105,7 +106,7 @@ async def preview_delete(params: FileDeleteParams, ctx: OpContext) -> str:
 
 async def preview_folder(params: FolderMakeParams, ctx: OpContext) -> str:
     """Describe what `files.make_folder` would do."""
-    target, size = await _inspect(ctx, params.path, "write", folder=True)
+    target, size = await _inspect(ctx, params.path, "write", folder=True, folders=params.folders)
     if size is None:
         return f"would create the folder `{target.name}`"
     return f"would leave `{target.name}` unchanged: it already exists"
@@ -113,7 +114,7 @@ async def preview_folder(params: FolderMakeParams, ctx: OpContext) -> str:
 
 async def preview_restore(params: FileRestoreParams, ctx: OpContext) -> str:
     """Describe what `files.restore` would do."""
-    target, size = await _inspect(ctx, params.path, "write")
+    target, size = await _inspect(ctx, params.path, "write", folders=params.folders)
     now = "" if size is None else f" ({size_text(size)} now)"
     if params.blob is None:
         return f"would remove `{target.name}`{now}"
@@ -121,10 +122,12 @@ async def preview_restore(params: FileRestoreParams, ctx: OpContext) -> str:
     return f"would restore `{target.name}`{now} to its previous content ({restored})"
 
 
-async def _inspect(ctx: OpContext, path: str, mode: Mode, *, folder: bool = False) -> tuple[FileTarget, int | None]:
+async def _inspect(
+    ctx: OpContext, path: str, mode: Mode, *, folder: bool = False, folders: Sequence[str] | None = None
+) -> tuple[FileTarget, int | None]:
     """Return the target of a path and its size; the size is ``None`` if it does not exist."""
     files: Files = ctx.state
-    target = await files.find(ctx, path, mode, folder=folder)
+    target = await files.find(ctx, path, mode, folder=folder, folders=folders)
     try:
         return target, (await files.folder(ctx, target).entry(target.path)).size
     except FileMissing:

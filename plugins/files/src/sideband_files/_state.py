@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from weakref import WeakValueDictionary
 
 import anyio
 from anyio import to_thread
-from attrs import define, field
+from attrs import define, evolve, field
 from sideband.ops import OpContext
-from sideband_confined_files import ConfinedFolder
+from sideband_confined_files import REPLACED_FOLDERS, ConfinedFolder, RecordedFolders
 
 from ._config import Config
 from ._targets import FileTarget, Mode, check_canonical, locate
@@ -39,9 +39,16 @@ class Files:
         return self._domains.setdefault(ctx.domain, anyio.CapacityLimiter(max(1, self.config.threads // 2)))
 
     async def find(
-        self, ctx: OpContext, text: str, mode: Mode, *, folder: bool = False, hidden: bool = False
+        self,
+        ctx: OpContext,
+        text: str,
+        mode: Mode,
+        *,
+        folder: bool = False,
+        hidden: bool = False,
+        folders: Sequence[str] | None = None,
     ) -> FileTarget:
-        """Resolve a path and check the grant.
+        """Resolve a path, unless its folders were recorded, and check the grant.
 
         Raises:
             FileRefused: if the path leaves its folder, or belongs to the host.
@@ -49,7 +56,7 @@ class Files:
         """
 
         def work() -> FileTarget:
-            found = locate(text, folder=folder)
+            found = locate(text, folder=folder, folders=folders)
             check_canonical(found, ctx.home)
             return found
 
@@ -59,10 +66,28 @@ class Files:
         return target
 
     def folder(self, ctx: OpContext, target: FileTarget) -> ConfinedFolder:
-        """Return the confined folder that contains the target."""
+        """Return the confined folder that contains the target, restricted to the recorded folders, if any."""
         if target.system:
-            return ConfinedFolder(Path("/"), excluded=(ctx.home,), limiter=self._limiter)
-        return ConfinedFolder(ctx.home / _FILES, limiter=self._limiter)
+            folder = ConfinedFolder(Path("/"), excluded=(ctx.home,), limiter=self._limiter)
+        else:
+            folder = ConfinedFolder(ctx.home / _FILES, limiter=self._limiter)
+        if target.folders is None:
+            return folder
+        return folder.through(RecordedFolders(target.folders, ctx.home / REPLACED_FOLDERS))
+
+    async def pin(
+        self, ctx: OpContext, target: FileTarget, *, itself: bool = False, create: bool = False
+    ) -> FileTarget:
+        """Return the target, restricted to the folders that are on its path now.
+
+        Args:
+            ctx: the op's context.
+            target: the target.
+            itself: whether the target is a folder, which is included.
+            create: whether to create missing folders.
+        """
+        folders = await self.folder(ctx, target).folders(target.path, itself=itself, create=create)
+        return evolve(target, folders=folders)
 
     @asynccontextmanager
     async def locked(self, *targets: FileTarget) -> AsyncIterator[None]:

@@ -8,11 +8,12 @@ that a link cannot give one file the rights of another.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
 from attrs import frozen
-from sideband_confined_files import FileRefused, normal_path, resolved_path
+from sideband_confined_files import FileRefused, normal_path, recorded_path, resolved_path
 
 from ._scope import FilesScope
 
@@ -28,12 +29,14 @@ class FileTarget:
         path: the path relative to the folder that contains it.
         system: whether it is outside the host's folder for files.
         folder: whether it was given as a folder, with a trailing `/`.
+        folders: the recorded folders on the path, to which access is restricted.
     """
 
     name: str
     path: str
     system: bool
     folder: bool
+    folders: Sequence[str] | None = None
 
     @property
     def hidden(self) -> bool:
@@ -62,22 +65,24 @@ class FileTarget:
         return path if self.name == "." else f"{self.name.rstrip('/')}/{path}"
 
 
-def locate(text: str, *, folder: bool = False) -> FileTarget:
+def locate(text: str, *, folder: bool = False, folders: Sequence[str] | None = None) -> FileTarget:
     """Return the target of a path.
 
     Args:
         text: the path.
         folder: whether to treat it as a folder, even without a trailing `/`.
+        folders: the recorded folders on the path, if it is that of an earlier effect. It has no links then: following
+            one that was added since would lead to another file.
 
     Raises:
         FileRefused: if the path leaves its folder, or has unsafe components.
     """
     folder = folder or text.endswith("/")
     if text.startswith(("/", "~/")):
-        name = resolved_path(text)
-        return FileTarget(name, name.lstrip("/") or ".", system=True, folder=folder or name == "/")
+        name = resolved_path(text) if folders is None else recorded_path(text)
+        return FileTarget(name, name.lstrip("/") or ".", system=True, folder=folder or name == "/", folders=folders)
     name = normal_path(text)
-    return FileTarget(name, name, system=False, folder=folder or name == ".")
+    return FileTarget(name, name, system=False, folder=folder or name == ".", folders=folders)
 
 
 def check_canonical(target: FileTarget, home: Path) -> None:

@@ -101,29 +101,32 @@ async def move_file(params: FileMoveParams, ctx: OpContext) -> FileMoveResult:
     files: Files = ctx.state
     ctx.check_egress(None, {"target": params.target})
     async with files.share(ctx):
-        source = await files.find(ctx, params.path, "read")
+        source = await files.find(ctx, params.path, "read", folders=params.folders)
         ctx.require(source.scope("write"))
-        target = await files.find(ctx, params.target, "write")
-        folder, into = files.folder(ctx, source), files.folder(ctx, target)
+        target = await files.find(ctx, params.target, "write", folders=params.target_folders)
         async with files.locked(source, target):
+            folder = files.folder(ctx, source)
             entry = await folder.entry(source.path)
             sha256 = await folder.digest(source.path, max_bytes=files.config.max_file_bytes)
             if params.expected not in (None, sha256):
                 raise FileChanged(source.name)
-            before = await inspect_target(ctx, into, target, overwrite=params.overwrite, expected=None)
+            before = await inspect_target(ctx, target, overwrite=params.overwrite, expected=None)
+            source, target = await files.pin(ctx, source), await files.pin(ctx, target, create=True)
             moved = FileMoveResult(
                 path=source.name, target=target.name, size=entry.size, sha256=sha256, replaced=before is not None
             )
-            record = before.to_record() if before else None
             await ctx.note(
                 {
                     "path": source.name,
+                    "folders": source.folders,
                     "target": target.name,
+                    "target_folders": target.folders,
                     "sha256": sha256,
-                    "before": record,
+                    "before": before.to_record() if before else None,
                     "answer": moved.model_dump(),
                 }
             )
+            folder, into = files.folder(ctx, source), files.folder(ctx, target)
             await folder.move(source.path, target.path, into=into, overwrite=before is not None, expected=sha256)
     return moved
 
@@ -132,7 +135,7 @@ async def delete_path(params: FileDeleteParams, ctx: OpContext) -> FileDeleteRes
     """Delete a file or an empty folder."""
     files: Files = ctx.state
     async with files.share(ctx):
-        target = await files.find(ctx, params.path, "write")
+        target = await files.find(ctx, params.path, "write", folders=params.folders)
         async with files.locked(target):
             if target.folder:
                 await _delete_folder(ctx, target)
@@ -148,7 +151,8 @@ async def delete_path(params: FileDeleteParams, ctx: OpContext) -> FileDeleteRes
 async def _delete_folder(ctx: OpContext, target: FileTarget) -> None:
     files: Files = ctx.state
     answer = FileDeleteResult(path=target.name, kind="folder").model_dump()
-    await ctx.note({"path": target.name, "folder": "deleted", "answer": answer})
+    target = await files.pin(ctx, target, itself=True)
+    await ctx.note({"path": target.name, "folders": target.folders, "folder": "deleted", "answer": answer})
     await files.folder(ctx, target).remove_folder(target.path)
 
 
@@ -157,18 +161,21 @@ async def create_folder(params: FolderMakeParams, ctx: OpContext) -> FolderMakeR
     files: Files = ctx.state
     ctx.check_egress(None, {"path": params.path})
     async with files.share(ctx):
-        target = await files.find(ctx, params.path, "write", folder=True)
-        folder = files.folder(ctx, target)
+        target = await files.find(ctx, params.path, "write", folder=True, folders=params.folders)
         async with files.locked(target):
             try:
-                await folder.entry(target.path)
+                await files.folder(ctx, target).entry(target.path)
                 exists = True
             except FileMissing:
                 exists = False
             if not exists:
+                parents = await files.folder(ctx, target).folders(target.path, create=True)
                 answer = FolderMakeResult(path=target.name, made=True).model_dump()
-                await ctx.note({"path": target.name, "folder": "made", "answer": answer})
-            return FolderMakeResult(path=target.name, made=await folder.make(target.path))
+                await ctx.note({"path": target.name, "folders": parents, "folder": "made", "answer": answer})
+            made = await files.folder(ctx, target).make(target.path)
+            if made:
+                await ctx.note({"folders": (await files.pin(ctx, target, itself=True)).folders})
+            return FolderMakeResult(path=target.name, made=made)
 
 
 async def restore_file(params: FileRestoreParams, ctx: OpContext) -> FileRestoreResult:
@@ -180,7 +187,7 @@ async def restore_file(params: FileRestoreParams, ctx: OpContext) -> FileRestore
         return FileRestoreResult(path=target.name, sha256=change.sha256, size=change.size).model_dump()
 
     async with files.share(ctx):
-        target = await files.find(ctx, params.path, "write")
+        target = await files.find(ctx, params.path, "write", folders=params.folders)
         async with files.locked(target):
             if sha256 is None:
                 removed = FileRestoreResult(path=target.name)

@@ -1,0 +1,432 @@
+"""Undo, redo and restore act only on the folder and the content that were recorded."""
+
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from sideband.ops import OpError
+from sideband_confined_files import ConfinedFolder, FileError
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def effects():
+    """Collects the ids of effects."""
+
+    class Effects(list):
+        def __call__(self, report):
+            self.append(report.id)
+
+    return Effects()
+
+
+@pytest.fixture
+def victim(tmp_path):
+    """A folder of the user that no effect has changed."""
+    folder = (tmp_path / "victim").resolve()
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def undo(host, effects):
+    """Return a function that undoes an effect, by default the last one, and returns its plan and its errors."""
+
+    async def run(effect=None, *, plan=None):
+        plan = plan or await host.plan_undo(effect or effects[-1])
+        return plan, [step.error for step in await host.undo(plan, on_effect=effects) if step.error]
+
+    run.effects = effects
+    return run
+
+
+@pytest.fixture
+def scene(files, host, place, victim, undo):
+    return SimpleNamespace(files=files, host=host, place=place, victim=victim, effects=undo.effects, undo=undo)
+
+
+def replace_by_link(folder, target):
+    folder.rename(folder.with_name("moved away"))
+    folder.symlink_to(target)
+
+
+def replace_by_folder(folder, other):
+    folder.rename(folder.with_name("moved away"))
+    other.rename(folder)
+
+
+async def overwrite(files, folder, effects):
+    (folder / "x").write_text("chosen by the attacker")
+    await files.write(folder / "x", content="known", overwrite=True, on_effect=effects)
+
+
+async def create(files, folder, effects):
+    await files.write(folder / "x", content="known", on_effect=effects)
+
+
+async def delete(files, folder, effects):
+    (folder / "x").write_text("chosen by the attacker")
+    await files.delete(folder / "x", on_effect=effects)
+
+
+async def copy(files, folder, effects):
+    (folder / "x").write_text("chosen by the attacker")
+    (folder.parent / "source").write_text("known")
+    await files.copy(folder.parent / "source", target=f"{folder}/x", overwrite=True, on_effect=effects)
+
+
+async def move_out(files, folder, effects):
+    (folder / "x").write_text("chosen by the attacker")
+    await files.move(folder / "x", target=f"{folder.parent}/moved", on_effect=effects)
+
+
+async def move_in(files, folder, effects):
+    (folder.parent / "source").write_text("known")
+    await files.move(folder.parent / "source", target=f"{folder}/x", on_effect=effects)
+
+
+async def make_folder(files, folder, effects):
+    await files.make_folder(folder / "x", on_effect=effects)
+
+
+async def delete_folder(files, folder, effects):
+    (folder / "x").mkdir()
+    await files.delete(f"{folder}/x/", on_effect=effects)
+
+
+# the change of an attacker, and what the folder of the victim contains already
+CHANGES = {
+    "overwrite": (overwrite, "known"),
+    "create": (create, "known"),
+    "delete": (delete, None),
+    "copy": (copy, "known"),
+    "move out of the folder": (move_out, None),
+    "move into the folder": (move_in, "known"),
+    "make a folder": (make_folder, "folder"),
+    "delete a folder": (delete_folder, None),
+}
+REPLACEMENTS = {"link": replace_by_link, "folder": replace_by_folder}
+
+
+def fill(folder, content):
+    if content == "folder":
+        (folder / "x").mkdir()
+    elif content is not None:
+        (folder / "x").write_text(content)
+
+
+def contents(folder):
+    return {path.name: path.read_text() if path.is_file() else None for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("replacement", REPLACEMENTS)
+@pytest.mark.parametrize("change", CHANGES)
+async def test_undo_does_not_change_what_replaced_the_folder(scene, change, replacement):
+    run, content = CHANGES[change]
+    folder = scene.place / "sub"
+    folder.mkdir()
+    await run(scene.files, folder, scene.effects)
+    fill(scene.victim, content)
+    before = contents(scene.victim)
+    REPLACEMENTS[replacement](folder, scene.victim)
+    plan, _ = await scene.undo()
+    assert contents(folder) == before
+    assert plan.steps == ()
+    what = (
+        f"`{folder}` is now a symbolic link to `{scene.victim}`" if replacement == "link" else "is now another folder"
+    )
+    assert what in plan.remains[0]
+
+
+@pytest.mark.parametrize("replacement", REPLACEMENTS)
+@pytest.mark.parametrize("change", CHANGES)
+async def test_step_does_not_change_what_replaced_the_folder_after_the_plan(scene, change, replacement):
+    run, content = CHANGES[change]
+    folder = scene.place / "sub"
+    folder.mkdir()
+    await run(scene.files, folder, scene.effects)
+    plan = await scene.host.plan_undo(scene.effects[-1])
+    fill(scene.victim, content)
+    before = contents(scene.victim)
+    REPLACEMENTS[replacement](folder, scene.victim)
+    _, (error,) = await scene.undo(plan=plan)
+    assert error.code == "file.replaced"
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize("replacement", REPLACEMENTS)
+async def test_redo_does_not_change_what_replaced_the_folder(scene, replacement):
+    folder = scene.place / "sub"
+    folder.mkdir()
+    await create(scene.files, folder, scene.effects)
+    await scene.undo()
+    REPLACEMENTS[replacement](folder, scene.victim)
+    plan, _ = await scene.undo()
+    assert plan.steps == ()
+    assert contents(folder) == {}
+
+
+async def test_undo_does_not_follow_a_link_above_the_folder(files, place, victim, effects, undo):
+    folder = place / "a/b/c"
+    folder.mkdir(parents=True)
+    await overwrite(files, folder, effects)
+    (victim / "b/c").mkdir(parents=True)
+    (victim / "b/c/x").write_text("known")
+    replace_by_link(place / "a", victim)
+    plan, _ = await undo()
+    assert (victim / "b/c/x").read_text() == "known"
+    assert f"`{place}/a` is now a symbolic link to `{victim}`" in plan.remains[0]
+
+
+async def test_undo_does_not_create_a_missing_folder_in_what_replaced_its_parent(scene):
+    for number, replace in enumerate(REPLACEMENTS.values()):
+        folder = scene.place / f"{number}/sub"
+        folder.mkdir(parents=True)
+        await delete(scene.files, folder, scene.effects)
+        folder.rmdir()
+        plan = await scene.host.plan_undo(scene.effects[-1])
+        replace(scene.place / f"{number}", scene.victim)
+        assert (await scene.undo())[0].steps == ()
+        _, (error,) = await scene.undo(plan=plan)
+        assert error.code == "file.replaced"
+        assert contents(folder.parent) == {}
+        (scene.place / "moved away").rename(scene.place / f"moved away {number}")
+
+
+async def test_undo_in_the_folder_of_the_host_does_not_follow_a_link(files, home, victim, effects, undo):
+    (home / "sub").mkdir()
+    (home / "sub/x").write_text("old")
+    await files.write("sub/x", content="known", overwrite=True, on_effect=effects)
+    (victim / "x").write_text("known")
+    replace_by_link(home / "sub", victim)
+    plan, _ = await undo()
+    assert f"`sub` is now a symbolic link to `{victim}`" in plan.remains[0]
+    assert (victim / "x").read_text() == "known"
+
+
+@pytest.mark.parametrize("kind", ["link", "folder", "pipe"])
+async def test_plan_reports_what_replaced_a_file(scene, kind):
+    await create(scene.files, scene.place, scene.effects)
+    (scene.victim / "x").write_text("known")
+    (scene.place / "x").unlink()
+    if kind == "link":
+        (scene.place / "x").symlink_to(scene.victim / "x")
+    elif kind == "folder":
+        (scene.place / "x").mkdir()
+    else:
+        os.mkfifo(scene.place / "x")
+    plan, _ = await scene.undo()
+    assert plan.steps == ()
+    what = {"link": f"a symbolic link to `{scene.victim}/x`", "folder": "a folder", "pipe": "a pipe"}[kind]
+    assert f"`{scene.place}/x` is now {what}" in plan.remains[0]
+
+
+async def test_undo_does_not_change_another_hard_link_of_a_file(files, place, victim, effects, undo):
+    await overwrite(files, place, effects)
+    (place / "x").unlink()
+    (victim / "x").write_text("known")
+    (place / "x").hardlink_to(victim / "x")
+    before = (victim / "x").stat()
+    await undo()
+    after = (victim / "x").stat()
+    assert (victim / "x").read_text() == "known"
+    assert (after.st_ino, after.st_mode, after.st_uid) == (before.st_ino, before.st_mode, before.st_uid)
+
+
+async def test_folder_with_the_inode_of_the_recorded_one_is_another_folder(files, place, effects, undo):
+    folder = place / "sub"
+    folder.mkdir()
+    await delete(files, folder, effects)
+    inode = folder.stat().st_ino
+    for _ in range(100):
+        folder.rmdir()
+        folder.mkdir()
+        if folder.stat().st_ino == inode:
+            break
+    else:
+        pytest.skip("this file system does not use the number of an inode again")
+    plan, _ = await undo()
+    assert "another folder" in plan.remains[0]
+    assert contents(folder) == {}
+
+
+SWAPPER = """
+import os, sys
+name, real, other = sys.argv[1:]
+print("begun", flush=True)
+while True:
+    os.rename(name, real)
+    os.rename(other, name)
+    os.rename(name, other)
+    os.rename(real, name)
+"""
+
+
+@contextmanager
+def swapping(name, real, other):
+    """Let a process exchange two folders at a path as fast as possible."""
+    with subprocess.Popen([sys.executable, "-c", SWAPPER, name, real, other], stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        yield
+        process.kill()
+
+
+def contents_of(descriptor):
+    """Return the distinct contents of the files in an open folder, and close it."""
+    found = {path.read_text() for path in Path(f"/proc/self/fd/{descriptor}").iterdir()}
+    os.close(descriptor)
+    return found
+
+
+@pytest.mark.parametrize("replacement", REPLACEMENTS)
+async def test_folder_swapped_during_undo_protects_what_it_is_swapped_with(scene, replacement):
+    folder, other = scene.place / "sub", scene.place / "other"
+    folder.mkdir()
+    held = os.open(scene.victim, os.O_RDONLY)
+    for number in range(40):
+        (folder / f"{number}").write_text("chosen by the attacker")
+        await scene.files.write(folder / f"{number}", content="known", overwrite=True, on_effect=scene.effects)
+        (scene.victim / f"{number}").write_text("known")
+    if replacement == "link":
+        other.symlink_to(scene.victim)
+    else:
+        scene.victim.rename(other)
+    plans = [await scene.host.plan_undo(effect) for effect in scene.effects]
+    with swapping(folder, scene.place / "real", other):
+        outcomes = [step.error for plan in plans * 5 for step in await scene.host.undo(plan)]
+    assert any(isinstance(error, FileError) for error in outcomes)
+    assert contents_of(held) == {"known"}
+
+
+async def test_recorded_folders_do_not_widen_a_grant(files, place, victim, digest):
+    (place / "link").symlink_to(victim)
+    (victim / "x").write_text("known")
+    folders = await ConfinedFolder(Path("/")).folders(f"{victim}/x".lstrip("/"))
+    grants = [f"files:path={place}/*,mode=*,hidden=*"]
+    spellings = [
+        "{}/../victim/x",
+        "{}/./x",
+        "{}//x",
+        "{}/link/x",
+        "{}/link/../../victim/x",
+        "{}/x\n",
+        "~/x",
+        "/proc/self/x",
+    ]
+    for path in (spelling.format(place) for spelling in spellings):
+        for op, params in (
+            ("restore", {"expected": digest("known")}),
+            ("delete", {}),
+            ("make_folder", {}),
+            ("move", {"target": f"{place}/new"}),
+            ("move", {"path": f"{place}/link/x", "target": path, "target_folders": folders}),
+        ):
+            with pytest.raises(OpError):
+                await getattr(files, op)(**{"path": path, "folders": folders, **params}, grants=grants)
+    assert contents(victim) == {"x": "known"}
+    assert [path.name for path in place.iterdir()] == ["link"]
+
+
+class TestLegitimateUses:
+    @pytest.fixture
+    async def undo_in_new_host(self, open_host):
+        """Return a function that undoes an effect in another host of the same home, and returns the new effect."""
+
+        async def run(effect):
+            new = []
+            async with open_host() as host:
+                plan = await host.plan_undo(effect)
+                assert plan.remains == ()
+                for step in await host.undo(plan, on_effect=new.append):
+                    if step.error:
+                        raise step.error
+            return new[-1].id
+
+        return run
+
+    async def test_folder_that_was_moved_back_is_the_recorded_one(self, files, place, effects, undo):
+        folder = place / "sub"
+        folder.mkdir()
+        await overwrite(files, folder, effects)
+        replace_by_link(folder, place)
+        assert (await undo())[0].steps == ()
+        folder.unlink()
+        (place / "moved away").rename(folder)
+        await undo()
+        assert contents(folder) == {"x": "chosen by the attacker"}
+
+    async def test_undo_and_redo_of_a_deleted_folder_with_its_files_need_no_common_host(
+        self, files, place, effects, undo_in_new_host
+    ):
+        folder = place / "sub"
+        folder.mkdir()
+        for name in "ab":
+            (folder / name).write_text(name)
+            await files.delete(folder / name, on_effect=effects)
+        await files.delete(f"{folder}/", on_effect=effects)
+        # a new folder may otherwise get the inode of the old one
+        (place / "takes the inode").mkdir()
+        for _ in range(2):
+            undone = [await undo_in_new_host(effect) for effect in reversed(effects)]
+            assert contents(folder) == {"a": "a", "b": "b"}
+            redone = [await undo_in_new_host(effect) for effect in reversed(undone)]
+            assert not folder.exists()
+            effects[:] = redone
+
+    async def test_missing_folder_is_created_again_for_all_its_files(self, files, place, effects, undo):
+        folder = place / "sub/deeper"
+        folder.mkdir(parents=True)
+        for name in "abc":
+            (folder / name).write_text(name)
+            await files.delete(folder / name, on_effect=effects)
+        folder.rmdir()
+        (place / "sub").rmdir()
+        (place / "takes the inode").mkdir()
+        for effect in list(effects):
+            assert (await undo(effect))[1] == []
+        assert contents(folder) == {"a": "a", "b": "b", "c": "c"}
+
+    async def test_successive_changes_are_undone_in_reverse_and_done_again(self, files, place, effects, undo):
+        await files.make_folder(place / "new", on_effect=effects)
+        await files.write(place / "new/x", content="1", on_effect=effects)
+        await files.write(place / "new/x", content="2", overwrite=True, on_effect=effects)
+        await files.move(place / "new/x", target=f"{place}/new/y", on_effect=effects)
+        done = list(effects)
+        for effect in reversed(done):
+            assert (await undo(effect))[1] == []
+        assert contents(place) == {}
+        (place / "takes the inode").mkdir()
+        for effect in reversed(effects[len(done) :]):
+            assert (await undo(effect))[1] == []
+        assert contents(place / "new") == {"y": "2"}
+
+    async def test_path_through_a_link_is_undone_where_it_led_to(self, scene):
+        link = scene.place / "link"
+        (scene.place / "real").mkdir()
+        link.symlink_to(scene.place / "real")
+        (scene.place / "real/x").write_text("old")
+        await scene.files.write(link / "x", content="known", overwrite=True, on_effect=scene.effects)
+        link.unlink()
+        link.symlink_to(scene.victim)
+        (scene.victim / "x").write_text("known")
+        assert (await scene.host.plan_undo(scene.effects[-1])).steps[
+            0
+        ].text == f"restore `{scene.place}/real/x` (3 bytes)"
+        await scene.undo()
+        assert (scene.place / "real/x").read_text() == "old"
+        assert contents(scene.victim) == {"x": "known"}
+
+    async def test_folder_above_may_be_replaced(self, files, place, effects, undo):
+        folder = place / "above/sub"
+        folder.mkdir(parents=True)
+        await overwrite(files, folder, effects)
+        (place / "above").rename(place / "before")
+        (place / "above").mkdir()
+        (place / "before/sub").rename(folder)
+        assert (await undo())[1] == []
+        assert contents(folder) == {"x": "chosen by the attacker"}
