@@ -61,7 +61,7 @@ def test_backslash_at_the_end_of_a_line_continues_the_message(chat, turns):
     chat = chat(*turns("yes"))
     chat.say("one\\")
     chat.say("two")
-    chat.wait_for("> one\n  two", "yes")
+    chat.wait_for("> one\n▌   two", "yes")
     leave(chat)
 
 
@@ -70,7 +70,7 @@ def test_pasted_lines_are_one_message(chat, turns):
     chat.type("\x1b[200~one\r\ntwo\r\nthree\x1b[201~")
     chat.wait_for("three")
     chat.type("\r")
-    chat.wait_for("> one\n  two\n  three", "yes")
+    chat.wait_for("> one\n▌   two\n▌   three", "yes")
     assert "no" not in chat.text.splitlines()
     leave(chat)
 
@@ -197,9 +197,9 @@ def test_text_typed_before_a_question_does_not_answer_it_and_is_restored_afterwa
     chat.type("y\r")
     assert gate.reached.wait(20)
     chat.type("y")
-    chat.wait_for("\n> y")
+    chat.wait_for("> y")
     gate.opened.set()
-    chat.wait_for("sql:path=notes.db\nGrant this and remember it for this version of the skill? [y/N]")
+    chat.wait_for("sql:path=notes.db\n▌ Grant this and remember it for this version of the skill? [y/N]")
     chat.type("\r")
     chat.wait_for("failed", "done", "]\n> y")
     chat.type("\x03")

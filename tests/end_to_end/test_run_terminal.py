@@ -11,7 +11,7 @@ def test_text_is_streamed_and_an_interrupt_aborts_the_run(terminal, turns):
     run.type("\x03")
     run.wait_for("aborting the run", "aborted")
     assert run.wait() == 130
-    assert re.search(r"^aborting the run", run.text, re.MULTILINE)
+    assert re.search(r"^▌ aborting the run", run.text, re.MULTILINE)
 
 
 def test_second_interrupt_exits_immediately(terminal, turns, gate):
@@ -28,7 +28,7 @@ def test_answer_is_shown_once_and_tool_calls_on_their_own_lines(terminal, turns,
     assert run.wait() == 0
     lines = run.text.splitlines()
     assert lines.count("It said hello.") == 1
-    assert lines.index("Let me see.") < next(i for i, line in enumerate(lines) if line.startswith("* hello.greet"))
+    assert lines.index("Let me see.") < next(i for i, line in enumerate(lines) if line.startswith("▌ * hello.greet"))
 
 
 def test_grant_can_be_declined_at_the_terminal(terminal, turns, make_skill):
@@ -38,8 +38,8 @@ def test_grant_can_be_declined_at_the_terminal(terminal, turns, make_skill):
     run.wait_for("sql:path=notes.db", "[y/N]")
     run.type("n\n")
     assert run.wait() == 0
-    assert re.search(r"^\* modest\.look$\n  failed: ", run.text, re.MULTILINE)
-    assert "--grant" in run.text.replace("\n  ", " ")
+    assert re.search(r"^▌ \* modest\.look$\n▌   failed: ", run.text, re.MULTILINE)
+    assert "--grant" in run.text.replace("\n▌   ", " ")
 
 
 def test_no_color_variable_turns_colors_off(terminal, turns, hello):

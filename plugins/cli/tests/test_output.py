@@ -19,7 +19,7 @@ def test_notice_ends_the_progress_line_first(monkeypatch):
     bar.notice("said")
     bar.line("done")
     bar.close()
-    assert terminal.getvalue().splitlines() == ["", "… half", "said", "", "… done"]
+    assert terminal.getvalue().splitlines() == ["", "▌ … half", "▌ said", "", "▌ … done"]
 
 
 def test_wrapped_table_keeps_all_of_its_last_column(monkeypatch):

@@ -11,16 +11,10 @@ from pathlib import Path
 
 from ..errors import SidebandError
 from ..exit_codes import ExitCode
+from ..rendering import MARK, indented
 from ..state import default_home
 
 DEBUG = "SIDEBAND_DEBUG"
-
-# Control characters, and characters that change the text direction and can make a line look like another one.
-_CONTROL = {
-    code: "�"
-    for code in (*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
-    if code not in (9, 10)
-}
 
 
 class Interrupted(SidebandError):
@@ -69,31 +63,28 @@ def known_error(error: BaseException) -> SidebandError:
 def print_error(known: SidebandError, error: BaseException, *, as_json: bool) -> None:
     """Print ``known``, the error that is reported for ``error``: as JSON to stdout, or as text to stderr.
 
-    Control characters are replaced, so that text from a skill or server cannot move the cursor. Continuation lines are
-    indented, so that they cannot look like messages of the host.
+    The text is rendered, because it may be from a skill or a server, and all lines of a message but the first are
+    indented.
     """
     if os.environ.get(DEBUG):
         import traceback  # noqa: PLC0415  slow to import, and rarely needed
 
-        _write_error("".join(traceback.format_exception(error)))
+        _write_error("".join(traceback.format_exception(error)).rstrip())
     if as_json:
         # ASCII-only JSON is valid in every encoding of a terminal.
         sys.stdout.write(json.dumps({"error": known.as_dict()}, default=str) + "\n")
         return
     raised = getattr(known, "traceback", "")
     if raised:
-        _write_error(f"  {_indented(str(raised).rstrip())}\n")
-    _write_error(f"error: {_indented(known.message)} [{known.code}]\n")
+        _write_error(f"  {str(raised).rstrip()}")
+    _write_error(f"error: {known.message} [{known.code}]")
     if known.hint:
-        _write_error(f"hint: {_indented(known.hint)}\n")
-
-
-def _indented(text: str) -> str:
-    return text.replace("\n", "\n  ")
+        _write_error(f"hint: {known.hint}")
 
 
 def _write_error(text: str) -> None:
-    sys.stderr.write(text.translate(_CONTROL))
+    mark = f"{MARK} " if sys.stderr.isatty() else ""
+    sys.stderr.write("".join(f"{mark}{line}\n" for line in indented(text)))
 
 
 def open_streams() -> None:

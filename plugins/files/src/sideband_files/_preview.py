@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from sideband.ops import OpContext
+from sideband.rendering import quoted
 from sideband_confined_files import FileMissing
 
 from ._models import (
@@ -30,15 +31,15 @@ async def preview_write(params: FileWriteParams, ctx: OpContext) -> str:
     new = _new_content(params)
     added = await _blob_size(ctx, params.blob) if new is None and params.blob else len(new or b"")
     if size is None:
-        return f"would create `{target.name}` ({size_text(added)})"
+        return f"would create {quoted(target.name)} ({size_text(added)})"
     if params.append:
-        return f"would append {size_text(added)} to `{target.name}` ({size_text(size)})"
-    text = f"would replace `{target.name}` ({size_text(size)} → {size_text(added)})"
+        return f"would append {size_text(added)} to {quoted(target.name)} ({size_text(size)})"
+    text = f"would replace {quoted(target.name)} ({size_text(size)} → {size_text(added)})"
     old = await _content(ctx, target, size)
     if new is None or old is None:
         return text
     if old == new:
-        return f"would leave `{target.name}` unchanged: it already has this content"
+        return f"would leave {quoted(target.name)} unchanged: it already has this content"
     return text + _line_changes(old, new)
 
 
@@ -77,8 +78,8 @@ async def preview_copy(params: FileCopyParams, ctx: OpContext) -> str:
     source, size = await _inspect(ctx, params.path, "read")
     target, replaced = await _inspect(ctx, params.target, "write")
     if size is None:
-        return f"would fail: `{source.name}` does not exist"
-    return f"would copy `{source.name}` ({size_text(size)}) to `{target.name}`{_replacing(replaced)}"
+        return f"would fail: {quoted(source.name)} does not exist"
+    return f"would copy {quoted(source.name)} ({size_text(size)}) to {quoted(target.name)}{_replacing(replaced)}"
 
 
 async def preview_move(params: FileMoveParams, ctx: OpContext) -> str:
@@ -86,8 +87,8 @@ async def preview_move(params: FileMoveParams, ctx: OpContext) -> str:
     source, size = await _inspect(ctx, params.path, "write", folders=params.folders)
     target, replaced = await _inspect(ctx, params.target, "write", folders=params.target_folders)
     if size is None:
-        return f"would fail: `{source.name}` does not exist"
-    return f"would move `{source.name}` ({size_text(size)}) to `{target.name}`{_replacing(replaced)}"
+        return f"would fail: {quoted(source.name)} does not exist"
+    return f"would move {quoted(source.name)} ({size_text(size)}) to {quoted(target.name)}{_replacing(replaced)}"
 
 
 def _replacing(size: int | None) -> str:
@@ -98,18 +99,18 @@ async def preview_delete(params: FileDeleteParams, ctx: OpContext) -> str:
     """Describe what `files.delete` would do."""
     target, size = await _inspect(ctx, params.path, "write", folders=params.folders)
     if target.folder:
-        return f"would delete the folder `{target.name}` if it is empty"
+        return f"would delete the folder {quoted(target.name)} if it is empty"
     if size is None:
-        return f"would fail: `{target.name}` does not exist"
-    return f"would delete `{target.name}` ({size_text(size)})"
+        return f"would fail: {quoted(target.name)} does not exist"
+    return f"would delete {quoted(target.name)} ({size_text(size)})"
 
 
 async def preview_folder(params: FolderMakeParams, ctx: OpContext) -> str:
     """Describe what `files.make_folder` would do."""
     target, size = await _inspect(ctx, params.path, "write", folder=True, folders=params.folders)
     if size is None:
-        return f"would create the folder `{target.name}`"
-    return f"would leave `{target.name}` unchanged: it already exists"
+        return f"would create the folder {quoted(target.name)}"
+    return f"would leave {quoted(target.name)} unchanged: it already exists"
 
 
 async def preview_restore(params: FileRestoreParams, ctx: OpContext) -> str:
@@ -117,9 +118,9 @@ async def preview_restore(params: FileRestoreParams, ctx: OpContext) -> str:
     target, size = await _inspect(ctx, params.path, "write", folders=params.folders)
     now = "" if size is None else f" ({size_text(size)} now)"
     if params.blob is None:
-        return f"would remove `{target.name}`{now}"
+        return f"would remove {quoted(target.name)}{now}"
     restored = size_text(await _blob_size(ctx, params.blob))
-    return f"would restore `{target.name}`{now} to its previous content ({restored})"
+    return f"would restore {quoted(target.name)}{now} to its previous content ({restored})"
 
 
 async def _inspect(

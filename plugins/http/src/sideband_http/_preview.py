@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sideband.ops import OpContext
+from sideband.rendering import quoted, render
 from sideband_confined_files import FileMissing, normal_path
 
 from ._addresses._url import parse_url
@@ -35,7 +36,7 @@ async def preview_session_request(params: SessionRequestParams, ctx: OpContext) 
     try:
         session = state.sessions.get(params.session_id, ctx.domain)
     except HttpSessionNotFound:
-        return f"{params.method} {params.url}, in an unknown or closed session"
+        return f"{params.method} {render(params.url)}, in an unknown or closed session"
     target = target_of(session.locate(params.url), params, ctx)
     plan = session.complete(RequestPlan(params.method, target, state.user_agent, auth=params.auth))
     return f"{params.method} {target.url}{await _with(params, plan.auth, ctx)}, in a session"
@@ -48,7 +49,7 @@ async def _with(params: UrlParams | SessionRequestParams, auth: str | None, ctx:
         if body is not None:
             of = "a blob" if isinstance(body, BlobBody) else _KINDS.get(kind or "", "")
             text = f" with {size_of(body):,} bytes" + (f" of {of}" if of else "")
-    return text if auth is None else f"{text}, credential `{auth}`"
+    return text if auth is None else f"{text}, credential {quoted(auth)}"
 
 
 async def preview_download(params: DownloadParams, ctx: OpContext) -> str:
@@ -57,10 +58,10 @@ async def preview_download(params: DownloadParams, ctx: OpContext) -> str:
     try:
         size = (await download_folder(ctx).entry(path)).size
     except FileMissing:
-        return f"{_fetching(params, ctx)} into the new file `{path}`"
+        return f"{_fetching(params, ctx)} into the new file {quoted(path)}"
     if params.overwrite:
-        return f"{_fetching(params, ctx)}, replacing the file `{path}` ({size:,} bytes)"
-    return f"{_fetching(params, ctx)} would fail because the file `{path}` exists ({size:,} bytes)"
+        return f"{_fetching(params, ctx)}, replacing the file {quoted(path)} ({size:,} bytes)"
+    return f"{_fetching(params, ctx)} would fail because the file {quoted(path)} exists ({size:,} bytes)"
 
 
 async def preview_fetch_blob(params: FetchBlobParams, ctx: OpContext) -> str:
@@ -69,5 +70,5 @@ async def preview_fetch_blob(params: FetchBlobParams, ctx: OpContext) -> str:
 
 
 def _fetching(params: DownloadParams | FetchBlobParams, ctx: OpContext) -> str:
-    auth = "" if params.auth is None else f", credential `{params.auth}`,"
+    auth = "" if params.auth is None else f", credential {quoted(params.auth)},"
     return f"GET {target_of(parse_url(params.url), params, ctx).url}{auth}"

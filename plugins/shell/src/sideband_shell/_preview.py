@@ -6,6 +6,7 @@ import shlex
 
 import anyio.to_thread
 from sideband.ops import OpContext
+from sideband.rendering import quoted, render
 
 from ._models import ShellRunParams
 from ._places import PRIVATE
@@ -15,17 +16,17 @@ from ._program_request import may_use_sockets, resolve_program, seconds_of
 async def preview_run(params: ShellRunParams, ctx: OpContext) -> str:
     """Describe what `shell.run` would do."""
     program, places = await anyio.to_thread.run_sync(resolve_program, params, ctx.config, ctx.home)
-    words = [f"run `{shlex.join([str(program.path), *params.args])}`"]
-    words.append("in a temporary folder" if places.folder == PRIVATE else f"in `{places.folder}`")
+    words = [f"run {quoted(shlex.join([str(program.path), *params.args]))}"]
+    words.append("in a temporary folder" if places.folder == PRIVATE else f"in {quoted(str(places.folder))}")
     for mode, verb in (("read", "may read"), ("write", "may change")):
-        paths = [f"`{path}`" for path, its in places.paths.items() if its == mode]
+        paths = [quoted(str(path)) for path, its in places.paths.items() if its == mode]
         if paths:
             words.append(f"it {verb} {', '.join(paths)}")
     words.append("with network access" if params.network else "without network access")
     if places.paths and may_use_sockets(params, ctx):
         words.append("it may connect to services that listen in these places")
     if params.env:
-        words.append(f"it sets {', '.join(sorted(params.env))}")
+        words.append(f"it sets {render(', '.join(sorted(params.env)))}")
     if params.input is not None:
         words.append(f"it reads {len(params.input_bytes or b''):,} bytes of input")
     words.append(f"timeout {seconds_of(params, ctx.config):g} s")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sideband.ops import OpContext
+from sideband.rendering import quoted
 
 from ._changing import execute_in, execute_many_in, rows_text, transaction_in
 from ._databases import Databases
@@ -30,10 +31,10 @@ async def preview(params: ExecuteParams | ExecuteManyParams | TransactionParams,
     try:
         counts = await databases.rehearse(ctx, params.db, params.attach, work)
     except SqlMissing:
-        return f"would create the database `{params.db}` and change it"
+        return f"would create the database {quoted(params.db)} and change it"
     except SqlError as error:
         return f"would fail without changing anything: {error.message}"
     if isinstance(params, TransactionParams):
         each = ", ".join(str(count) for count in counts)
-        return f"would change {rows_text(sum(counts))} in `{params.db}` in {len(counts)} statements ({each})"
-    return f"would change {rows_text(sum(counts))} in `{params.db}`"
+        return f"would change {rows_text(sum(counts))} in {quoted(params.db)} in {len(counts)} statements ({each})"
+    return f"would change {rows_text(sum(counts))} in {quoted(params.db)}"

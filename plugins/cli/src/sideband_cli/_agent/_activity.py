@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from .._terminal._columns import fitted, terminal_width
 from .._terminal._progressbar import format_progress
 from .._terminal._tables import paragraph
-from .._terminal._words import describe_arguments, describe_duration, fitted, one_line
+from .._terminal._words import describe_arguments, describe_duration, one_line
 
 if TYPE_CHECKING:
     from sideband import hooks
 
 _MAX_OUTCOME_LENGTH = 400
+_MARGIN = 4  # for the mark, and the indentation of the second line
 _NOT_RUN = {
     "effect.unknown": "outcome unknown",
     "tool.denied": "denied",
@@ -22,7 +24,7 @@ _NOT_RUN = {
 
 
 class Sink(Protocol):
-    """The output of an ``Activity``. The text that it receives may still contain control characters."""
+    """The output of an ``Activity``. The text that it receives is not rendered yet."""
 
     def text(self, part: str) -> None:
         """Show a part of the model's text."""
@@ -37,7 +39,7 @@ class Sink(Protocol):
         """Show the text of a message that also calls tools, which is not the final answer."""
 
     def line(self, text: str) -> None:
-        """Show a status message on its own line."""
+        """Show a status message; all its lines but the first are indented."""
 
     def progress(self, text: str) -> None:
         """Replace the current progress message; an empty string removes it."""
@@ -49,7 +51,7 @@ class _Running(NamedTuple):
 
     @property
     def label(self) -> str:
-        return f"{self.tool} {self.arguments}".rstrip()
+        return f"{one_line(self.tool)} {self.arguments}".rstrip()
 
 
 class Activity:
@@ -121,7 +123,7 @@ class Activity:
         self._sink.progress(running.label)
 
     def _on_tool_update(self, event: hooks.ToolExecutionUpdate) -> None:
-        parts = [event.tool]
+        parts = [one_line(event.tool)]
         if event.current is not None:
             parts.append(format_progress(event.current, event.total))
         if event.message:
@@ -141,10 +143,10 @@ class Activity:
 
     def _tool_line(self, running: _Running, outcome: str) -> None:
         self._sink.progress("")
-        label = fitted(f"* {running.label}")
+        label = fitted(f"* {running.label}", terminal_width() - _MARGIN)
         joined = f"{label}: {outcome}"
-        indented = paragraph(fitted(outcome, _MAX_OUTCOME_LENGTH), "  ")
-        self._sink.line(joined if fitted(joined) == joined else f"{label}\n{indented}")
+        below = paragraph(fitted(outcome, _MAX_OUTCOME_LENGTH), width=terminal_width() - _MARGIN)
+        self._sink.line(joined if fitted(joined, terminal_width() - _MARGIN) == joined else f"{label}\n{below}")
 
     def _on_retry(self, event: hooks.RetryStart) -> None:
         self._sink.end_text()
@@ -159,7 +161,9 @@ class Activity:
 
     def _on_model_select(self, event: hooks.ModelSelect) -> None:
         if event.source == "fallback":
-            self._sink.line(f"! {event.previous} is unavailable; continuing with {event.model}")
+            self._sink.line(
+                f"! {one_line(event.previous or '')} is unavailable; continuing with {one_line(event.model)}"
+            )
 
 
 def _first_line(content: Any) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from .._terminal._clean import escape_controls
+from .._terminal._json import json_text
 
 if TYPE_CHECKING:
     from sideband.hooks import ObserveEvent
@@ -32,8 +31,7 @@ def print_event(event: ObserveEvent) -> None:
 
 def print_line(data: Mapping[str, Any]) -> None:
     """Print data as one line of JSON and flush standard output."""
-    as_ascii = (sys.stdout.encoding or "").lower() not in ("utf-8", "utf8")
-    sys.stdout.write(escape_controls(json.dumps(data, ensure_ascii=as_ascii, default=str)) + "\n")
+    sys.stdout.write(json_text(data, sys.stdout) + "\n")
     sys.stdout.flush()
 
 

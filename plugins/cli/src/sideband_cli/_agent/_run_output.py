@@ -5,9 +5,11 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from .._terminal._clean import clean
+from sideband.rendering import indented, render
+
+from .._terminal._printing import marked
 from .._terminal._progressbar import Progressbar
-from .._terminal._streamed_text import StreamCleaner
+from .._terminal._streamed_text import StreamRenderer
 from .._terminal._style import dim
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ class RunOutput:
     def __init__(self, bar: Progressbar, *, live: bool | None = None) -> None:
         self._bar = bar
         self._live = sys.stdout.isatty() if live is None else live
-        self._cleaner = StreamCleaner()
+        self._renderer = StreamRenderer()
         self._column = 0
         self._thinks = False
         self._shown = ""  # the text streamed since the last other output
@@ -41,7 +43,7 @@ class RunOutput:
             self.end_text()
         if self._column == 0 and not self._shown:
             self._bar.close()
-        text = self._cleaner.feed(part)
+        text = self._renderer.feed(part)
         self._shown += text
         self._write(text)
 
@@ -51,14 +53,16 @@ class RunOutput:
             self.end_text()
             self._bar.close()
         self._thinks = True
-        text = self._cleaner.feed(part)
-        sys.stderr.write(dim(text, sys.stderr))
+        text = self._renderer.feed(part)
+        first, *rest = text.split("\n")
+        lines = [first if self._column else _thought(first), *map(_thought, rest)]
+        sys.stderr.write(dim("\n".join(lines), sys.stderr))
         sys.stderr.flush()
         self._move(text)
 
     def end_text(self) -> None:
         """End the current line of text or thinking."""
-        self._cleaner.end()
+        self._renderer.end()
         if self._column:
             stream = sys.stderr if self._thinks else sys.stdout
             stream.write("\n")
@@ -69,14 +73,14 @@ class RunOutput:
     def aside(self, text: str) -> None:
         """Show text that precedes tool calls, unless it was streamed."""
         if text.strip() and not self._live:
-            self.line(text.strip())
+            self.line(f"model: {text.strip()}")
         self._shown = ""
 
     def line(self, text: str) -> None:
-        """Show a status message."""
+        """Show a status message; all its lines but the first are indented."""
         self.end_text()
         self._bar.close()
-        sys.stderr.write(dim(clean(text), sys.stderr) + "\n")
+        sys.stderr.write("".join(f"{dim(line, sys.stderr)}\n" for line in marked(indented(text), sys.stderr)))
         sys.stderr.flush()
         self._shown = ""
 
@@ -86,7 +90,7 @@ class RunOutput:
             return
         self.end_text()
         if text:
-            self._bar.line(clean(text))
+            self._bar.line(text)
         else:
             self._bar.erase()
 
@@ -96,7 +100,7 @@ class RunOutput:
         self._bar.erase()
         if result.status != "completed":
             return
-        text = clean(result.text.replace("\r\n", "\n"))
+        text = render(result.text, prose=True)
         if text and not (self._live and self._shown.strip().endswith(text.strip())):
             self._write(text)
             self.end_text()
@@ -109,3 +113,8 @@ class RunOutput:
     def _move(self, text: str) -> None:
         if text:
             self._column = len(text.rpartition("\n")[2]) or int(not text.endswith("\n"))
+
+
+def _thought(line: str) -> str:
+    """Indent a line of the model's thinking, so that it does not look like a message."""
+    return f"  {line}" if line else ""

@@ -6,8 +6,10 @@ import json
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from .._terminal._columns import fitted
+from .._terminal._printing import joined
 from .._terminal._tables import format_table, paragraph
-from .._terminal._words import fitted, one_line
+from .._terminal._words import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -38,7 +40,7 @@ def describe_verdict(verdict: Verification) -> str:
             f"The ledger is NOT intact ({verdict.entries} entries read):",
             *(f"  {one}" for one in verdict.problems),
         ]
-    return "\n".join([*lines, *(f"  note: {one}" for one in verdict.notices)])
+    return joined([*lines, *(f"  note: {one}" for one in verdict.notices)])
 
 
 def verdict_data(verdict: Verification) -> dict[str, Any]:
@@ -90,7 +92,7 @@ def describe_effect(record: EffectRecord) -> str:
     origin = record.origin
     place = [f"{name} {value}" for name in ("session", "run", "step") if (value := getattr(origin, name))]
     by = f"{_by(record)}, for {origin.principal}" + (f" ({', '.join(place)})" if place else "")
-    lines = [f"effect {record.effect}: {record.op}, {record.status or 'open: no outcome is recorded'}"]
+    lines = [f"effect {record.effect}: {one_line(record.op)}, {record.status or 'open: no outcome is recorded'}"]
     lines += labeled("caller", by)
     if record.within:
         lines += labeled("parent", record.within)

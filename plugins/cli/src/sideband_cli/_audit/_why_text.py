@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .._terminal._clean import clean
+from sideband.rendering import render
+
 from .._terminal._tables import format_table, paragraph
 from .._terminal._words import describe_duration, describe_usage, one_line
 from .._undo._undo_effects import undone_effect
@@ -190,7 +191,7 @@ def _below(why: Why) -> str:
 
 def _quoted(entry: MessageEntry) -> list[str]:
     """Quote a message, cut if it is long. Each line is marked, so that no text can pass for our own output."""
-    text = clean(entry.message.text).expandtabs(4)
+    text = render(entry.message.text, prose=True).expandtabs(4)
     cut = text[:_MAX_TEXT_LENGTH]
     lines = [line for raw in cut.splitlines() for line in paragraph(raw, "  | ", "  | ").splitlines() or ["  |"]]
     if len(lines) > _MAX_LINES or len(cut) < len(text):

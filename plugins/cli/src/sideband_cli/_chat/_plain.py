@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from anyio import CancelScope, wait_readable
 
 from .._agent._run_output import RunOutput
-from .._terminal._clean import clean
+from .._terminal._printing import print_text
 from .._terminal._progressbar import Progressbar
 from .._terminal._questions import ask_at_terminal
 
@@ -64,7 +64,7 @@ class PlainFrontend(RunOutput):
     def say(self, text: str) -> None:
         """Show the output of a chat command."""
         self.end_text()
-        sys.stdout.write(clean(text) + "\n")
+        print_text(text)
         sys.stdout.flush()
 
     def suggest(self, text: str) -> None:

@@ -14,17 +14,20 @@ import io
 import sys
 import termios
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anyio import Lock
+from sideband.rendering import MARK, indented, render
 
-from .._terminal._clean import clean
-from .._terminal._streamed_text import LineBreaker, StreamCleaner
+from .._terminal._columns import fitted
+from .._terminal._printing import marked
+from .._terminal._questions import question_rows
+from .._terminal._streamed_text import LineBreaker, StreamRenderer
 from .._terminal._style import dim, has_colours
-from .._terminal._words import fitted
+from .._terminal._words import one_line
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
@@ -63,7 +66,6 @@ class TerminalFrontend:
         interrupt: Callable[[], bool],
     ) -> None:
         from prompt_toolkit.output import create_output
-        from prompt_toolkit.utils import get_cwidth
 
         self._stdout = sys.stdout
         self._output = create_output(self._stdout)
@@ -71,8 +73,8 @@ class TerminalFrontend:
         self._output.enable_cpr = False  # type: ignore[attr-defined]  # defined by the class for terminals
         self._status = status
         self._interrupt = interrupt
-        self._cleaner = StreamCleaner()
-        self._breaker = LineBreaker(self._width, get_cwidth)
+        self._renderer = StreamRenderer()
+        self._breaker = LineBreaker(self._width)
         self._thinks = False
         self._progress = ""
         self._draft: str | Document = ""
@@ -115,16 +117,18 @@ class TerminalFrontend:
             if text is not _ASKED:
                 self._draft = ""
                 if text.strip():
-                    self._print("> " + clean(text).replace("\n", "\n  "))
+                    self._print(*self._marked(indented(f"> {text}")))
                 return str(text)
 
-    async def ask(self, reason: str, question: str) -> bool:
+    async def ask(self, reason: Sequence[str], question: str) -> bool:
         """Ask a question in place of the prompt, then restore the text that was typed there."""
+        (question,) = self._marked([question])
         self._questions += 1
         try:
             self._yield_to_question()
             async with self._turn:
-                self.line(reason)
+                self.end_text()
+                self._print(*self._marked(question_rows(reason, self._width() - len(MARK) - 1)))
                 answer = await self._answer(question)
         finally:
             self._questions -= 1
@@ -132,7 +136,8 @@ class TerminalFrontend:
         return answer
 
     def suggest(self, text: str) -> None:
-        """Insert a text into the prompt."""
+        """Insert a text into the prompt, rendered: the user must see what they send."""
+        text = render(text, prose=True)
         if self._session.app.is_running:
             self._session.default_buffer.insert_text(text)
         else:
@@ -240,8 +245,10 @@ class TerminalFrontend:
         """Return the incomplete line, the progress message, the status and the prompt itself."""
         above = [
             ("", self._breaker.rest),
-            ("class:aside", fitted(self._progress)),
-            ("class:aside", fitted(self._status())),
+            *(
+                ("class:aside", fitted(line))
+                for line in self._marked(filter(None, [self._progress, one_line(self._status())]))
+            ),
         ]
         return [*((style, f"{text}\n") for style, text in above if text), ("", "> ")]
 
@@ -257,20 +264,20 @@ class TerminalFrontend:
 
     def end_text(self) -> None:
         """Complete the current line."""
-        self._cleaner.end()
+        self._renderer.end()
         self._print_lines(self._breaker.end())
 
     def aside(self, text: str) -> None:
         """Do nothing: the text was streamed."""
 
     def line(self, text: str) -> None:
-        """Show a status message."""
+        """Show a status message; all its lines but the first are indented."""
         self.end_text()
-        self._print(*(dim(line, self._stdout) for line in clean(text).split("\n")))
+        self._print(*(dim(line, self._stdout) for line in self._marked(indented(text))))
 
     def progress(self, text: str) -> None:
         """Replace the progress message."""
-        self._progress = clean(text)
+        self._progress = one_line(text)
         self.refresh()
 
     def refresh(self) -> None:
@@ -280,13 +287,13 @@ class TerminalFrontend:
     def say(self, text: str) -> None:
         """Show the output of a chat command."""
         self.end_text()
-        self._print(clean(text))
+        self._print(render(text, prose=True))
 
     def _stream(self, part: str, *, thinks: bool) -> None:
         if thinks is not self._thinks:
             self.end_text()
             self._thinks = thinks
-        self._print_lines(self._breaker.feed(self._cleaner.feed(part)))
+        self._print_lines(self._breaker.feed(self._renderer.feed(part)))
         self.refresh()
 
     def _print_lines(self, lines: Iterable[str]) -> None:
@@ -304,11 +311,14 @@ class TerminalFrontend:
         if shown:
             self._app.invalidate()
 
+    def _marked(self, lines: Iterable[str]) -> list[str]:
+        return marked(lines, self._stdout)
+
     def _show_foreign(self) -> None:
         """Print the lines that other code wrote to the standard streams."""
         while self._foreign:
             self.end_text()
-            self._print(clean(self._foreign.popleft()))
+            self._print(render(self._foreign.popleft(), prose=True))
 
     def _width(self) -> int:
         return self._output.get_size().columns - _MARGIN

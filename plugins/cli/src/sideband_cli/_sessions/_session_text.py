@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
+from textwrap import indent
 from typing import TYPE_CHECKING, Any
+
+from sideband.rendering import render
 
 from .._terminal._tables import format_table
 from .._terminal._words import describe_arguments, one_line
@@ -76,7 +79,9 @@ def _entry_text(tree: SessionTree, entry: Entry) -> str:
         author, text = "summary of the earlier conversation", entry.summary
     else:
         author, _, text = describe_entry(entry).partition(": ")
-    return f"{one_line(author)} ({entry.id}{label}):\n{text}".rstrip()
+    # Indented, so that no text looks like another message.
+    body = indent(render(text, prose=True), "  ")
+    return f"{one_line(author)} ({one_line(entry.id)}{label}):\n{body}".rstrip()
 
 
 def _message_text(message: Message) -> tuple[str, str]:

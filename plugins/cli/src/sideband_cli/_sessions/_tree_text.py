@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._terminal._words import describe_arguments, fitted, one_line
+from .._terminal._columns import fitted
+from .._terminal._words import describe_arguments, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,7 +71,7 @@ def _following(tree: SessionTree, entry: str | None, depth: int, current: set[st
 def _line(tree: SessionTree, entry: Entry, here: str | None) -> str:
     label = f" [{one_line(tree.labels[entry.id])}]" if entry.id in tree.labels else ""
     mark = " (here)" if entry.id == here else ""
-    return f"{entry.id[:_ID_LENGTH]}{label}{mark} {describe_entry(entry)}"
+    return f"{one_line(entry.id)[:_ID_LENGTH]}{label}{mark} {describe_entry(entry)}"
 
 
 def _describe_message(message: Message) -> str:

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, TextIO
 
-from ._clean import clean, escape_controls, json_default
+from sideband.rendering import MARK, indented, render
+
+from ._json import json_text
 from ._tables import format_table
+
+
+def marked(lines: Iterable[str], stream: TextIO) -> list[str]:
+    """Return lines with the mark of sideband's own lines, if the stream is a terminal. Rendered text has no mark."""
+    return [f"{MARK} {line}" for line in lines] if stream.isatty() else list(lines)
 
 
 def notice(text: str) -> None:
     """Print a message to standard error."""
-    sys.stderr.write(clean(text) + "\n")
+    sys.stderr.write("".join(f"{line}\n" for line in marked(indented(text), sys.stderr)))
 
 
 def print_json(data: Any) -> None:
     """Print data as one JSON document; bytes as ``{"__bytes__": base64}``."""
-    as_ascii = (sys.stdout.encoding or "").lower() not in ("utf-8", "utf8")
-    text = json.dumps(data, ensure_ascii=as_ascii, indent=2, default=json_default)
-    sys.stdout.write(escape_controls(text) + "\n")
+    sys.stdout.write(json_text(data, sys.stdout, indent=2) + "\n")
 
 
 def print_data(arguments: Any, data: Any, text: str) -> None:
@@ -28,16 +32,26 @@ def print_data(arguments: Any, data: Any, text: str) -> None:
     if arguments.json:
         print_json(data)
     else:
-        sys.stdout.write(clean(text) + "\n")
+        print_text(text)
+
+
+def joined(lines: Iterable[str]) -> str:
+    """Join lines. A line feed in one of them becomes a space, so that no value can add a line."""
+    return "\n".join(line.replace("\r", " ").replace("\n", " ") for line in lines)
+
+
+def print_text(text: str) -> None:
+    """Print text to standard output."""
+    sys.stdout.write(render(text, prose=True) + "\n")
 
 
 def print_result(output: Any) -> None:
     """Print the result of an op or a tool: text as it is, a list of objects as a table, the rest as JSON."""
     if isinstance(output, str):
-        sys.stdout.write(clean(output) + "\n")
+        print_text(output)
     elif isinstance(output, list) and output and all(isinstance(row, Mapping) for row in output):
         columns = list(dict.fromkeys(key for row in output for key in row))
         rows = [[row.get(column) for column in columns] for row in output]
-        sys.stdout.write(format_table(columns, rows) + "\n")
+        print_text(format_table(columns, rows))
     else:
-        sys.stdout.write(clean(json.dumps(output, ensure_ascii=False, indent=2, default=json_default)) + "\n")
+        print_json(output)

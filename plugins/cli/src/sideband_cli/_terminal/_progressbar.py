@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from typing import Any
 
-from ._clean import clean
-from ._printing import notice
+from ._columns import columns, fitted, terminal_width
+from ._printing import marked, notice
+from ._words import one_line
+
+_MAX_LENGTH = 500
 
 
 def format_progress(current: float, total: float | None) -> str:
@@ -28,18 +30,20 @@ class Progressbar:
         if progress.current is not None:
             parts.append(format_progress(progress.current, progress.total))
         if progress.message:
-            parts.append(clean(progress.message))
+            parts.append(progress.message)
         self.line(" ".join(parts))
 
     def line(self, text: str) -> None:
         """Show a line in place of the last one."""
+        (text,) = marked([f"… {one_line(text)}"], sys.stderr)
         if not self._live:
-            sys.stderr.write(f"… {text}\n")
+            sys.stderr.write(fitted(text, _MAX_LENGTH) + "\n")
             return
-        text = text[: shutil.get_terminal_size().columns - 3].replace("\n", " ")
-        sys.stderr.write(f"\r… {text}{' ' * (self._shown - len(text))}")
+        text = fitted(text, terminal_width(sys.stderr) - 1)  # a line that is wrapped could not be erased
+        shown = columns(text)
+        sys.stderr.write(f"\r{text}{' ' * (self._shown - shown)}")
         sys.stderr.flush()
-        self._shown = len(text)
+        self._shown = shown
 
     def notice(self, text: str) -> None:
         """Print a message on its own line."""
@@ -49,7 +53,7 @@ class Progressbar:
     def erase(self) -> None:
         """Erase the line."""
         if self._live and self._shown:
-            sys.stderr.write(f"\r{' ' * (self._shown + 2)}\r")
+            sys.stderr.write(f"\r{' ' * self._shown}\r")
             sys.stderr.flush()
             self._shown = 0
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from ._printing import notice
+from sideband.rendering import MARK, quoted, render
+
+from ._columns import broken, terminal_width
+from ._printing import marked, notice
 from ._progressbar import Progressbar
 
 if TYPE_CHECKING:
@@ -15,10 +19,11 @@ if TYPE_CHECKING:
     from sideband.loading import SkillSpec
     from sideband.ops import Grant
 
-Ask = Callable[[str, str], Awaitable[bool]]
-"""Shows a reason, asks a question below it, and returns whether the user answered yes."""
+Ask = Callable[[Sequence[str], str], Awaitable[bool]]
+"""Shows the lines of a reason, asks a question below them, and returns whether the user answered yes."""
 
-_MAX_ARGUMENTS_LENGTH = 4_000
+_MAX_LENGTH = 4_000  # of all arguments, and of the preview
+_MAX_LINES = 40
 
 
 async def grant_all(skill: SkillSpec, missing: Grant) -> bool:
@@ -55,8 +60,10 @@ class Questions:
 
     async def _grant(self, skill: SkillSpec, missing: Grant) -> bool:
         requested = [f"  {capability}" for capability in missing.texts()]
+        if len(requested) > _MAX_LINES:  # the first ones may be above the screen
+            requested.append(f"  ({len(requested):,} capabilities in total, requested by {quoted(skill.name)})")
         return await self._answer(
-            "\n".join([f"The skill `{skill.name}` ({skill.source}) requests:", *requested]),
+            [f"The skill {quoted(skill.name)} ({render(str(skill.source))}) requests:", *requested],
             "Grant this and remember it for this version of the skill? [y/N] ",
         )
 
@@ -69,26 +76,58 @@ class Questions:
     async def _approve(
         self, name: str, question: str, arguments: Mapping[str, Any], previewed: str | None = None
     ) -> bool:
-        preview = [f"preview: {previewed}"] if previewed else []
-        reason = "\n".join([f"{name}: {question}", *_argument_lines(arguments), *preview])
+        preview = _block("preview", previewed) if previewed else []
+        reason = [*_block(name, question), *_argument_lines(arguments), *preview]
         if self._yes:
-            notice(f"allowed by --yes: {reason}")
+            notice("\n".join(map(render, [f"allowed by --yes: {reason[0]}", *reason[1:]])))
             return True
         return await self._answer(reason, "Allow this? [y/N] ")
 
-    async def _answer(self, reason: str, question: str) -> bool:
+    async def _answer(self, reason: Sequence[str], question: str) -> bool:
         return self._ask is not None and await self._ask(reason, question)
+
+
+def question_rows(reason: Sequence[str], width: int) -> list[str]:
+    """Return the rows that show a reason. A line feed in a line is escaped, and all rows but its first are indented."""
+    rows = []
+    for line in reason:
+        text = render(line)
+        indent = text[: len(text) - len(text.lstrip())]
+        first, *_ = broken(text, width)
+        rest = text[len(first) :].removeprefix(" ")
+        rows += [first, *(f"{indent}  {row}" for row in broken(rest, width - len(indent) - 2) if rest)]
+    return rows
+
+
+def _block(label: str, text: str) -> list[str]:
+    """Return a labelled text. Several lines get a margin, so that none looks like another part of the question."""
+    lines = _cut(text, _MAX_LENGTH).split("\n")
+    if len(lines) == 1:
+        return [f"{label}: {lines[0]}"]
+    hidden = len(lines) - _MAX_LINES
+    more = [f"  (… {hidden:,} lines omitted …)"] if hidden > 0 else []
+    return [f"{label}:", *(f"  │ {line}" for line in lines[:_MAX_LINES]), *more]
 
 
 def _argument_lines(arguments: Mapping[str, Any]) -> list[str]:
     """Return all arguments, as JSON so that none can imitate another. Users cannot approve what they do not see."""
-    lines = [f"  {name} = {json.dumps(value, ensure_ascii=False, default=str)}" for name, value in arguments.items()]
-    text = "\n".join(lines)
-    hidden = len(text) - _MAX_ARGUMENTS_LENGTH
-    if hidden <= 0:
-        return lines
-    half = _MAX_ARGUMENTS_LENGTH // 2
-    return [text[:half], f"  (… {hidden:,} characters omitted …)", text[-half:]]
+    values = {
+        name: json.dumps(value, ensure_ascii=False, default=str)
+        for name, value in islice(arguments.items(), _MAX_LINES)
+    }
+    fits = sum(map(len, values.values())) <= _MAX_LENGTH
+    longest = _MAX_LENGTH if fits else _MAX_LENGTH // len(values)
+    lines = [
+        f"  {name if name.isidentifier() else quoted(name)} = {_cut(value, longest)}" for name, value in values.items()
+    ]
+    hidden = len(arguments) - len(values)
+    return [*lines, f"  (… {hidden:,} arguments omitted …)"] if hidden else lines
+
+
+def _cut(text: str, length: int) -> str:
+    hidden = len(text) - length
+    half = length // 2
+    return f"{text[:half]} (… {hidden:,} characters omitted …) {text[-half:]}" if hidden > 0 else text
 
 
 def ask_at_terminal(bar: Progressbar) -> Ask | None:
@@ -103,13 +142,15 @@ def ask_at_terminal(bar: Progressbar) -> Ask | None:
 
     turn = Lock()
 
-    async def ask(reason: str, question: str) -> bool:
+    async def ask(reason: Sequence[str], question: str) -> bool:
         from anyio import wait_readable
 
         async with turn:
-            bar.notice(reason)
+            bar.close()
+            width = terminal_width(sys.stderr) - len(MARK) - 2
+            lines = marked([*question_rows(reason, width), question], sys.stderr)
             # Not input(), which writes the question to standard output, and so into a redirected result.
-            sys.stderr.write(question)
+            sys.stderr.write("\n".join(lines))
             sys.stderr.flush()
             answer = ""
             try:

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterable, Sequence
-from textwrap import fill, wrap
+from textwrap import fill
 from typing import Any
 
-from ._clean import clean, json_default
+from sideband.rendering import render
+
+from ._columns import broken, fitted, terminal_width
+from ._columns import columns as columns_of
+from ._json import json_default
 
 _MIN_WIDTH = 8
 
 
-def paragraph(text: str, indent: str = "", hanging: str | None = None) -> str:
-    """Wrap text to the terminal, with ``indent`` before the first line and ``hanging`` before the others."""
+def paragraph(text: str, indent: str = "", hanging: str | None = None, *, width: int | None = None) -> str:
+    """Wrap text to a width, by default that of the terminal, with ``indent`` before the first line.
+
+    Args:
+        text: the text.
+        indent: the indentation of the first line.
+        hanging: the indentation of the others; ``None`` means ``indent``.
+        width: the width in columns.
+    """
     return fill(
-        clean(text), terminal_width(), initial_indent=indent, subsequent_indent=indent if hanging is None else hanging
+        render(text, prose=True),
+        width or terminal_width(),
+        initial_indent=indent,
+        subsequent_indent=indent if hanging is None else hanging,
     )
 
 
@@ -42,35 +55,34 @@ def format_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, wrapp
         1   x
         22  y
     """
-    texts = [[clean(_cell(cell)).replace("\n", " ").replace("\t", " ") for cell in row] for row in rows]
-    widths = [max([len(name), *(len(row[i]) for row in texts)]) for i, name in enumerate(columns)]
+    names, *texts = [[_cell(cell) for cell in row] for row in (columns, *rows)]
+    widths = [max(columns_of(row[i]) for row in (names, *texts)) for i in range(len(names))]
     room = terminal_width() - 2 * (len(columns) - 1)
     while sum(widths) > room and max(widths) > _MIN_WIDTH:
         widest = widths.index(max(widths))
         widths[widest] = max(_MIN_WIDTH, widths[widest] - (sum(widths) - room))
     if wrapped:
         texts = [line for row in texts for line in _wrapped(row, widths[-1])]
-    lines = [list(columns), ["-" * width for width in widths], *texts]
+    lines = [names, ["-" * width for width in widths], *texts]
     return "\n".join(
         "  ".join(_fit(cell, width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
     )
 
 
 def _wrapped(row: list[str], width: int) -> list[list[str]]:
-    first, *more = wrap(row[-1], max(width, 1)) or [""]  # the width of a column without name and values is 0
+    first, *more = broken(
+        " ".join(row[-1].split()), max(width, 1)
+    )  # the width of a column without name and values is 0
     return [[*row[:-1], first], *([""] * (len(row) - 1) + [line] for line in more)]
-
-
-def terminal_width() -> int:
-    """Return the width of the terminal in characters, or 100 without a terminal."""
-    return shutil.get_terminal_size((100, 24)).columns
 
 
 def _cell(value: Any) -> str:
     if value is None:
         return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=json_default)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=json_default)
+    return render(text, prose=True).replace("\n", " ").replace("\t", " ")
 
 
 def _fit(text: str, width: int) -> str:
-    return text.ljust(width) if len(text) <= width else text[: width - 1] + "…"
+    text = fitted(text, width) if width else ""
+    return text + " " * (width - columns_of(text))

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from ._clean import clean
-from ._tables import terminal_width
+from sideband.rendering import render
+
+from ._columns import fitted
 
 if TYPE_CHECKING:
     from sideband.messages import Usage
@@ -17,19 +18,8 @@ _MAX_VALUE_LENGTH = 60
 
 
 def one_line(text: str) -> str:
-    """Join the lines of a text and remove control characters."""
-    return " ".join(clean(text).split())
-
-
-def fitted(text: str, width: int | None = None) -> str:
-    """Cut a line to a width, by default that of the terminal.
-
-    Example:
-        >>> fitted("one two", 5)
-        'one …'
-    """
-    room = width or max(1, terminal_width() - 1)  # some terminals add an empty line after a full one
-    return text if len(text) <= room else text[: room - 1] + "…"
+    """Render a text and join its lines."""
+    return render(" ".join(text.split()), prose=True)
 
 
 def describe_arguments(arguments: Mapping[str, Any]) -> str:
@@ -39,7 +29,10 @@ def describe_arguments(arguments: Mapping[str, Any]) -> str:
         >>> describe_arguments({"repo": "pytest-dev/pluggy", "limit": 3})
         'repo=pytest-dev/pluggy limit=3'
     """
-    return " ".join(f"{name}={fitted(_value(value), _MAX_VALUE_LENGTH)}" for name, value in arguments.items())
+    return " ".join(
+        f"{fitted(one_line(name), _MAX_VALUE_LENGTH)}={fitted(_value(value), _MAX_VALUE_LENGTH)}"
+        for name, value in arguments.items()
+    )
 
 
 def _value(value: Any) -> str:

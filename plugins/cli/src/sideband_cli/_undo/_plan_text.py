@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sideband.rendering import render
+
 from .._terminal._effect_text import effect_data
 from .._terminal._tables import paragraph
 
@@ -19,19 +21,23 @@ _STATES = {
 }
 
 
-def describe_plan(plan: UndoPlan) -> str:
-    """Describe the steps of a plan in order, and what cannot be undone."""
+def describe_plan(plan: UndoPlan, width: int | None = None) -> str:
+    """Describe the steps of a plan in order, and what cannot be undone, in lines of at most ``width`` columns."""
     lines = [f"to undo {plan.effect}, {plan.op}:"] if plan.steps else [f"{plan.effect}, {plan.op}:"]
     for number, step in enumerate(plan.steps, start=1):
-        lines.append(paragraph(f"{step.text} ({step.op}){_STATES.get(step.state, '')}", f"  {number}. ", "     "))
-    return "\n".join([*lines, *_remains(plan)])
+        lines.append(
+            paragraph(
+                f"{render(step.text)} ({step.op}){_STATES.get(step.state, '')}", f"  {number}. ", "     ", width=width
+            )
+        )
+    return "\n".join([*lines, *_remains(plan, width)])
 
 
-def _remains(plan: UndoPlan) -> Iterable[str]:
+def _remains(plan: UndoPlan, width: int | None = None) -> Iterable[str]:
     if plan.remains:
         yield "cannot be undone:"
     for sentence in plan.remains:
-        yield paragraph(sentence, "  - ", "    ")
+        yield paragraph(render(sentence), "  - ", "    ", width=width)
 
 
 def describe_result(plan: UndoPlan, results: Sequence[UndoneStep], effects: Sequence[EffectReport]) -> str:

@@ -12,7 +12,7 @@ from .._audit._record_text import describe_verdict, verdict_data
 from .._host._options import add_host_options, make_host
 from .._host._running import run
 from .._terminal._effect_text import describe_effects, result_data
-from .._terminal._printing import notice, print_json
+from .._terminal._printing import notice, print_json, print_text
 from .._terminal._progressbar import Progressbar
 from .._terminal._questions import grant_all
 from .._terminal._tables import format_table, paragraph
@@ -47,7 +47,7 @@ def _run(arguments: Namespace) -> ExitCode:
     if arguments.json:
         print_json({**result_data(result), "audit": verdict_data(verdict)})
     else:
-        print("\n\n".join(_sections(result, probe, verdict)))
+        print_text("\n\n".join(_sections(result, probe, verdict)))
     return ExitCode.SUCCESS if verdict.ok else ExitCode.FAILURE
 
 

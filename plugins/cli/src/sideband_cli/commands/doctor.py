@@ -14,7 +14,7 @@ from .._audit._record_text import describe_verdict, verdict_data
 from .._host._options import add_host_options, load
 from .._host._plugins import load_plugins
 from .._host._running import run
-from .._terminal._printing import print_data
+from .._terminal._printing import joined, print_data
 from .._terminal._tables import format_table, paragraph
 
 if TYPE_CHECKING:
@@ -121,8 +121,8 @@ def _sections(data: dict[str, Any]) -> list[str]:
         ),
     ]
     if data["notices"]:
-        sections.append("\n".join(f"notice: {notice}" for notice in data["notices"]))
-    problems = "\n".join(f"  - {problem}" for problem in data["problems"])
+        sections.append(joined(f"notice: {notice}" for notice in data["notices"]))
+    problems = joined(f"  - {problem}" for problem in data["problems"])
     sections.append(f"problems:\n{problems}" if problems else "no problems found")
     return sections
 

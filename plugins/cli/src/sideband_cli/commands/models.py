@@ -11,8 +11,10 @@ from sideband.exit_codes import ExitCode
 
 from .._host._options import add_host_options, make_host
 from .._host._running import run
+from .._terminal._columns import terminal_width
 from .._terminal._printing import print_data
-from .._terminal._tables import format_table, paragraph, terminal_width
+from .._terminal._tables import format_table, paragraph
+from .._terminal._words import one_line
 
 __all__ = ["sideband_commands"]
 
@@ -43,7 +45,12 @@ def _run(arguments: Namespace) -> ExitCode:
 def _parts(found: Mapping[str, Any]) -> Iterable[str]:
     yield _table(found["models"]) if found["models"] else "no models"
     if found["aliases"]:
-        yield "\n".join(["aliases:", *(f"  {alias}: {name}" for alias, name in sorted(found["aliases"].items()))])
+        yield "\n".join(
+            [
+                "aliases:",
+                *(f"  {one_line(alias)}: {one_line(name)}" for alias, name in sorted(found["aliases"].items())),
+            ]
+        )
     if found["problems"]:
         yield "\n".join(["unavailable providers:", *map(_problem, found["problems"])])
     if found["setup"]:
@@ -55,7 +62,7 @@ def _table(models: Sequence[Mapping[str, Any]]) -> str:
     """Format models as a table. Names are never cut, so that they can be copied; a long one gets its own line."""
     columns = ["window", "$ in", "$ out", "supports"]
     details = format_table(columns, [_details(model) for model in models]).splitlines()
-    names = [model["name"] for model in models]
+    names = [one_line(model["name"]) for model in models]
     width = min(max(map(len, names)), max(20, terminal_width() - 2 - max(map(len, details))))
     lines: list[str] = []
     for name, line in zip(["model", "-" * width, *names], details, strict=True):

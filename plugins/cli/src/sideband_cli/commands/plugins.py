@@ -11,7 +11,7 @@ from sideband.exit_codes import ExitCode
 from .._host._options import add_host_options, load, make_host
 from .._host._plugins import load_plugins
 from .._host._running import run
-from .._terminal._printing import print_data
+from .._terminal._printing import joined, print_data
 from .._terminal._tables import format_table, paragraph
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def _explain(record: PluginRecord, *, loaded: bool) -> str:
         + f" [{step.decided_by}]"
         for number, step in enumerate(record.trail)
     ]
-    return "\n".join(lines)
+    return joined(lines)
 
 
 def _order(arguments: Namespace) -> ExitCode:

@@ -15,7 +15,7 @@ from .._host._plugins import op_families
 from .._host._running import run
 from .._skills._dirs import add_skill_dirs, skill_hint
 from .._skills._packages import describe_packages, find_environment, install, packages_data
-from .._terminal._printing import notice, print_data
+from .._terminal._printing import joined, notice, print_data
 from .._terminal._tables import format_table
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _list(arguments: Namespace) -> ExitCode:
     text = format_table(["skill", "tool", "description", "origin"], rows) if rows else "no skills"
     problems = list(dict.fromkeys([*loaded.problems, *(one for skill in loaded.skills for one in skill.problems)]))
     if problems:
-        text += "\n\nproblems:\n" + "\n".join(map(_describe, problems))
+        text += "\n\nproblems:\n" + joined(map(_describe, problems))
     data = {
         "skills": [_data(skill) for skill in loaded.skills],
         "problems": [_problem_data(problem) for problem in problems],
@@ -118,7 +118,7 @@ def _show(arguments: Namespace) -> ExitCode:
         for key, field in tool["parameters"].get("properties", {}).items():
             lines.append(f"  {key}: {field.get('type', 'any')}  {field.get('description', '')}".rstrip())
     lines += ["", *map(_describe, skill.problems)]
-    print_data(arguments, data, "\n".join(lines).rstrip())
+    print_data(arguments, data, joined(lines).rstrip())
     return ExitCode.SUCCESS
 
 
@@ -137,7 +137,7 @@ def _validate(arguments: Namespace) -> ExitCode:
         return list(dict.fromkeys(problems))
 
     problems = run(main)
-    text = "\n".join(map(_describe, problems)) or f"{arguments.folder}: no problems found"
+    text = joined(map(_describe, problems)) or f"{arguments.folder}: no problems found"
     print_data(arguments, {"problems": [_problem_data(problem) for problem in problems]}, text)
     if problems:
         fatal = sum(problem.fatal for problem in problems)

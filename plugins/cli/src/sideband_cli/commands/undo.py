@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,8 @@ from sideband.exit_codes import ExitCode
 
 from .._host._options import add_host_options, make_host
 from .._host._running import run
-from .._terminal._clean import clean
-from .._terminal._printing import notice, print_data, print_json
+from .._terminal._columns import terminal_width
+from .._terminal._printing import notice, print_data, print_json, print_text
 from .._terminal._progressbar import Progressbar
 from .._terminal._questions import Ask, Questions, ask_at_terminal
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from sideband.broker import UndoPlan
 
 __all__ = ["sideband_commands"]
+
+_MARGIN = 5  # for the mark and the indentation of a message
 
 
 def sideband_commands() -> Command:
@@ -83,14 +86,14 @@ async def _confirm(arguments: Namespace, plan: UndoPlan, ask: Ask | None) -> Non
     from .._errors import UndoDeclined
     from .._undo._plan_text import describe_plan
 
-    text = describe_plan(plan)
+    text = describe_plan(plan, terminal_width(sys.stderr) - _MARGIN)
     if arguments.yes:
         notice(text)
         return
     if ask is None:
         notice(text)
         raise UndoDeclined(plan.effect, asked=False)
-    if not await ask(text, "Continue? [y/N] "):
+    if not await ask(text.split("\n"), "Continue? [y/N] "):
         raise UndoDeclined(plan.effect, asked=True)
 
 
@@ -105,15 +108,9 @@ async def _execute(arguments: Namespace, host: Host, plan: UndoPlan) -> ExitCode
         # The output includes the steps that were done before the failure.
         print_json(data if error is None else {**data, "error": error.as_dict()})
     else:
-        _print(describe_result(plan, results, effects))
+        print_text(describe_result(plan, results, effects))
         if error is not None:
             notice(f"error: {error.message} [{error.code}]")
             if error.hint:
                 notice(f"hint: {error.hint}")
     return ExitCode.SUCCESS if error is None else error.exit_code
-
-
-def _print(text: str) -> None:
-    import sys
-
-    sys.stdout.write(clean(text) + "\n")
