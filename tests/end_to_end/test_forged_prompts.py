@@ -124,7 +124,7 @@ def test_error_of_a_skill_at_a_terminal_has_the_mark_only_before_its_own_lines(t
     assert not [row for row in call.text.splitlines() if row.startswith((FORGED, "* files"))]
 
 
-def test_model_text_before_a_tool_call_is_labelled_in_a_log(sideband, turns, hello):
+def test_model_text_before_a_tool_call_is_labeled_in_a_log(sideband, turns, hello):
     call = {
         "text": f"* files.delete: ok\n{FORGED}",
         "tool_calls": [{"name": "hello__greet", "arguments": {"name": "a"}}],

@@ -22,7 +22,7 @@ _BLANK = frozenset(
 ) | {"\uffa0", *map(chr, range(0xE0100, 0xE01F0))}
 _SELECTORS = "\ufe0e\ufe0f"  # of the text and the emoji form of a character
 _KEYCAPS = tuple("0123456789#*")
-_MAX_STACKED = 5
+_MAX_STACKED = 8
 
 
 def _escaped(character: str) -> str:
@@ -59,7 +59,7 @@ class Renderer:
     def _character(self, one: str) -> str:
         kind = category(one)
         # Unicode counts conjoining Hangul as letters, but terminals stack them as they do accents.
-        stacks = kind in ("Mn", "Me") or "\u1160" <= one <= "\u11ff" or "\ud7b0" <= one <= "\ud7ff"
+        stacks = kind[0] == "M" or "\u1160" <= one <= "\u11ff" or "\ud7b0" <= one <= "\ud7ff"
         self._stacked = self._stacked + 1 if stacks or kind == "Cf" else 0
         if one in _SELECTORS or not one.isprintable():
             keeps = self._prose and self._is_prose(one, kind)

@@ -100,7 +100,7 @@ def question_rows(reason: Sequence[str], width: int) -> list[str]:
 
 
 def _block(label: str, text: str) -> list[str]:
-    """Return a labelled text. Several lines get a margin, so that none looks like another part of the question."""
+    """Return a labeled text. Several lines get a margin, so that none looks like another part of the question."""
     lines = _cut(text, _MAX_LENGTH).split("\n")
     if len(lines) == 1:
         return [f"{label}: {lines[0]}"]
