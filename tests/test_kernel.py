@@ -13,7 +13,16 @@ FOLDERS = {
     *("plugins", "settings", "state", "workers"),
 }
 MODULES = {
-    *("__init__.py", "__main__.py", "_lazy.py", "_version.py", "blobs.py", "commands.py", "errors.py"),
+    *(
+        "__init__.py",
+        "__main__.py",
+        "_first_process.py",
+        "_lazy.py",
+        "_version.py",
+        "blobs.py",
+        "commands.py",
+        "errors.py",
+    ),
     *("exit_codes.py", "loading.py", "messages.py", "providers.py", "sandboxing.py", "skill.py", "store.py"),
     *("rendering.py", "suggestions.py", "tools.py", "validation.py", "worker.py"),
 }

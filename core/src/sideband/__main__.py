@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 __all__ = ["main"]
@@ -14,6 +15,10 @@ def main(argv: list[str] | None = None) -> int:
         argv: the arguments without the program's name, or ``None`` for ``sys.argv``.
     """
     arguments = sys.argv[1:] if argv is None else argv
+    if os.getpid() == 1:
+        from ._first_process import continue_in_child
+
+        continue_in_child()
     if arguments == ["--version"]:
         from ._version import __version__
 
