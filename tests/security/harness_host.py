@@ -52,7 +52,7 @@ def _sandboxes_without_namespaces():
     return [SystemSandbox(evolve(machine, architecture=evolve(machine.architecture, pivot_root=_NO_SUCH_CALL)))]
 
 
-def become(user):
+def become(user, *arguments):
     """Restart as an ordinary user, with bind mounts that make the interpreter and the code accessible."""
     libc = ctypes.CDLL(None, use_errno=True)
 
@@ -78,7 +78,7 @@ def become(user):
     os.setresgid(user, user, user)
     os.setresuid(user, user, user)
     # Execute the interpreter again, because a process that has changed its user ID is not dumpable, unlike a real host.
-    os.execv(sys.executable, [sys.executable, __file__])
+    os.execv(sys.executable, [sys.executable, __file__, *arguments])
 
 
 def _processes():

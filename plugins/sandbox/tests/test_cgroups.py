@@ -131,20 +131,32 @@ def groups_of_host(groups, pid):
     return [folder for parent in groups.parents for folder in parent.folder.glob(f"sideband-{pid}-*")]
 
 
-def test_groups_of_exited_hosts_are_removed(groups):
-    with waiting("") as host:
-        for parent in groups.parents:
-            parent.folder.joinpath(f"sideband-{host.pid}-00").mkdir()
-            parent.folder.joinpath(f"sideband-{host.pid}-notours").mkdir()
-            parent.folder.joinpath(f"sideband-{host.pid}{'0' * 30}-00").mkdir()
-        find_cgroups()
-        assert len(groups_of_host(groups, host.pid)) == 2 * len(groups.parents)
+def test_groups_of_exited_hosts_are_removed_whatever_their_process_id(groups):
+    for parent in groups.parents:
+        for name in (f"{os.getpid()}-00", f"{os.getpid()}-notours", f"1{'0' * 30}-00"):
+            parent.folder.joinpath(f"sideband-{name}").mkdir()
     find_cgroups()
-    assert not groups_of_host(groups, int(f"{host.pid}{'0' * 30}"))
-    left = groups_of_host(groups, host.pid)
+    assert not groups_of_host(groups, int(f"1{'0' * 30}"))
+    left = groups_of_host(groups, os.getpid())
     for folder in left:
         folder.rmdir()
-    assert [folder.name for folder in left] == [f"sideband-{host.pid}-notours"] * len(groups.parents)
+    assert [folder.name for folder in left] == [f"sideband-{os.getpid()}-notours"] * len(groups.parents)
+
+
+HOST_IN_CONTAINER = "from sideband_sandbox._machine._cgroups import find_cgroups; assert find_cgroups() is not None"
+
+
+def test_groups_of_a_host_in_another_process_namespace_are_kept(groups):
+    with waiting("") as child:
+        group = groups.confine(child.pid, SMALL)
+        child.kill()
+        child.wait()
+        # Its group is empty now, as between its creation and the worker's first message.
+        command = ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", HOST_IN_CONTAINER]
+        subprocess.run(command, check=True)
+        assert all(folder.is_dir() for folder in group.folders)
+    group.close()
+    assert not any(folder.exists() for folder in group.folders)
 
 
 def test_find_cgroups_leaves_no_group(groups):

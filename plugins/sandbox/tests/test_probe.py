@@ -53,6 +53,15 @@ async def test_missing_interpreter_is_named_in_the_error():
         await SystemSandbox(python=Path("/none/python")).launch(request)
 
 
+async def test_missing_temporary_folder_is_an_error_with_a_remedy(monkeypatch):
+    # As in a container whose file systems are all read-only.
+    monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.setattr("tempfile._candidate_tempdir_list", lambda: ["/proc"])
+    with pytest.raises(WorkerStartFailed, match="no temporary folder") as caught:
+        await SystemSandbox().probe()
+    assert "--tmpfs /tmp" in caught.value.hint
+
+
 async def claimed(machine):
     sandbox = SystemSandbox(machine)
     try:
@@ -92,6 +101,7 @@ async def test_filter_that_breaks_ordinary_work_rules_out_every_tier(machine):
 
 
 KERNEL = {"Seccomp": "2", "NoNewPrivs": "1", "CapEff": "0" * 16, "CapPrm": "0" * 16, "CapAmb": "0" * 16}
+OWN_NAMESPACE = {"NSpid": "4321\t2"}
 REPORT = {"must_fail": {"fork": "PermissionError: no"}, "must_work": {"read its own folder": None}}
 
 
@@ -101,12 +111,19 @@ REPORT = {"must_fail": {"fork": "PermissionError: no"}, "must_work": {"read its 
         ({"must_fail": {"fork": None, "connect": "OSError"}}, {}, "a worker could fork"),
         ({"must_work": {"think": "OSError: no"}}, {}, r"a worker could not think \(OSError: no\)"),
         *(({}, {name: "7"}, f"the kernel reports for the worker: {name} is 7") for name in KERNEL),
+        ({}, {"NSpid": "4321"}, "it is in the host's process namespace"),
+        ({}, {"NSpid": ""}, "it is in the host's process namespace"),
     ],
 )
 async def test_single_problem_fails_the_verification(report, kernel, problem):
-    assert _verdict(REPORT, KERNEL) == ("could not fork",)
+    status = {**KERNEL, **OWN_NAMESPACE}
+    assert _verdict(REPORT, status, namespaces=True) == ("could not fork",)
     with pytest.raises(ZygoteFailed, match=problem):
-        _verdict({**REPORT, **report}, {**KERNEL, **kernel})
+        _verdict({**REPORT, **report}, {**status, **kernel}, namespaces=True)
+
+
+async def test_lower_tier_needs_no_process_namespace():
+    assert _verdict(REPORT, {**KERNEL, "NSpid": "4321"}, namespaces=False) == ("could not fork",)
 
 
 async def test_failing_pivot_root_leads_to_the_lower_tier_with_a_hint(machine):

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import tempfile
 from pathlib import Path
 
 import anyio
@@ -357,11 +356,8 @@ async def test_interpreter_that_never_becomes_ready_is_killed(tmp_path, monkeypa
     assert children(os.getpid()) == before
 
 
-def stages():
-    return list(Path(tempfile.gettempdir()).glob(f"sideband-probe-{os.getpid()}-*"))
-
-
-async def test_close_ends_the_zygote(request_for_worker):
+async def test_close_ends_the_zygote(request_for_worker, area, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(area))
     sandbox = SystemSandbox()
     worker = await sandbox.launch(request_for_worker)
     zygote = zygote_of(worker)
@@ -369,7 +365,7 @@ async def test_close_ends_the_zygote(request_for_worker):
     await worker.close()
     await sandbox.close()
     assert not exists(zygote)
-    assert stages() == []
+    assert list(area.glob("sideband-probe-*")) == []
 
 
 @BACKENDS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from attrs import define
@@ -11,12 +12,15 @@ from sideband.state import FileLock, make_home
 
 from ._errors import SessionLocked
 
+_LENGTH = 32
+_OWN_NAMESPACE = Path("/proc/self/ns/pid")
+
 
 @define
 class SessionLock:
     """A lock between processes and between the agents of one process.
 
-    Its file contains the id of the process that holds it, and exists only while it is held.
+    Its file names the process that holds it, for messages, and exists only while it is held.
     """
 
     _file: FileLock | None
@@ -61,13 +65,21 @@ def _take(file: FileLock, session: str) -> bool:
         return False
     if not os.path.samestat(os.fstat(file.descriptor), found):
         return False
-    os.pwrite(file.descriptor, f"{os.getpid()}\n".ljust(16).encode("ascii"), 0)
+    os.pwrite(file.descriptor, f"{os.getpid()} {_process_namespace()}\n".ljust(_LENGTH).encode("ascii"), 0)
     return True
 
 
 def _holder(descriptor: int) -> int | None:
+    """Return the id of the other process that holds a lock, or ``None`` if it has no id here."""
     try:
-        process = int(os.pread(descriptor, 16, 0))
+        process, namespace = map(int, os.pread(descriptor, _LENGTH, 0).split())
     except ValueError:
         return None
-    return process if process != os.getpid() else None
+    return process if process != os.getpid() and namespace == _process_namespace() else None
+
+
+def _process_namespace() -> int:
+    """Return a number for the process namespace, 0 on systems without them: in each, ids have another meaning."""
+    with suppress(OSError):
+        return _OWN_NAMESPACE.stat().st_ino
+    return 0

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from attrs import frozen
 
 from ..errors import SidebandError
-from ._temporary_folders import TemporaryFolder
+from ._temporary_folders import TemporaryFolder, remove_temporary_folders
 
 
 class FolderFailed(SidebandError, OSError):
@@ -90,6 +90,7 @@ def _check_path(path: str) -> None:
 
 
 def _write(parent: Path, target: Path, files: tuple[StoredFile, ...]) -> None:
+    remove_temporary_folders(parent)
     temporary = TemporaryFolder.make(parent)
     try:
         for file in files:

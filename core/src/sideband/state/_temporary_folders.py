@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from uuid import uuid4
+from secrets import token_hex
 
 from attrs import frozen
 
-from ._locks import locked_folders, try_lock, wait_for_lock
+from ._locks import try_lock
 from ._writing import sync_folder
 
 _PREFIX = ".new-"
@@ -21,7 +20,8 @@ _PREFIX = ".new-"
 class TemporaryFolder:
     """A folder under a temporary name. Its creator must call ``remove``, also after ``put_in_place``.
 
-    The creator holds a lock on the folder until it exits. An unlocked temporary folder is therefore abandoned.
+    The creator holds a lock on the folder until it exits. An unlocked temporary folder is therefore abandoned. Unlike
+    a process id, a lock means the same in every container.
 
     Args:
         path: the temporary path.
@@ -31,23 +31,23 @@ class TemporaryFolder:
     _descriptor: int
 
     @classmethod
-    def make(cls, parent: Path) -> TemporaryFolder:
-        """Create a temporary folder, with access for its owner only.
+    def make(cls, parent: Path, prefix: str = _PREFIX) -> TemporaryFolder:
+        """Create a folder that only this user can access.
 
         Args:
             parent: the parent of the temporary and the final folder. It is created if it does not exist.
+            prefix: the start of the names of all temporary folders of this kind.
         """
         parent.mkdir(parents=True, exist_ok=True)
-        remove_temporary_folders(parent)
-        path = parent / f"{_PREFIX}{uuid4().hex}"
-        # Lock the parent, because the new folder looks abandoned until it is locked itself.
-        with _locked(parent):
-            path.mkdir()
-            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-            # Some network file systems do not support locks on folders. No folder is considered abandoned there.
-            with suppress(OSError):
-                wait_for_lock(descriptor)
-        return cls(path, descriptor)
+        while True:
+            path = parent / f"{prefix}{token_hex(8)}"
+            path.mkdir(mode=0o700)
+            with suppress(FileNotFoundError):
+                descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+                if _lock(descriptor) and path.exists():
+                    return cls(path, descriptor)
+                # Another host has removed it before it was locked.
+                os.close(descriptor)
 
     def put_in_place(self, target: Path) -> None:
         """Sync the folder to disk and rename it to ``target``.
@@ -71,30 +71,21 @@ class TemporaryFolder:
         os.close(self._descriptor)
 
 
-def remove_temporary_folders(parent: Path) -> None:
-    """Remove the temporary folders of killed hosts. Those of running hosts are kept."""
-    with _locked(parent):
-        for path in parent.glob(f"{_PREFIX}*"):
-            if _is_abandoned(path):
-                shutil.rmtree(path, ignore_errors=True)
+def remove_temporary_folders(parent: Path, prefix: str = _PREFIX) -> None:
+    """Remove the temporary folders of this user's killed hosts. Those of running hosts are kept."""
+    for path in parent.glob(f"{prefix}*"):
+        with suppress(OSError):
+            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                if os.fstat(descriptor).st_uid == os.geteuid() and try_lock(descriptor):
+                    shutil.rmtree(path, ignore_errors=True)
+            finally:
+                os.close(descriptor)
 
 
-def _is_abandoned(path: Path) -> bool:
-    with suppress(OSError):
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        try:
-            return try_lock(descriptor)
-        finally:
-            os.close(descriptor)
-    return False
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold an exclusive lock on a folder. Hold it only briefly."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+def _lock(descriptor: int) -> bool:
     try:
-        with locked_folders(descriptor):
-            yield
-    finally:
-        os.close(descriptor)
+        return try_lock(descriptor)
+    except OSError:
+        # Some network file systems do not support locks on folders. No folder is considered abandoned there.
+        return True

@@ -8,7 +8,7 @@ import anyio
 from anyio import to_thread
 from sideband.environments import Environment, Environments
 from sideband.loading import SkillSpec
-from sideband.state import TemporaryFolder
+from sideband.state import TemporaryFolder, remove_temporary_folders
 
 from ._errors import EnvironmentFailed
 from ._hardening import harden
@@ -51,6 +51,7 @@ async def install(
 
 
 async def _fill(path: Path, skill: str, requirements: tuple[str, ...], source: PackageSource) -> None:
+    await to_thread.run_sync(remove_temporary_folders, path.parent)
     temporary = await to_thread.run_sync(TemporaryFolder.make, path.parent)
     try:
         await install_packages(temporary.path, skill, requirements, source)

@@ -93,6 +93,13 @@ def _clone_raw(_: Facts) -> None:
     _child(_demand(_libc().syscall(number, _SIGCHLD, 0, 0, 0, 0)))
 
 
+def _signal_host(facts: Facts) -> None:
+    """Signal the host. In namespaces its number may also be that of the first process, or of this one."""
+    if facts["namespaces"] and facts["host"] in (1, os.getpid()):
+        raise ProcessLookupError("the host has no number in this process namespace")
+    os.kill(facts["host"], 0)
+
+
 def _trace(facts: Facts) -> None:
     _demand(_libc().ptrace(_PTRACE_SEIZE, facts["host"], 0, 0))
 
@@ -145,7 +152,7 @@ MUST_FAIL: dict[str, Attempt] = {
     "start a program with posix_spawn": _spawn,
     "start a program with subprocess": _subprocess,
     "execute a program": _execute,
-    "signal the host": lambda facts: os.kill(facts["host"], 0),
+    "signal the host": _signal_host,
     "signal all processes": lambda _: os.kill(-1, 0),
     "trace the host": _trace,
     "read the memory of the host": _read_memory,

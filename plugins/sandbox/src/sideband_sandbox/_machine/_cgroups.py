@@ -23,11 +23,13 @@ from itertools import product
 from pathlib import Path
 
 from attrs import field, frozen
+from sideband.state import try_lock
 from sideband.workers import WorkerLimits
 
 _CONTROLLERS = ("memory", "pids")
 _LIMITS_OF_VERSION_2 = ("memory.max", "memory.high", "pids.max", "cpu.max", "cpuset.cpus")
-_NAME = re.compile(r"sideband-([0-9]+)-[0-9a-f]+")
+# The process ID in the name is for people only: it means nothing in another process namespace.
+_NAME = re.compile(r"sideband-[0-9]+-[0-9a-f]+")
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 # Removing a group fails with EBUSY for a moment after its last process was reaped.
@@ -87,6 +89,7 @@ class WorkerCgroup:
     """
 
     folders: tuple[Path, ...]
+    _locks: list[int] = field(factory=list, repr=False)
 
     def was_out_of_memory(self) -> bool:
         """Return whether the kernel killed the worker for exceeding its own memory limit.
@@ -114,6 +117,8 @@ class WorkerCgroup:
                 if _remove(folder):
                     break
                 time.sleep(_PAUSE_SECONDS)
+        while self._locks:
+            os.close(self._locks.pop())
 
 
 @frozen
@@ -141,22 +146,36 @@ class Cgroups:
         Raises:
             OSError: if the kernel refuses, or the process has exited. No group is left behind.
         """
-        name = f"sideband-{os.getpid()}-{secrets.token_hex(8)}"
         made: list[Path] = []
+        locks: list[int] = []
         try:
             for parent in self.parents:
-                folder = parent.folder / name
-                folder.mkdir()
+                folder, lock = _create(parent.folder)
                 made.append(folder)
+                locks.append(lock)
                 for setting in parent.settings:
                     if not setting.optional or (folder / setting.file).exists():
                         _write(folder / setting.file, setting.value(limits))
                 _write(folder / "cgroup.procs", pid)
         except OSError:
-            for folder in made:
+            for folder, lock in zip(made, locks, strict=True):
                 _remove(folder)
+                os.close(lock)
             raise
-        return WorkerCgroup(tuple(made))
+        return WorkerCgroup(tuple(made), locks)
+
+
+def _create(parent: Path) -> tuple[Path, int]:
+    """Create a group. Return its folder, and a descriptor that holds a lock on it, so that other hosts keep it."""
+    while True:
+        folder = parent / f"sideband-{os.getpid()}-{secrets.token_hex(8)}"
+        folder.mkdir()
+        with contextlib.suppress(FileNotFoundError):
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            if try_lock(descriptor) and folder.exists():
+                return folder, descriptor
+            # Another host has removed it before it was locked.
+            os.close(descriptor)
 
 
 def find_cgroups(process: Path = Path("/proc/self")) -> Cgroups | None:
@@ -280,22 +299,24 @@ def _is_held(folder: Path, pid: int) -> bool:
 
 
 def _sweep(found: Cgroups) -> None:
-    """Remove the groups of hosts that have exited. The kernel refuses to remove a group that contains a process."""
+    """Remove the groups of hosts that have exited: those without a lock.
+
+    The kernel refuses to remove a group that contains a process.
+    """
     for parent in found.parents:
         for folder in parent.folder.glob("sideband-*"):
-            name = _NAME.fullmatch(folder.name)
-            if name is not None and not _is_running(int(name[1])):
+            if _NAME.fullmatch(folder.name):
+                _remove_unlocked(folder)
+
+
+def _remove_unlocked(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            if try_lock(descriptor):
                 _remove(folder)
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        return True
-    return True
+        finally:
+            os.close(descriptor)
 
 
 def _remove(folder: Path) -> bool:

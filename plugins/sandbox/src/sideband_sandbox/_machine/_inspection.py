@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import sys
 
@@ -28,6 +29,8 @@ def inspect_machine() -> tuple[Machine | None, str]:
     """Return the features of this machine, or ``None`` and the reason, which is empty on systems other than Linux."""
     if sys.platform != "linux":
         return None, ""
+    if problem := _problem_of_processes():
+        return None, problem
     architecture = ARCHITECTURES.get(platform.machine())
     if architecture is None:
         return None, f"no system call filter for the architecture {platform.machine()}"
@@ -37,3 +40,14 @@ def inspect_machine() -> tuple[Machine | None, str]:
     if offered.abi < MINIMUM_ABI:
         return None, f"Landlock version {MINIMUM_ABI} or newer is required (Linux 6.2), got {offered.abi}"
     return Machine(architecture, offered), ""
+
+
+def _problem_of_processes() -> str:
+    """Return why process IDs in ``/proc`` cannot be used; empty if they can."""
+    try:
+        number = os.readlink("/proc/self")  # noqa: PTH115 - the text is a number
+    except OSError:
+        return "/proc is not mounted"
+    if number != str(os.getpid()):
+        return "/proc shows another process namespace than the host's (mount a new one, as unshare --mount-proc does)"
+    return ""

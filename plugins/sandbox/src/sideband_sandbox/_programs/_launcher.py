@@ -16,7 +16,7 @@ from .._machine._processes import fresh_uid
 from .._machine._temporary import remove_leftovers
 from ._plan import ProgramVariant, program_plan
 from ._probe import ProgramPlatform, prove_programs
-from ._process import PREFIX, IsolatedProgram, start_program, temporary_folder
+from ._process import PREFIX, IsolatedProgram, own_folder, start_program, temporary_folder
 
 _TEMPORARY = Path("/tmp")  # noqa: S108 - stands for the program's own temporary folder
 
@@ -86,8 +86,9 @@ class ProgramLauncher:
         uid = fresh_uid()
         platform = self._platform
         async with temporary_folder(uid if variant.own_user and not variant.namespaces else None) as temporary:
-            inside = request if request.folder != _TEMPORARY else evolve(request, folder=_folder(variant, temporary))
-            make = partial(program_plan, platform.machine, variant, inside, uid=uid, temporary=temporary)
+            own = own_folder(temporary)
+            inside = request if request.folder != _TEMPORARY else evolve(request, folder=_folder(variant, own))
+            make = partial(program_plan, platform.machine, variant, inside, uid=uid, temporary=own)
             plan = await anyio.to_thread.run_sync(make)
             program = await start_program(platform.python, plan, self._isolation, platform.cgroups, request.limits)
             program.own(temporary)
@@ -105,7 +106,8 @@ def _candidates(isolation: Isolation, *, as_root: bool) -> list[ProgramVariant]:
         return [ProgramVariant(namespaces=True, user_namespace=True)]
     if as_root and namespaces:
         mapped = ProgramVariant(namespaces=True, own_user=True, maps_ids=True)
-        return [mapped, evolve(mapped, own_user=False, maps_ids=False)]
+        without_user = evolve(mapped, own_user=False, maps_ids=False)
+        return [mapped, without_user, evolve(without_user, user_namespace=True)]
     return [ProgramVariant(own_user=True), ProgramVariant()] if as_root else [ProgramVariant()]
 
 

@@ -28,7 +28,7 @@ from .._machine._temporary import make_folder
 from .._proofs import PREFIX, kernel_status, problem_of, proofs_of
 from ._filter import NUMBERS
 from ._plan import ProgramVariant, program_plan
-from ._process import IsolatedProgram, start_program, temporary_folder
+from ._process import IsolatedProgram, own_folder, start_program, temporary_folder
 
 _SECONDS = 30.0
 _LONGEST_REPORT = 1 << 20
@@ -93,12 +93,13 @@ async def prove_programs(platform: ProgramPlatform, isolation: Isolation, varian
     finally:
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(manager.__exit__, None, None, None)
-    return _verdict(report, status)
+    return _verdict(report, status, namespaces=variant.namespaces)
 
 
 @contextmanager
 def _stage() -> Iterator[_ProgramStage]:
-    folder = make_folder(PREFIX).resolve()
+    temporary = make_folder(PREFIX)
+    folder = temporary.path
     try:
         for name, mode in (("", 0o755), ("readable", 0o755), ("writable", 0o777), ("open", 0o777), ("private", 0o755)):
             (folder / name).mkdir(exist_ok=True)
@@ -116,7 +117,7 @@ def _stage() -> Iterator[_ProgramStage]:
                 path.chmod(0o777)
             yield stage
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        temporary.remove()
 
 
 @contextmanager
@@ -146,7 +147,7 @@ async def _start(
     uid = fresh_uid()
     async with temporary_folder(uid if variant.own_user and not variant.namespaces else None) as temporary:
         plan = await anyio.to_thread.run_sync(
-            partial(program_plan, platform.machine, variant, request, uid=uid, temporary=temporary)
+            partial(program_plan, platform.machine, variant, request, uid=uid, temporary=own_folder(temporary))
         )
         program = await start_program(platform.python, plan, isolation, platform.cgroups, limits)
         program.own(temporary)
@@ -179,7 +180,9 @@ def _facts(platform: ProgramPlatform, variant: ProgramVariant, stage: _ProgramSt
 
 def _limits_processes(platform: ProgramPlatform, variant: ProgramVariant) -> bool:
     """Return whether the program's own processes are limited, rather than all processes of the host's user."""
-    return variant.own_user or variant.user_namespace or platform.cgroups is not None
+    # The kernel does not limit the processes of root, not even in a user namespace.
+    ordinary_user = variant.user_namespace and os.geteuid() != 0
+    return variant.own_user or ordinary_user or platform.cgroups is not None
 
 
 async def _converse(program: IsolatedProgram, facts: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
@@ -210,8 +213,8 @@ async def _read(descriptor: int, until: bytes = b"") -> bytes:
     return read
 
 
-def _verdict(report: Mapping[str, Any], status: Mapping[str, str]) -> tuple[str, ...]:
-    problem = problem_of("program", report, status)
+def _verdict(report: Mapping[str, Any], status: Mapping[str, str], *, namespaces: bool) -> tuple[str, ...]:
+    problem = problem_of("program", report, status, namespaces=namespaces)
     if problem:
         raise ProgramNotStarted(problem)
     return (*proofs_of(report), "could not leave a process behind")

@@ -5,19 +5,18 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.to_thread
 from attrs import define, field
+from sideband.state import TemporaryFolder
 from sideband.workers import Isolation, ProgramLimits, WorkerLimits, WorkerStartFailed, WorkerUsage, read_usage
 
 from .._errors import ProgramNotStarted
@@ -136,7 +135,7 @@ class IsolatedProgram:
         self.isolation = isolation
         self._process = process
         self._control = control
-        self._temporary: Path | None = None
+        self._temporary: TemporaryFolder | None = None
         self._first: int | None = None  # the pidfd of the init process, or of the keeper without namespaces
         self._handle: int | None = None
         self._has_namespace = isolation is Isolation.FULL
@@ -147,7 +146,7 @@ class IsolatedProgram:
         self._cgroup: WorkerCgroup | None = None
         self._waiting = anyio.Lock()
 
-    def own(self, temporary: Path) -> None:
+    def own(self, temporary: TemporaryFolder) -> None:
         """Take ownership of the program's temporary folder; ``close`` removes it."""
         self._temporary = temporary
 
@@ -274,26 +273,38 @@ class IsolatedProgram:
         if self._cgroup is not None:
             self._cgroup.close()
         if self._temporary is not None:
-            shutil.rmtree(self._temporary, ignore_errors=True)
+            self._temporary.remove()
 
 
 @asynccontextmanager
-async def temporary_folder(uid: int | None) -> AsyncIterator[Path]:
-    """Create a private folder for one program's user. It is removed only if the body raises."""
-    folder = await anyio.to_thread.run_sync(_make_folder, uid)
+async def temporary_folder(uid: int | None) -> AsyncIterator[TemporaryFolder]:
+    """Create a temporary folder for one program. It is removed only if the body raises."""
+    temporary = await anyio.to_thread.run_sync(_make_folder, uid)
     try:
-        yield folder
+        yield temporary
     except BaseException:
         with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(partial(shutil.rmtree, folder, ignore_errors=True))
+            await anyio.to_thread.run_sync(temporary.remove)
         raise
 
 
-def _make_folder(uid: int | None) -> Path:
-    folder = make_folder(PREFIX).resolve()
-    if uid is not None:
-        os.chown(folder, uid, uid)
-    return folder
+def own_folder(temporary: TemporaryFolder) -> Path:
+    """Return the folder in it that belongs to the program's user; the host keeps the outer one, and its lock."""
+    return temporary.path / "own"
+
+
+def _make_folder(uid: int | None) -> TemporaryFolder:
+    temporary = make_folder(PREFIX)
+    try:
+        own = own_folder(temporary)
+        own.mkdir(mode=0o700)
+        if uid is not None:
+            temporary.path.chmod(0o711)
+            os.chown(own, uid, uid)
+    except BaseException:
+        temporary.remove()
+        raise
+    return temporary
 
 
 def _close(descriptors: Sequence[int]) -> None:

@@ -17,6 +17,8 @@ def candidates(*, as_root: bool) -> tuple[tuple[Isolation, Variant], ...]:
         return (
             (Isolation.FULL, Variant(namespaces=True, own_user=True)),
             (Isolation.FULL, Variant(namespaces=True)),
+            # A container's root often has no CAP_SYS_ADMIN, but has it in a user namespace.
+            (Isolation.FULL, Variant(namespaces=True, user_namespace=True)),
             (Isolation.NO_NAMESPACES, Variant(own_user=True)),
             (Isolation.NO_NAMESPACES, Variant()),
         )

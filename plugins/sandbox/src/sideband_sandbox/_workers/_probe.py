@@ -13,6 +13,7 @@ import anyio
 import anyio.to_thread
 from attrs import frozen
 from sideband import SidebandError
+from sideband.state import TemporaryFolder
 from sideband.workers import Isolation, LaunchRequest, Probe, WorkerCall, WorkerLimits, WorkerPool, WorkerProcess
 
 from .._errors import ZygoteFailed
@@ -64,7 +65,7 @@ async def proved_zygote(
 class _WorkerStage:
     """A stand-in for a skill's snapshot, in a folder of its own that every user can read, like a real snapshot."""
 
-    folder: Path
+    _temporary: TemporaryFolder
 
     @classmethod
     def make(cls) -> _WorkerStage:
@@ -83,6 +84,10 @@ class _WorkerStage:
         return stage
 
     @property
+    def folder(self) -> Path:
+        return self._temporary.path
+
+    @property
     def snapshot(self) -> Path:
         return self.folder / "snapshot"
 
@@ -92,7 +97,7 @@ class _WorkerStage:
         return self.folder / "open"
 
     def remove(self) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self._temporary.remove()
 
 
 async def _prove(zygote: Zygote, variant: Variant, stage: _WorkerStage) -> tuple[str, ...]:
@@ -103,7 +108,8 @@ async def _prove(zygote: Zygote, variant: Variant, stage: _WorkerStage) -> tuple
         "file": _FILE,
         "open": str(stage.open),
         "namespaces": variant.namespaces,
-        "thread_limit": variant.own_user or variant.user_namespace,
+        # The kernel does not limit the threads of root, not even in a user namespace.
+        "thread_limit": variant.own_user or (variant.user_namespace and os.geteuid() != 0),
         "threads": limits.threads,
     }
     request = LaunchRequest(snapshot=stage.snapshot, sdk=stage.snapshot, limits=limits)
@@ -116,7 +122,7 @@ async def _prove(zygote: Zygote, variant: Variant, stage: _WorkerStage) -> tuple
         raise ZygoteFailed(error.message) from error
     except (OSError, IndexError) as error:
         raise ZygoteFailed("the probe worker is not visible in /proc") from error
-    return _verdict(report, status)
+    return _verdict(report, status, namespaces=variant.namespaces)
 
 
 class _Launcher:
@@ -157,8 +163,8 @@ def _call(request: LaunchRequest, facts: Mapping[str, Any]) -> WorkerCall:
     )
 
 
-def _verdict(report: Mapping[str, Any], status: Mapping[str, str]) -> tuple[str, ...]:
-    problem = problem_of("worker", report, status)
+def _verdict(report: Mapping[str, Any], status: Mapping[str, str], *, namespaces: bool) -> tuple[str, ...]:
+    problem = problem_of("worker", report, status, namespaces=namespaces)
     if problem:
         raise ZygoteFailed(problem)
     return proofs_of(report)
