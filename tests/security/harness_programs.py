@@ -122,7 +122,7 @@ def python_places():
 
 async def serve(orders):
     os.environ["CANARY"] = CANARY
-    grants = [f"shell:binary={PYTHON},place=*,mode=read|write"]
+    grants = [f"shell:binary={PYTHON},runs=any,place=*,mode=read|write"]
     with stage(orders["area"]) as facts:
         async with harness.make_host(orders["tier"], home=Path(orders["home"])) as host:
             facts["home"] = str(host.home)

@@ -79,7 +79,7 @@ def run(host):
     """Return ``run(binary, *args, grants=…, **params)``; the default grants cover every request."""
 
     async def run(binary, *args, grants=None, **params):
-        allowed = ["shell:binary=*,code=yes|no,network=yes|no,place=*,mode=read|write,env=*"]
+        allowed = ["shell:binary=*,code=yes|no,runs=any,network=yes|no,place=*,mode=read|write,env=*"]
         request = {"binary": binary, "args": list(args), **params}
         return await host.op("shell.run", request, grants=allowed if grants is None else grants)
 

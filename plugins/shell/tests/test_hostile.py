@@ -129,7 +129,7 @@ async def test_program_is_refused_below_the_required_tier(tmp_path):
 async def test_progress_is_reported(host):
     reports = []
     request = {"binary": "sh", "args": ["-c", "echo one; sleep 0.4; echo two"]}
-    await host.op("shell.run", request, grants=["shell:binary=sh"], on_progress=reports.append)
+    await host.op("shell.run", request, grants=["shell:binary=sh,runs=any"], on_progress=reports.append)
     assert reports[0].message == "one"
     assert reports[-1].current == len("one\ntwo\n")
 
@@ -144,7 +144,7 @@ def printed(host):
         async def take(part):
             texts[part["stream"]] += part["text"]
 
-        grant = Grant.of([Capability.parse("shell:binary=sh,code=yes")])
+        grant = Grant.of([Capability.parse("shell:binary=sh,code=yes,runs=any")])
         call = Call("c1", grant, "test", Origin(), anyio.current_time() + 60, on_part=take)
         await host.broker.dispatch(call, "shell.run", {"binary": "sh", "args": ["-c", script]})
         return texts

@@ -54,3 +54,10 @@ async def test_preview_says_whether_services_in_places_are_reachable(preview_of,
     assert shown not in await preview_of("cat", read=[str(place)], grants=[granted])
     assert shown in await preview_of("cat", read=[str(place)], grants=[f"{granted},sockets=yes"])
     assert shown not in await preview_of("cat", grants=[f"{granted},sockets=yes"])
+
+
+async def test_preview_says_whether_the_program_can_run_others(preview_of):
+    shown = "it can run any other program, in the same isolation"
+    assert shown in await preview_of("git", "status", grants=["shell:binary=git,runs=any"])
+    assert shown in await preview_of("cat", grants=["shell:binary=cat,runs=any"])
+    assert shown not in await preview_of("cat", grants=["shell:binary=cat"])

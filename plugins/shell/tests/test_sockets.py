@@ -27,7 +27,7 @@ def connect(run_python, service, place, python_places):
 
     async def connect(*capabilities, **params):
         places = "|".join([str(place), *python_places])
-        grants = [f"shell:binary={PYTHON},{each.format(places=places)}" for each in capabilities]
+        grants = [f"shell:binary={PYTHON},runs=any,{each.format(places=places)}" for each in capabilities]
         request = {"read": [str(place)], **params}
         return (await run_python(CONNECT, service, grants=grants, **request))["stdout"] == "connected\n"
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TypeVar
 from urllib.parse import quote, unquote
 
-from attrs import frozen
+from attrs import field, frozen
 
 from ..suggestions import did_you_mean
 from ._errors import CapabilityInvalid
@@ -74,6 +74,8 @@ class Capability:
 
     family: str
     fields: tuple[tuple[str, tuple[_Pattern, ...]], ...] = ()
+    remark: str = field(default="", eq=False, repr=False)
+    """A remark of the family, for the question whether to grant the capability."""
 
     @classmethod
     def parse(cls, text: str) -> Capability:
@@ -125,7 +127,8 @@ class Capability:
         written = {name: tuple(pattern.written for pattern in patterns) for name, patterns in self.fields}
         defaults = scope.complete(written) if scope else {}
         added = {name: _minimal(map(_Pattern, values)) for name, values in defaults.items()}
-        return Capability(self.family, tuple(sorted({**added, **dict(self.fields)}.items())))
+        completed = tuple(sorted({**added, **dict(self.fields)}.items()))
+        return Capability(self.family, completed, scope.explain(written) if scope else "")
 
     def allows(self, values: Mapping[str, str], *, known_later: Collection[str] = ()) -> bool:
         """Return whether the capability allows a request with these field values.

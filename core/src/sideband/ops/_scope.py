@@ -55,6 +55,15 @@ class Scope:
         """
         return cls.defaults
 
+    @classmethod
+    def explain(cls, fields: Mapping[str, tuple[str, ...]]) -> str:  # noqa: ARG003
+        """Return a remark on a capability with these fields, which the question about it shows; empty without one.
+
+        Args:
+            fields: the fields of the capability, percent-decoded; a trailing ``*`` matches any ending.
+        """
+        return ""
+
     def fields(self) -> Mapping[str, str]:
         """Return the fields that are set."""
         values = {name: getattr(self, name) for name in self.field_names()}

@@ -48,10 +48,10 @@ class ShellDenied(ShellError, PermissionError):
 
     code = "shell.denied"
 
-    def __init__(self, binary: str, problem: str) -> None:
+    def __init__(self, binary: str, problem: str, *, hint: str | None = None) -> None:
         super().__init__(
             f"refused to run `{binary}`: {problem}",
-            hint="install it in a folder that only you or root can write to, and use that path",
+            hint=hint or "install it in a folder that only you or root can write to, and use that path",
         )
 
 

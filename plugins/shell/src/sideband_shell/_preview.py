@@ -10,7 +10,7 @@ from sideband.rendering import quoted, render
 
 from ._models import ShellRunParams
 from ._places import PRIVATE
-from ._program_request import may_use_sockets, resolve_program, seconds_of
+from ._program_request import may_run_others, may_use_sockets, resolve_program, seconds_of
 
 
 async def preview_run(params: ShellRunParams, ctx: OpContext) -> str:
@@ -22,6 +22,8 @@ async def preview_run(params: ShellRunParams, ctx: OpContext) -> str:
         paths = [quoted(str(path)) for path, its in places.paths.items() if its == mode]
         if paths:
             words.append(f"it {verb} {', '.join(paths)}")
+    if may_run_others(params, ctx):
+        words.append("it can run any other program, in the same isolation")
     words.append("with network access" if params.network else "without network access")
     if places.paths and may_use_sockets(params, ctx):
         words.append("it may connect to services that listen in these places")

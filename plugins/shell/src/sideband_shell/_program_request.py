@@ -63,6 +63,11 @@ def may_use_sockets(params: ShellRunParams, ctx: OpContext) -> bool:
     return all(ctx.allows(attrs.evolve(scope, sockets="yes")) for scope in params.scopes())
 
 
+def may_run_others(params: ShellRunParams, ctx: OpContext) -> bool:
+    """Return whether the grant lets the program run other programs."""
+    return all(ctx.allows(attrs.evolve(scope, runs="any")) for scope in params.scopes())
+
+
 def program_request(
     params: ShellRunParams, program: ShellProgram, places: ResolvedPlaces, ctx: OpContext
 ) -> ProgramRequest:

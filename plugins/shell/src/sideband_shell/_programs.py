@@ -11,7 +11,7 @@ from pathlib import Path
 from attrs import frozen
 
 from ._errors import ShellDenied, ShellMissing, ShellNotExecutable
-from ._scope import runs_code
+from ._known_programs import runs_code, runs_others
 
 _NAME = re.compile(r"[A-Za-z0-9_\[][A-Za-z0-9_.+@\[-]{0,127}\Z")
 # The maximum path length of the system. Resolving a path takes quadratic time.
@@ -73,9 +73,7 @@ def find_program(binary: str, path: Iterable[str], home: Path) -> ShellProgram:
     if not (program.real.is_file() and os.access(program.real, os.X_OK)):
         raise ShellNotExecutable(binary)
     _check_owner(binary, program.real, home)
-    if runs_code(program.real.name) and not runs_code(binary):
-        # The grant was compared with the name of the link.
-        raise ShellDenied(binary, f"it is another name for `{program.real.name}`, which executes code in its arguments")
+    _check_other_name(binary, program.real)
     return program
 
 
@@ -98,6 +96,14 @@ def _look_up(name: str, path: tuple[str, ...]) -> ShellProgram:
             return ShellProgram(found, Path(os.path.realpath(found)))
     skipped = ", ".join(folder for folder in path if folder not in searched and Path(folder).is_dir())
     raise ShellMissing(name, ", ".join(searched), skipped)
+
+
+def _check_other_name(binary: str, real: Path) -> None:
+    """Refuse a harmless name of a program that needs more rights, because the grant was compared with the name."""
+    for can, what in ((runs_code, "executes code in its arguments"), (runs_others, "runs other programs")):
+        if can(real.name) and not can(binary):
+            problem = f"it is another name for `{real.name}`, which {what}"
+            raise ShellDenied(binary, problem, hint=f"request `{real}`, and grant that")
 
 
 def _check_owner(binary: str, real: Path, home: Path) -> None:

@@ -6,33 +6,21 @@ mistaken for two, or two for one. A pattern must end at the end of an argument.
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
 from sideband.ops import CapabilityInvalid, Scope
 
+from ._known_programs import runs_code, runs_others
+
 NO_OPTIONS = "none"
 _NOTHING = "none/"  # not a valid name for a place or a variable
-
-# Programs that execute code in their arguments, named without a version.
-_RUN_CODE = frozenset({
-    "ash", "at", "awk", "bash", "batch", "bun", "busybox", "capsh", "chroot", "chrt", "csh", "dash", "deno", "doas",
-    "elvish", "emacs", "env", "expect", "fish", "flock", "gawk", "gdb", "guile", "ionice", "irb", "java", "jrunscript",
-    "jshell", "julia", "ksh", "ld.so", "lua", "luajit", "mawk", "mksh", "nawk", "nice", "node", "nodejs", "nohup",
-    "nsenter", "nu", "numactl", "osascript", "parallel", "pdksh", "perl", "php", "pwsh", "pypy", "python", "rbash",
-    "Rscript", "ruby", "run-parts", "runuser", "rzsh", "screen", "script", "setarch", "setpriv", "setsid", "sh",
-    "socat", "start-stop-daemon", "stdbuf", "strace", "su", "sudo", "systemd-run", "taskset", "tclsh", "tcsh", "time",
-    "timeout", "tmux", "toybox", "tsx", "unbuffer", "unshare", "watch", "wish", "xargs", "xonsh", "yash", "zsh",
-})  # fmt: skip
-_VERSION = re.compile(r"[-.]?[0-9][0-9.a-z]*\Z")
-_LOADER = re.compile(r"ld(-linux|-musl|64|-)?.*\.so(\.[0-9]+)*\Z")
 
 
 @attrs.frozen
 class ShellScope(Scope, family="shell"):
-    """The fields of a `shell` capability, such as `shell:binary=git,sub=status,place=/srv/repo`.
+    """The fields of a `shell` capability, such as `shell:runs=any,binary=git,sub=status,place=/srv/repo`.
 
     Attributes:
         binary: the name that is looked up, or the absolute path without symbolic links.
@@ -43,6 +31,7 @@ class ShellScope(Scope, family="shell"):
             `sub` or a pattern of `args` but without this field allows only the options in those fields.
         code: `yes` for shells, interpreters and programs that start others. The default is `no`, unless the capability
             names its binaries in full.
+        runs: `any` for a program that may run other programs, in the same isolation; the default is `none`.
         network: `yes` or `no`; the default is `no`.
         sockets: `yes` if a program with places may use unix sockets, and so the services that listen in these places;
             the default is `no`.
@@ -57,24 +46,33 @@ class ShellScope(Scope, family="shell"):
     args: str | None = None
     options: str | None = None
     code: str | None = None
+    runs: str | None = None
     network: str | None = None
     sockets: str | None = None
     place: str | None = None
     mode: str | None = None
     env: str | None = None
 
-    # Each place and each variable has a scope of its own without the others. Sockets are not requested: a program gets
-    # them if the grant covers all its scopes with them.
-    known_later = ("place", "mode", "env", "sockets")
+    # Each place and each variable has a scope of its own without the others. Sockets are not requested, and other
+    # programs only by those that are known to run them: a program gets both if the grant covers all its scopes so.
+    known_later = ("place", "mode", "env", "runs", "sockets")
+
+    @classmethod
+    def explain(cls, fields: Mapping[str, tuple[str, ...]]) -> str:
+        """Return what the user should know about a capability with these fields."""
+        if any(value in {"any", "*"} for value in fields.get("runs", ())):
+            return "these programs can run any other program, in the same isolation"
+        return ""
 
     @classmethod
     def complete(cls, fields: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
-        """Add the default fields: no places, network, sockets or variables, and no options besides the listed ones.
+        """Add the default fields: no other programs, places, network, sockets or variables, and only listed options.
 
         Raises:
             CapabilityInvalid: if a pattern of `args` ends within an argument.
         """
         added: dict[str, tuple[str, ...]] = {
+            "runs": ("none",),
             "network": ("no",),
             "sockets": ("no",),
             "place": (_NOTHING,),
@@ -109,6 +107,7 @@ def scopes_of(
         args=shlex.join(args) if args else None,
         options=_options(args),
         code="yes" if runs_code(binary) else "no",
+        runs="any" if runs_others(binary) else None,
         network="yes" if network else "no",
     )
     yield program
@@ -116,18 +115,6 @@ def scopes_of(
         yield attrs.evolve(program, place=place, mode=mode)
     for name in variables:
         yield attrs.evolve(program, env=name)
-
-
-def runs_code(binary: str) -> bool:
-    """Return whether a program of this name executes code in its arguments: a shell, an interpreter or a launcher.
-
-    Example:
-        >>> runs_code("/usr/bin/python3.11"), runs_code("git")
-        (True, False)
-    """
-    name = binary.rpartition("/")[2].lower()
-    known = {each.lower() for each in _RUN_CODE}
-    return name in known or _VERSION.sub("", name) in known or bool(_LOADER.match(name))
 
 
 def _options(args: Sequence[str]) -> str:

@@ -59,7 +59,7 @@ class Questions:
         return self._approve_tool if self._yes or self._ask else None
 
     async def _grant(self, skill: SkillSpec, missing: Grant) -> bool:
-        requested = [f"  {capability}" for capability in missing.texts()]
+        requested = [f"  {one} ({one.remark})" if one.remark else f"  {one}" for one in missing.capabilities]
         if len(requested) > _MAX_LINES:  # the first ones may be above the screen
             requested.append(f"  ({len(requested):,} capabilities in total, requested by {quoted(skill.name)})")
         return await self._answer(

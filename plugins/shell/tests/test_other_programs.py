@@ -1,0 +1,87 @@
+"""Programs that run other programs: they need a grant with `runs=any`."""
+
+import os
+import subprocess
+
+import pytest
+from sideband import CallRequest, Host
+from sideband.ops import OpDenied
+from sideband_cli._terminal._questions import Questions
+from sideband_shell import ShellDenied
+from sideband_shell._programs import find_program
+
+pytestmark = pytest.mark.anyio
+
+MARK = "ran another program"
+GIT = ["-c", f"alias.x=!echo {MARK}", "x"]
+COMMANDS = {
+    "an alias of git": ("git", GIT),
+    "git by its path": (os.path.realpath("/usr/bin/git"), GIT),
+    "find": ("find", ["/etc/passwd", "-exec", "echo", MARK, ";"]),
+    "tar": ("tar", ["--to-command", f"echo {MARK}", "-xf", "archive.tar"]),
+    "a checkpoint of tar": (
+        "tar",
+        ["--checkpoint=1", f"--checkpoint-action=exec=echo {MARK}", "-cf", "/dev/null", "known"],
+    ),
+    "sed": ("sed", [f"1e echo {MARK}", "known"]),
+    "split": ("split", ["--filter", f"echo {MARK}", "known"]),
+    "env": ("env", ["echo", MARK]),
+    "an interpreter": ("perl", ["-e", f"exec 'echo', '{MARK}'"]),
+    "a shell": ("sh", ["-c", f"echo {MARK}"]),
+}
+
+
+@pytest.fixture
+def repository(place):
+    subprocess.run(["tar", "-cf", "archive.tar", "known"], cwd=place, check=True)
+    return place
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+async def test_program_that_runs_others_needs_a_grant_for_that(run, repository, command):
+    binary, arguments = COMMANDS[command]
+    granted = f"shell:binary={binary},place={repository}"
+    with pytest.raises(OpDenied, match="runs=any"):
+        await run(binary, *arguments, cwd=str(repository), grants=[granted])
+    answer = await run(binary, *arguments, cwd=str(repository), grants=[f"{granted},runs=any"])
+    assert MARK in answer["stdout"], answer
+
+
+async def test_grant_without_names_covers_programs_that_run_others_only_if_it_names_them(run):
+    assert (await run("true", grants=["shell"]))["exit_code"] == 0
+    with pytest.raises(OpDenied, match="runs=any"):
+        await run("git", "--version", grants=["shell"])
+    assert (await run("git", "--version", grants=["shell:runs=any"]))["exit_code"] == 0
+    with pytest.raises(OpDenied, match="code=yes"):
+        await run("sh", "-c", "true", grants=["shell:runs=any"])
+
+
+SKILL = "from sideband.skill import tool\n\n@tool\nasync def nothing() -> None:\n    pass\n"
+
+
+@pytest.mark.parametrize(("runs", "expected"), [("runs=any", True), ("runs=none", False), ("code=yes", False)])
+async def test_question_for_a_grant_says_that_programs_can_run_others(home, tmp_path, runs, expected):
+    folder = tmp_path / "skills" / "worker"
+    folder.mkdir(parents=True)
+    front = f"name: worker\ndescription: Works.\nmetadata:\n  sideband.capabilities: shell:binary=git,{runs}\n"
+    (folder / "SKILL.md").write_text(f"---\n{front}---\n")
+    (folder / "worker.py").write_text(SKILL)
+    shown = []
+
+    async def ask(reason, question):
+        shown.append("\n".join(reason))
+        return True
+
+    async with Host(home=home, skill_dirs=[tmp_path / "skills"], asker=Questions(ask).grant_asker()) as host:
+        await host.run(CallRequest("worker.nothing", {}))
+    assert ("these programs can run any other program, in the same isolation" in shown[0]) is expected
+    assert "shell:binary=git" in shown[0]
+
+
+async def test_link_to_a_program_that_runs_others_does_not_bypass_the_grant(tmp_path):
+    if os.geteuid() == 0:
+        tmp_path.chmod(0o755)
+        (tmp_path / "harmless").symlink_to("/usr/bin/find")
+        with pytest.raises(ShellDenied, match="runs other programs") as caught:
+            find_program("harmless", [str(tmp_path)], tmp_path / "home")
+        assert "/usr/bin/find" in caught.value.hint
