@@ -8,8 +8,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from sideband.ops import OpError
+from sideband.broker import Claims, recover
+from sideband.ledger import Intent, find
+from sideband.ops import Level, OpError, Origin, Recorded
 from sideband_confined_files import ConfinedFolder, FileError
+from sideband_files._undo import undo_change, undo_folder, undo_move
 
 pytestmark = pytest.mark.anyio
 
@@ -330,6 +333,68 @@ async def test_recorded_folders_do_not_widen_a_grant(files, place, victim, diges
                 await getattr(files, op)(**{"path": path, "folders": folders, **params}, grants=grants)
     assert contents(victim) == {"x": "known"}
     assert [path.name for path in place.iterdir()] == ["link"]
+
+
+async def test_folder_is_not_deleted_in_place_of_the_one_that_was_made(files, host, place, effects, undo):
+    await files.make_folder(place / "x", on_effect=effects)
+    plan = await host.plan_undo(effects[-1])
+    (place / "x").rename(place / "moved away")
+    (place / "x").mkdir()
+    assert "another folder" in (await host.plan_undo(effects[-1])).remains[0]
+    _, (error,) = await undo(plan=plan)
+    assert error.code == "file.replaced"
+    assert (place / "x").is_dir()
+
+
+@pytest.mark.parametrize("replacement", REPLACEMENTS)
+async def test_outcome_of_a_lost_effect_is_unknown_if_its_folder_was_replaced(scene, replacement):
+    for number, (run, content) in enumerate(CHANGES.values()):
+        folder, victim = scene.place / f"{number}/sub", scene.victim / f"{number}"
+        folder.mkdir(parents=True)
+        victim.mkdir()
+        await run(scene.files, folder, scene.effects)
+        fill(victim, content)
+        record = await find(scene.host.ledger.folder, scene.effects[-1])
+        assert await recovered_status(scene.host, record) == "done"
+        REPLACEMENTS[replacement](folder, victim)
+        assert await recovered_status(scene.host, record) == "unknown"
+
+
+class LostEffect:
+    """A ledger that contains one effect without an outcome."""
+
+    def __init__(self, record):
+        grant = ("files:mode=*", "files:path=*,place=system,mode=*,hidden=*")
+        self.intent = Intent(
+            effect="dead-1",
+            op=record.op,
+            key=None,
+            params=record.params,
+            grant=grant,
+            origin=Origin(),
+            level=Level.CONTROLLED,
+            note=record.note,
+        )
+
+    async def orphans(self):
+        return [self.intent]
+
+    async def outcome(self, outcome, *, durable):
+        pass
+
+
+async def recovered_status(host, record):
+    """Return the status of an effect as if the host had died during it."""
+    (recovered,) = await recover(host.broker, LostEffect(record), Claims(host.store, host.ledger))
+    return recovered.status
+
+
+@pytest.mark.parametrize("plan", [undo_change, undo_folder, undo_move])
+async def test_record_without_folders_is_not_undone(plan):
+    note = {"path": "x", "before": None, "after": None, "folder": "made"}
+    planned = await plan(Recorded(effect="1", op="files.write", note=note), None)
+    assert planned.steps == ()
+    assert "does not contain the folders" in planned.remains[0]
 
 
 class TestLegitimateUses:

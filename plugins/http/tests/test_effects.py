@@ -168,8 +168,10 @@ async def undo(host, op, **params):
 
 async def test_undo_of_a_download_removes_the_file(host, server):
     plan = await undo(host, "http.download", url=server.url("/bytes?count=9"), path="x")
+    (step,) = plan.steps
     expected = {"path": "x", "expected": hashlib.sha256(b"x" * 9).hexdigest()}
-    assert [(one.op, one.params) for one in plan.steps] == [("files.restore", expected)]
+    assert (step.op, {**step.params, **expected}) == ("files.restore", step.params)
+    assert "blob" not in step.params
     assert (host.home / "files/x").exists()
 
 
@@ -188,6 +190,23 @@ async def test_undo_of_a_download_reports_that_a_large_replaced_file_was_not_kep
     assert plan.steps == ()
     assert "was not kept" in plan.remains[0]
     assert "17,000,000 bytes" in plan.remains[0]
+
+
+@pytest.mark.parametrize("kind", ["link", "folder"])
+async def test_undo_of_a_download_does_not_change_what_replaced_the_folder(host, server, tmp_path, kind):
+    record = await do(host, "http.download", url=server.url("/bytes?count=9"), path="sub/x")
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (victim / "x").write_bytes(b"x" * 9)
+    folder = host.home / "files/sub"
+    folder.rename(tmp_path / "moved away")
+    if kind == "link":
+        folder.symlink_to(victim)
+    else:
+        victim.rename(folder)
+    plan = await host.plan_undo(record.effect)
+    assert plan.steps == ()
+    assert f"`sub` is now {f'a symbolic link to `{victim}`' if kind == 'link' else 'another folder'}" in plan.remains[0]
 
 
 @pytest.mark.parametrize(("content", "remains"), [(b"changed", "has changed since"), (b"xxx", "nothing to undo")])

@@ -225,11 +225,12 @@ def _download_scope(params: DownloadParams) -> HttpScope:
 async def download(params: DownloadParams, ctx: OpContext) -> Download:
     """Stream a body to a file in the host's folder for files. If anything fails, no file is written."""
     path = normal_path(params.path)
-    folder = download_folder(ctx)
     state: HttpState = ctx.state
     plan = await _download_plan(params, ctx, file=path)
     started = perf_counter()
     with time_limit(plan):
+        folders = await download_folder(ctx).folders(path, create=True)
+        folder = download_folder(ctx, folders)
         async with (
             folder.writing(path, overwrite=params.overwrite) as file,
             state.share(ctx.domain),
@@ -240,7 +241,7 @@ async def download(params: DownloadParams, ctx: OpContext) -> Download:
             await save_body(arrival, file.write, params.max_bytes, path, ctx)
             sha256 = await file.complete()
             result = download_result(arrival, path=path, size=file.size, sha256=sha256, started=started)
-            await note_download(folder, path, result, ctx)
+            await note_download(path, folders, result, ctx)
             await file.commit(overwrite=params.overwrite)
             return result
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import anyio
 from sideband.ops import OpContext, Reconciled, Recorded, Undo, UndoStep
-from sideband_confined_files import ConfinedFolder, FileMissing
+from sideband_confined_files import FileMissing, FileRefused, FileReplaced
 
 from ._addresses._url import parse_url
 from ._exchange._downloads import download_folder
@@ -112,11 +112,11 @@ async def undo_request(recorded: Recorded, ctx: OpContext) -> Undo:  # noqa: ARG
     return Undo(remains=(f"cannot undo the changes of {method} {url} on the server",))
 
 
-async def note_download(folder: ConfinedFolder, path: str, result: Download, ctx: OpContext) -> None:
-    """Note the result and the existing file, which is kept as a blob up to a size limit."""
+async def note_download(path: str, folders: Sequence[str], result: Download, ctx: OpContext) -> None:
+    """Note the folders on the path, the result, and the existing file, which is kept as a blob up to a size limit."""
     before: dict[str, Any] | None = None
     try:
-        async with folder.reading(path) as reader:
+        async with download_folder(ctx, folders).reading(path) as reader:
             before = {"sha256": await reader.digest(), "size": reader.entry.size}
             before["permissions"] = reader.entry.permissions
             before["kept"] = reader.entry.size <= _MAX_KEPT_BYTES
@@ -128,7 +128,7 @@ async def note_download(folder: ConfinedFolder, path: str, result: Download, ctx
     except FileMissing:
         pass
     # Without the response headers, because notes must be small.
-    await ctx.note({"path": path, "before": before, "answer": {**result, "headers": {}}})
+    await ctx.note({"path": path, "folders": folders, "before": before, "answer": {**result, "headers": {}}})
 
 
 async def reconcile_download(recorded: Recorded, ctx: OpContext) -> Reconciled | None:
@@ -136,28 +136,39 @@ async def reconcile_download(recorded: Recorded, ctx: OpContext) -> Reconciled |
     if not recorded.note:
         return Reconciled(happened=False)
     before, answer = recorded.note["before"], recorded.note["answer"]
-    now = await _digest_now(ctx, recorded.note["path"])
+    try:
+        now = await _digest_now(ctx, recorded.note)
+    except (FileReplaced, FileRefused):
+        return None
     if now == answer["sha256"]:
         return Reconciled(happened=True, result=answer)
     return Reconciled(happened=False) if now == (before and before["sha256"]) else None
 
 
 async def undo_download(recorded: Recorded, ctx: OpContext) -> Undo:
-    """Restore the previous file, or remove the new one, unless it has changed since."""
+    """Restore the previous file, or remove the new one, unless it has changed since or is in another folder."""
     if not recorded.note:
         return Undo(remains=("no file was written",))
     path, before, after = recorded.note["path"], recorded.note["before"], recorded.note["answer"]["sha256"]
-    now = await _digest_now(ctx, path)
+    try:
+        now = await _digest_now(ctx, recorded.note)
+    except (FileReplaced, FileRefused) as error:
+        return Undo(remains=(error.message,))
     if now == (before and before["sha256"]):
         return Undo(remains=(f"`{path}` already has its previous content: nothing to undo",))
     if now != after:
         return Undo(remains=(f"`{path}` has changed since: undo would discard that change",))
+    return _plan_restore(recorded.note, after)
+
+
+def _plan_restore(note: Mapping[str, Any], after: str) -> Undo:
+    path, before = note["path"], note["before"]
+    params = {"path": path, "folders": note["folders"], "expected": after}
     if before is None:
-        text = f"remove `{path}`, which did not exist before"
-        return Undo(steps=(UndoStep("files.restore", {"path": path, "expected": after}, text),))
+        return Undo(steps=(UndoStep("files.restore", params, f"remove `{path}`, which did not exist before"),))
     if not before["kept"]:
         return Undo(remains=(f"the previous content of `{path}` was not kept: it had {before['size']:,} bytes",))
-    params = {"path": path, "blob": before["sha256"], "expected": after, "permissions": before["permissions"]}
+    params |= {"blob": before["sha256"], "permissions": before["permissions"]}
     text = f"restore the previous content of `{path}` ({before['size']:,} bytes)"
     return Undo(steps=(UndoStep("files.restore", params, text),))
 
@@ -167,8 +178,10 @@ async def undo_fetch_blob(recorded: Recorded, ctx: OpContext) -> Undo:  # noqa: 
     return Undo(remains=("the blob is kept, because it may be in use; `blobs.delete` removes it",))
 
 
-async def _digest_now(ctx: OpContext, path: str) -> str | None:
+async def _digest_now(ctx: OpContext, note: Mapping[str, Any]) -> str | None:
+    """Return the current digest of a file in the recorded folder, or ``None`` if it does not exist."""
     try:
-        return await download_folder(ctx).digest(path)
+        # without recorded folders, no folder is the recorded one
+        return await download_folder(ctx, note.get("folders", ())).digest(note["path"])
     except FileMissing:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 from weakref import WeakValueDictionary
@@ -16,8 +16,8 @@ from ._config import Config
 from ._cursors import Cursors
 from ._drivers import driver_for
 from ._errors import SqlDenied
-from ._paths import DatabaseTarget, locate
-from ._protocols import DatabaseSession, Inverse
+from ._paths import DatabaseTarget, check_recorded, identities, locate, pinned_folder
+from ._protocols import DatabaseSession
 from ._scope import SqlScope
 
 T = TypeVar("T")
@@ -50,23 +50,32 @@ class Databases:
             return await self._once(opening, work)
 
     async def write(
-        self, ctx: OpContext, db: str, attach: Mapping[str, str], work: Callable[[DatabaseSession], T]
+        self,
+        ctx: OpContext,
+        db: str,
+        attach: Mapping[str, str],
+        work: Callable[[DatabaseSession], T],
+        *,
+        recorded: Sequence[str] | None = None,
     ) -> T:
         """Run ``work`` in one transaction, which is committed or rolled back as a whole.
 
-        Before the commit, the inverse is stored and the effect is recorded in the same transaction.
+        Before the commit, the inverse is stored and the effect is recorded in the same transaction. If ``recorded``
+        is given, the database must exist and be the recorded one.
         """
 
         def committed(session: DatabaseSession) -> T:
+            if recorded is not None:
+                check_recorded(opening.target, db, recorded, session.identities())
             with session.transaction():
                 session.watch_changes()
                 result = work(session)
-                _store_inverse(ctx, session.inverse())
+                _store_inverse(ctx, opening.target.name, session)
                 session.mark(ctx.effect)
                 return result
 
         async with self._share(ctx):
-            opening = await self._opening(ctx, db, attach, changes=True)
+            opening = await self._opening(ctx, db, attach, changes=True, create=recorded is None)
             async with self._writers.setdefault(opening.target.file, anyio.Lock()):
                 return await self._once(opening, committed)
 
@@ -83,6 +92,21 @@ class Databases:
             opening = await self._opening(ctx, db, attach, changes=True, create=False)
             async with self._writers.setdefault(opening.target.file, anyio.Lock()):
                 return await self._once(opening, rolled_back)
+
+    async def check_recorded(self, ctx: OpContext, db: str, recorded: Sequence[str]) -> None:
+        """Check that a database is the recorded one, without opening it.
+
+        Raises:
+            SqlReplaced: if it is another one.
+            SqlError: if it is not accessible.
+        """
+        target = await self._locate(ctx, db, "write")
+
+        def work() -> None:
+            with pinned_folder(target) as (folder, _):
+                check_recorded(target, db, recorded, identities(folder, target))
+
+        await to_thread.run_sync(work, limiter=self._limiter)
 
     async def is_marked(self, ctx: OpContext, db: str, effect: str) -> bool | None:
         """Return whether the change of the effect was committed, or ``None`` if it is unknown."""
@@ -215,12 +239,14 @@ class _Opening:
         return driver_for(self.target, self.config).open(self.target, self.attached, self.config, changes=self.changes)
 
 
-def _store_inverse(ctx: OpContext, inverse: Inverse) -> None:
+def _store_inverse(ctx: OpContext, name: str, session: DatabaseSession) -> None:
     """Store the inverse of a change before it is committed. Called in a thread."""
+    inverse = session.inverse()
     note: dict[str, str | int | list[str]] = {}
     if inverse.changes:
         note["undo"] = from_thread.run(ctx.blobs.put, inverse.changes).sha256
         note["rows"] = inverse.rows
+        note["database"], note["recorded"] = name, session.identities()
     if inverse.remains:
         note["remains"] = list(inverse.remains)
     if note:

@@ -9,6 +9,7 @@
         ├── SqlDenied(PermissionError)   sql.denied      an operation that no grant allows
         ├── SqlConstraint(ValueError)    sql.constraint  a constraint of the schema is violated
         ├── SqlConflict(RuntimeError)    sql.conflict    a change cannot be reverted any more
+        ├── SqlReplaced(RuntimeError)    sql.replaced    the path leads to another database than the recorded one
         ├── SqlCursorMissing(LookupError) sql.cursor     the cursor is not open
         ├── SqlDriver(ImportError)       sql.driver      the engine's library is not installed
         ├── SqlEngineOff(PermissionError) sql.engine     the engine is disabled
@@ -103,6 +104,18 @@ class SqlConflict(SqlError, RuntimeError):
         super().__init__(
             f"cannot revert the change of {where}: {problem}",
             hint="undo the later changes first, or edit the rows manually; nothing was changed",
+        )
+
+
+class SqlReplaced(SqlError, RuntimeError):
+    """The path leads to another database than the one whose change would be reverted."""
+
+    code = "sql.replaced"
+
+    def __init__(self, name: str, problem: str) -> None:
+        super().__init__(
+            f"`{name}` is not the recorded database: {problem}",
+            hint="move the recorded database back to its path, or edit the rows manually; nothing was changed",
         )
 
 

@@ -28,6 +28,7 @@ Sql = Annotated[str, StringConstraints(min_length=1, max_length=1024 * 1024, pat
 Database = Annotated[str, AfterValidator(check_database_name)]
 Alias = Annotated[str, AfterValidator(_check_alias)]
 CursorId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
+Identities = Annotated[list[Annotated[str, StringConstraints(max_length=100)]], Field(max_length=2)]
 Attached = Annotated[dict[Alias, Database], Field(max_length=8)]
 
 
@@ -109,6 +110,7 @@ class RevertParams(OpParams):
 
     db: Database
     changes: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+    recorded: Identities | None = Field(None, description="identifies the folder and the file, for undo")
 
 
 class QueryResult(BaseModel):

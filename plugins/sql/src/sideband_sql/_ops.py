@@ -321,7 +321,8 @@ async def revert(params: RevertParams, ctx: OpContext) -> RevertResult:
     """Revert a change atomically, provided that its rows were not modified since. `undo` uses this op.
 
     Args:
-        params: `changes` is the digest of the blob that was recorded with the change; `db` as for `sql.execute`.
+        params: `changes` is the digest of the blob that was recorded with the change; `db` as for `sql.execute`;
+            `recorded` identifies the database, which must be the same.
         ctx: the op's context.
 
     Returns:
@@ -329,6 +330,7 @@ async def revert(params: RevertParams, ctx: OpContext) -> RevertResult:
 
     Raises:
         SqlConflict: if a row or its table was changed since.
+        SqlReplaced: if the path leads to another database.
         BlobMissing: if the recorded blob no longer exists.
         SqlError: as for `sql.execute`. After any error, nothing was changed.
 
@@ -342,4 +344,4 @@ async def revert(params: RevertParams, ctx: OpContext) -> RevertResult:
     def work(session: DatabaseSession) -> RevertResult:
         return RevertResult(rows_affected=session.revert(changes))
 
-    return await databases.write(ctx, params.db, {}, work)
+    return await databases.write(ctx, params.db, {}, work, recorded=params.recorded)

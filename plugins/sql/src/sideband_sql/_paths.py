@@ -11,14 +11,15 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from attrs import frozen
 from sideband.state import open_beneath
+from sideband_confined_files import identity_of
 
-from ._errors import SqlDenied, SqlMissing, SqlStorage
+from ._errors import SqlDenied, SqlMissing, SqlReplaced, SqlStorage
 
 _LOGICAL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}\Z")
 # PATH_MAX on Linux; resolving a path takes time that grows with the square of its length.
@@ -124,6 +125,53 @@ def pinned_folder(target: DatabaseTarget) -> Iterator[tuple[int, int]]:
         yield folder, found.st_uid
     finally:
         os.close(folder)
+
+
+def identities(folder: int, target: DatabaseTarget) -> list[str]:
+    """Return what identifies the folder of a database and its file, so that undo recognizes them.
+
+    Args:
+        folder: the descriptor of the folder, from ``pinned_folder``.
+        target: the database.
+
+    Raises:
+        SqlMissing: if the file does not exist.
+        SqlStorage: on an I/O error.
+    """
+    try:
+        if not hasattr(os, "O_PATH"):
+            found = os.stat(target.file.name, dir_fd=folder, follow_symlinks=False)
+            return [identity_of(folder), f"{found.st_dev:x}:{found.st_ino:x}"]
+        # closing a descriptor opened with O_PATH does not drop SQLite's locks
+        file = os.open(target.file.name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        try:
+            return [identity_of(folder), identity_of(file)]
+        finally:
+            os.close(file)
+    except FileNotFoundError:
+        raise SqlMissing(target.name) from None
+    except OSError as error:
+        raise SqlStorage(target.name, error.strerror or type(error).__name__) from error
+
+
+def check_recorded(target: DatabaseTarget, name: str, recorded: Sequence[str], now: Sequence[str]) -> None:
+    """Check that a database is the recorded one.
+
+    Args:
+        target: the database at the recorded path.
+        name: the recorded name.
+        recorded: the recorded result of ``identities``.
+        now: its result for the target.
+
+    Raises:
+        SqlReplaced: if it is another one.
+    """
+    if target.name != name:
+        raise SqlReplaced(name, f"it leads to `{target.name}` now, through a symbolic link")
+    if list(recorded[:1]) != list(now[:1]):
+        raise SqlReplaced(name, f"`{target.file.parent}` is now another folder")
+    if list(recorded) != list(now):
+        raise SqlReplaced(name, "it is now another file")
 
 
 def _open_folder(target: DatabaseTarget) -> int:

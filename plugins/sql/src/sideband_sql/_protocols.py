@@ -89,6 +89,9 @@ class DatabaseSession(Protocol):
     def transaction(self, *, keep: bool = True) -> AbstractContextManager[None]:
         """Return a context that commits its body as one transaction if ``keep`` is set, and otherwise rolls it back."""
 
+    def identities(self) -> list[str]:
+        """Return what identifies the folder of the database and its file."""
+
     def watch_changes(self) -> None:
         """Start recording the changes of the transaction for ``inverse``."""
 

@@ -6,7 +6,7 @@ from sideband.ops import OpContext, Reconciled, Recorded, Undo, UndoStep
 
 from ._changing import rows_text
 from ._databases import Databases
-from ._errors import SqlMissing
+from ._errors import SqlDenied, SqlMissing, SqlReplaced
 
 
 async def reconcile(recorded: Recorded, ctx: OpContext) -> Reconciled | None:
@@ -19,12 +19,19 @@ async def reconcile(recorded: Recorded, ctx: OpContext) -> Reconciled | None:
     return None if happened is None else Reconciled(happened)
 
 
-async def undo(recorded: Recorded, _ctx: OpContext) -> Undo:
-    """Plan to revert the change with the inverse that was recorded before the commit."""
-    remains = tuple(recorded.note.get("remains", ()))
-    if "undo" not in recorded.note:
+async def undo(recorded: Recorded, ctx: OpContext) -> Undo:
+    """Plan to revert the change of the recorded database with the inverse that was recorded before the commit."""
+    databases: Databases = ctx.state
+    note = recorded.note
+    remains = tuple(note.get("remains", ()))
+    if "undo" not in note:
         return Undo(remains=remains)
-    name = recorded.params["db"]
-    params = {"db": name, "changes": recorded.note["undo"]}
-    step = UndoStep("sql.revert", params, f"revert the change of `{name}` ({rows_text(recorded.note['rows'])})")
+    # a record of an older version does not identify the database
+    name, identities = note.get("database", recorded.params["db"]), note.get("recorded", [])
+    try:
+        await databases.check_recorded(ctx, name, identities)
+    except (SqlReplaced, SqlMissing, SqlDenied) as error:
+        return Undo(remains=(*remains, error.message))
+    params = {"db": name, "changes": note["undo"], "recorded": identities}
+    step = UndoStep("sql.revert", params, f"revert the change of `{name}` ({rows_text(note['rows'])})")
     return Undo(steps=(step,), remains=remains)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from sideband.ops import EgressRefused, OpContext
-from sideband_confined_files import ConfinedFolder
+from sideband_confined_files import REPLACED_FOLDERS, ConfinedFolder, RecordedFolders
 
 from .._errors import SecretReturned
 from .._models import MEBIBYTE
@@ -17,9 +17,12 @@ from .._response._arrival import Arrival, reading
 _FILES = "files"
 
 
-def download_folder(ctx: OpContext) -> ConfinedFolder:
-    """Return the folder for downloads."""
-    return ConfinedFolder(Path(ctx.home) / _FILES)
+def download_folder(ctx: OpContext, folders: Sequence[str] | None = None) -> ConfinedFolder:
+    """Return the folder for downloads, restricted to the recorded folders on the path of a file, if given."""
+    folder = ConfinedFolder(Path(ctx.home) / _FILES)
+    if folders is None:
+        return folder
+    return folder.through(RecordedFolders(folders, ctx.home / REPLACED_FOLDERS))
 
 
 async def save_body(

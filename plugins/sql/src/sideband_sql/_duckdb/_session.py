@@ -134,6 +134,10 @@ class DuckdbSession:
                 with suppress(duckdb.Error):
                     self.connection.execute("ROLLBACK")
 
+    def identities(self) -> list[str]:
+        """Return an empty list: DuckDB does not support undo."""
+        return []
+
     def watch_changes(self) -> None:
         """Do nothing: DuckDB does not record changes."""
 

@@ -18,7 +18,7 @@ from attrs import define, field
 from .._config import Config
 from .._errors import SqlSyntax, SqlTimeout
 from .._limits import take_all
-from .._paths import DatabaseTarget
+from .._paths import DatabaseTarget, identities
 from .._protocols import Bindings, Changed, Inverse
 from ._authorizer import Authorizer
 from ._changesets import Recording, revert
@@ -162,6 +162,10 @@ class SqliteSession:
                 # after an interrupt, closing the connection rolls back
                 with suppress(apsw.Error), self.authorizer.trusted():
                     self.connection.execute("ROLLBACK")
+
+    def identities(self) -> list[str]:
+        """Return what identifies the folder of the database, which is held open, and its file."""
+        return identities(self.allowed[0].folder, self.target)
 
     def watch_changes(self) -> None:
         """Start recording the changes of the transaction."""
