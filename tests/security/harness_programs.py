@@ -1,7 +1,8 @@
 """A host in a process of its own that runs hostile programs, run by path, so that they do not attack the test run.
 
 Orders are one line of JSON: ``tier``, ``home``, ``area`` (a folder that the host's user may write to), ``attempts``
-(name → code). One program run by this interpreter makes each attempt in a child process. For each attempt the answer
+(name → code). One program run by this interpreter makes each attempt in a child process. Another one, whose grant does
+not have ``runs=any``, makes one more attempt. For each attempt the answer
 is ``null`` if it succeeded, otherwise the error that stopped it. With ``--as-user ID`` it switches to that user first.
 """
 
@@ -10,6 +11,7 @@ import importlib.util
 import json
 import os
 import secrets
+import shutil
 import socket
 import sys
 import sysconfig
@@ -86,6 +88,7 @@ def stage(area):
     (private / "secret").write_text(CANARY)
     (place / "known").write_text("known")
     (place / "way-out").symlink_to(private / "secret")
+    shutil.copy("/usr/bin/find", area / "lister")
     abstract = f"sideband-{secrets.token_hex(8)}"
     with contextlib.ExitStack() as open_ones:
         served = {}
@@ -107,6 +110,7 @@ def stage(area):
             "secret": str(private / "secret"),
             "private": str(private),
             "place": str(place),
+            "lister": str(area.resolve() / "lister"),
             "writable": str(writable),
             "open": str(area / "open"),
             "port": served["tcp"][1],
@@ -135,8 +139,13 @@ async def serve(orders):
                 "timeout": 120,
             }
             result = await host.op("shell.run", params, grants=grants)
+            lister = facts["lister"]
+            params = {"binary": lister, "args": ["/etc/passwd", "-exec", "echo", "ran", ";"]}
+            other = await host.op("shell.run", params, grants=[f"shell:binary={lister}"])
     assert result["exit_code"] == 0, result
-    print(result["stdout"])
+    outcomes = json.loads(result["stdout"])
+    outcomes["run another program without a grant for that"] = None if other["stdout"] else other["stderr"]
+    print(json.dumps(outcomes))
 
 
 if __name__ == "__main__":

@@ -241,6 +241,7 @@ class ProgramRequest:
         places: the folders and files that the program may use, in addition to the system's programs and libraries.
         network: whether the program may use the network.
         sockets: whether the program may connect to unix sockets in its places, if the sandbox can hide all others.
+        runs_others: whether the program may execute files other than its own.
         limits: the limits of the program and its descendants.
     """
 
@@ -250,6 +251,7 @@ class ProgramRequest:
     places: tuple[Place, ...] = ()
     network: bool = False
     sockets: bool = False
+    runs_others: bool = True
     limits: ProgramLimits = field(factory=ProgramLimits)
 
 

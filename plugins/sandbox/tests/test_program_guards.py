@@ -220,7 +220,7 @@ CALLS = """
     ioperm 173/-, modify_ldt 154/-, fanotify_init 300/262, open_by_handle_at 304/265, move_pages 279/239,
     migrate_pages 256/238, personality 135/92, socket 41/198, socketpair 53/199, ioctl 16/29, prctl 157/167,
     clone 56/220, clone3 435/435, chmod 90/-, fchmod 91/52, fchmodat 268/53, fchmodat2 452/452, open 2/-, openat 257/56,
-    openat2 437/437, creat 85/-, mknod 133/-, mknodat 259/33
+    openat2 437/437, creat 85/-, mknod 133/-, mknodat 259/33, execve 59/221, execveat 322/281, seccomp 317/277
 """
 
 

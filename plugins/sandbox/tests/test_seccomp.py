@@ -5,9 +5,9 @@ import struct
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sideband_sandbox._machine._seccomp import ALLOW, KILL, OWN_PID, Check, Rule, assemble, refuse
+from sideband_sandbox._machine._seccomp import ALLOW, KILL, NOTIFY, OWN_PID, Check, Rule, assemble, refuse
 from sideband_sandbox._machine._tables import AARCH64, ARCHITECTURES, X86_64
-from sideband_sandbox._programs._filter import NUMBERS, program_filter
+from sideband_sandbox._programs._filter import NUMBERS, execution_filter, program_filter
 from sideband_sandbox._workers._filter import worker_filter
 
 DEFAULT = refuse(1)
@@ -248,3 +248,16 @@ def test_call_of_a_program_for_another_architecture_kills(number, arguments):
         for audit in (0x40000003, 0x40000028):
             assert ask_program(architecture, number, *arguments, audit=audit) == KILL
     assert ask_program(X86_64, number | 0x40000000, *arguments) == KILL
+
+
+@given(flags=ARGUMENT, arguments=ARGUMENTS)
+def test_program_installs_filters_without_a_listener_only(flags, arguments):
+    for architecture in ARCHITECTURES.values():
+        verdict = ask_program(architecture, "seccomp", 1, flags)
+        assert verdict == (refuse(1) if flags & 8 else ALLOW)
+        program, numbers = execution_filter(architecture), NUMBERS[architecture.machine]
+        for name in ("execve", "execveat"):
+            assert ask_program(architecture, name, *arguments) == ALLOW
+            assert execute(program.code, architecture.audit, numbers[name], arguments) == NOTIFY
+            assert execute(program.code, 0x40000003, numbers[name], arguments) == KILL
+        assert execute(program.code, architecture.audit, numbers["clone"], arguments) == ALLOW

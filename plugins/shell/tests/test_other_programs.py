@@ -1,6 +1,7 @@
 """Programs that run other programs: they need a grant with `runs=any`."""
 
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -85,3 +86,25 @@ async def test_link_to_a_program_that_runs_others_does_not_bypass_the_grant(tmp_
         with pytest.raises(ShellDenied, match="runs other programs") as caught:
             find_program("harmless", [str(tmp_path)], tmp_path / "home")
         assert "/usr/bin/find" in caught.value.hint
+
+
+@pytest.fixture
+def renamed(tmp_path):
+    """Return the path of a copy of `find` whose name does not reveal what it can do."""
+    program = tmp_path.resolve() / "lister"
+    shutil.copy("/usr/bin/find", program)
+    return str(program)
+
+
+async def test_unknown_program_runs_others_only_if_the_grant_allows_it(run, renamed):
+    command = (renamed, "/etc/passwd", "-exec", "echo", MARK, ";")
+    for grants in ([f"shell:binary={renamed}"], ["shell"]):
+        answer = await run(*command, grants=grants)
+        assert (MARK in answer["stdout"], "Function not implemented" in answer["stderr"]) == (False, True)
+    assert MARK in (await run(*command, grants=[f"shell:binary={renamed},runs=any"]))["stdout"]
+
+
+async def test_grant_for_others_in_one_place_does_not_apply_to_another(run, renamed, place, tmp_path):
+    grants = [f"shell:binary={renamed},runs=any,place=/none", f"shell:binary={renamed},place={place}"]
+    answer = await run(renamed, "/etc/passwd", "-exec", "echo", MARK, ";", read=[str(place)], grants=grants)
+    assert MARK not in answer["stdout"]

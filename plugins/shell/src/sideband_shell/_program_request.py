@@ -80,6 +80,7 @@ def program_request(
         places=tuple(Place(path, writable=mode == "write") for path, mode in places.paths.items()),
         network=params.network,
         sockets=may_use_sockets(params, ctx),
+        runs_others=may_run_others(params, ctx),
         limits=ProgramLimits(
             memory=config.memory_bytes,
             processes=config.max_processes,

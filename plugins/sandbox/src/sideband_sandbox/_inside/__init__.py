@@ -12,6 +12,7 @@ from typing import Any
 __all__ = [
     "LOCKDOWN",
     "PROGRAM_ATTEMPTS",
+    "PROGRAM_EXECUTION",
     "PROGRAM_KEEPER",
     "PROGRAM_ROOT",
     "WORKER_ATTEMPTS",
@@ -25,6 +26,7 @@ LOCKDOWN = _FOLDER / "_lockdown.py"
 ZYGOTE = _FOLDER / "_zygote.py"
 WORKER_ATTEMPTS = _FOLDER / "_worker_attempts.py"
 PROGRAM_KEEPER = _FOLDER / "_program_keeper.py"
+PROGRAM_EXECUTION = _FOLDER / "_program_execution.py"
 PROGRAM_ROOT = _FOLDER / "_program_root.py"
 PROGRAM_ATTEMPTS = _FOLDER / "_program_attempts.py"
 

@@ -48,16 +48,16 @@ def main(arguments: list[str]) -> None:
 
     Args:
         arguments: the numbers of two descriptors, the socket to the host and a file with the plan as JSON; then the
-            paths of ``_lockdown.py`` and ``_program_root.py``.
+            paths of ``_lockdown.py``, ``_program_root.py`` and ``_program_execution.py``.
     """
     os.dup2(int(arguments[0]), _CONTROL)
     with open(int(arguments[1]), encoding="utf-8") as stream:  # noqa: PTH123 - it is a descriptor
         plan = json.load(stream)
-    kernel, root = (_load(path) for path in arguments[2:])
+    kernel, root, execution = (_load(path) for path in arguments[2:])
     control = socket.socket(fileno=_CONTROL)
     try:
         kernel.apply({"steps": [["descriptors", {}], ["single_thread", {}]]})
-        _Program(plan, kernel, root, control).keep()
+        _Program(plan, kernel, root, execution, control).keep()
     except BaseException as error:  # noqa: BLE001 - nothing may run without the lockdown
         _fail(control, error, kernel.EXIT_CODE)
 
@@ -77,10 +77,11 @@ class _Stopped(BaseException):
 class _Program:
     """One program, from its plan to its exit."""
 
-    def __init__(self, plan: dict[str, Any], kernel: Any, root: Any, control: socket.socket) -> None:
+    def __init__(self, plan: dict[str, Any], kernel: Any, root: Any, execution: Any, control: socket.socket) -> None:
         self._plan = plan
         self._kernel = kernel
         self._root = root
+        self._execution = execution
         self._control = control
         self._uid: int | None = plan["identity"]
         self._confined = False
@@ -156,14 +157,18 @@ class _Program:
         """Start the program, and wait for it. Return its exit code."""
         self._await_host()
         reading, writing = os.pipe()
+        child, parent = socket.socketpair()
         pid = os.fork()
         if pid == 0:
-            self._become_program(writing)
+            self._become_program(writing, parent)
         os.close(writing)
+        parent.close()
         handle = os.pidfd_open(pid)
         os.closerange(0, _CONTROL)
         self._drop(_CAP_KILL, *(() if self._plan["namespaces"] else (_CAP_SETUID, _CAP_SETGID)))
         self._kernel.apply({"steps": [["no_new_privileges", {}]]})
+        self._execution.let_first_continue(child)
+        child.close()
         problem = _read_all(reading)
         os.close(reading)
         if problem:
@@ -182,12 +187,12 @@ class _Program:
             raise OSError("the host has already exited")
         self._confined = json.loads(message)["confined"]
 
-    def _become_program(self, problems: int) -> NoReturn:
+    def _become_program(self, problems: int, parent: socket.socket) -> NoReturn:
         step = "prepare"
         try:
             _default_signals()
             os.setsid()
-            for step, act in self._steps():  # noqa: B007 - the handler reports the failed step
+            for step, act in self._steps(parent):  # noqa: B007 - the handler reports the failed step
                 act()
             step = "run"
             os.closerange(_CONTROL, problems)
@@ -198,7 +203,7 @@ class _Program:
             os.write(problems, _problem(error, step))
             os._exit(self._kernel.EXIT_CODE)
 
-    def _steps(self) -> Iterator[tuple[str, Callable[[], object]]]:
+    def _steps(self, parent: socket.socket) -> Iterator[tuple[str, Callable[[], object]]]:
         """Yield the steps of the isolation. Their order matters: some need privileges that later ones drop."""
         yield "limits", self._limit
         yield self._step("bounding_set")
@@ -209,6 +214,8 @@ class _Program:
         yield self._step("no_new_privileges")
         yield "folder", self._enter
         yield "landlock", self._restrict
+        if self._plan["execution"] is not None:
+            yield "execution", lambda: self._execution.suspend(self._kernel, **self._plan["execution"], parent=parent)
         yield self._step("seccomp", **self._plan["seccomp"])
 
     def _step(self, name: str, **arguments: Any) -> tuple[str, Callable[[], object]]:

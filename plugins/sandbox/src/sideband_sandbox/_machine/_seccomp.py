@@ -20,6 +20,7 @@ from ._tables import Architecture
 
 ALLOW = 0x7FFF0000
 KILL = 0x80000000
+NOTIFY = 0x7FC00000  # suspend the call and ask the listener, or ENOSYS without one
 OWN_PID = "own pid"
 
 _LOAD_WORD = 0x20  # BPF_LD | BPF_W | BPF_ABS

@@ -11,7 +11,7 @@ import errno
 from collections.abc import Iterator
 from functools import cache
 
-from .._machine._seccomp import ALLOW, Check, Rule, SeccompFilter, assemble, refuse
+from .._machine._seccomp import ALLOW, NOTIFY, Check, Rule, SeccompFilter, assemble, refuse
 from .._machine._tables import Architecture
 
 # Name, number on x86-64, number on aarch64; a dash if the call does not exist.
@@ -37,7 +37,8 @@ _TABLE = """
     socket 41 198           socketpair 53 199       ioctl 16 29             prctl 157 167
     chmod 90 -              fchmod 91 52            fchmodat 268 53         fchmodat2 452 452
     open 2 -                openat 257 56           openat2 437 437         creat 85 -
-    mknod 133 -             mknodat 259 33
+    mknod 133 -             mknodat 259 33          execve 59 221           execveat 322 281
+    seccomp 317 277
 """
 _COLUMN = {"x86_64": 0, "aarch64": 1}
 
@@ -58,8 +59,10 @@ _OPENS = {"open": (1, 2), "openat": (2, 3)}
 _O_CREAT, _O_TMPFILE = 0o100, 0o20000000
 _SET_USER_ID, _SET_GROUP_ID = 0o4000, 0o2000
 _CONDITIONAL = frozenset({
-    "clone", "clone3", "ioctl", "openat2", "personality", "prctl", "socket", "socketpair", *_MODES, *_OPENS,
+    "clone", "clone3", "execve", "execveat", "ioctl", "openat2", "personality", "prctl", "seccomp", "socket",
+    "socketpair", *_MODES, *_OPENS,
 })  # fmt: skip
+_NEW_LISTENER = 8
 
 
 def _numbers(column: int) -> dict[str, int]:
@@ -87,6 +90,13 @@ def program_filter(architecture: Architecture, *, network: bool, own_sockets: bo
     return assemble(architecture, [*refused, *conditional], default=ALLOW)
 
 
+@cache
+def execution_filter(architecture: Architecture) -> SeccompFilter:
+    """Return the filter that suspends each call that executes a file."""
+    numbers = NUMBERS[architecture.machine]
+    return assemble(architecture, [Rule(numbers[name], NOTIFY) for name in ("execve", "execveat")], default=ALLOW)
+
+
 def _conditional_rules(numbers: dict[str, int], *, network: bool, own_sockets: bool) -> Iterator[Rule]:
     forbidden = refuse(errno.EPERM)
     families = [_AF_UNIX] * own_sockets + [_AF_INET, _AF_INET6] * network
@@ -104,6 +114,8 @@ def _conditional_rules(numbers: dict[str, int], *, network: bool, own_sockets: b
     kinds = tuple((Check(0, _AF_UNIX), Check(1, kind, mask=_SOCK_KIND)) for kind in (_SOCK_STREAM, _SOCK_SEQPACKET))
     alternatives = ((Check(0, _AF_UNIX),),) if own_sockets else kinds
     yield Rule(numbers["socketpair"], ALLOW, alternatives, otherwise=forbidden)
+    # The listener of a newer filter would decide instead of the one that restricts execution.
+    yield Rule(numbers["seccomp"], forbidden, ((_has(1, _NEW_LISTENER),),))
     yield from _mode_rules(numbers)
 
 

@@ -135,4 +135,6 @@ def _hint(failure: ProgramNotStarted) -> str:
         return "check that the file is executable, and that the files it needs are in the program's places"
     if failure.step == "folder":
         return "check that the folder exists and is in one of the program's places"
+    if failure.step == "execution":
+        return "another filter of the host's container may have a listener; let the program run other programs"
     return "check that the program's places exist, and that their paths contain no symbolic links"

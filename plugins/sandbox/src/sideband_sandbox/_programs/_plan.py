@@ -23,7 +23,7 @@ from .._machine._landlock import (
     WRITE_FILE,
     Landlock,
 )
-from ._filter import program_filter
+from ._filter import NUMBERS, execution_filter, program_filter
 
 _CLONE_NEWNET = 0x40000000
 _CLONE_OTHERS = 0x02000000 | 0x04000000 | 0x08000000 | 0x00020000 | 0x20000000  # cgroup, uts, ipc, mount, process
@@ -98,6 +98,7 @@ def program_plan(
         "landlock": _landlock(machine.landlock, network=request.network),
         "rules": list(_rules(machine.landlock, variant, request, private)),
         "seccomp": _seccomp(machine, variant, request),
+        "execution": None if request.runs_others else _execution(machine),
         "memory": limits.memory,
         "limits": {
             "DATA": limits.memory,
@@ -153,6 +154,12 @@ def _seccomp(machine: Machine, variant: ProgramVariant, request: ProgramRequest)
     own_sockets = _may_open_sockets(machine.landlock, variant, request)
     program = program_filter(machine.architecture, network=request.network, own_sockets=own_sockets)
     return {"code": base64.b64encode(program.code).decode("ascii"), "own_pid_at": list(program.own_pid_at)}
+
+
+def _execution(machine: Machine) -> dict[str, Any]:
+    program = execution_filter(machine.architecture)
+    number = NUMBERS[machine.architecture.machine]["seccomp"]
+    return {"number": number, "code": base64.b64encode(program.code).decode("ascii")}
 
 
 def _rules(

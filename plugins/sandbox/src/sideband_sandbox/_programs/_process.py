@@ -20,7 +20,7 @@ from sideband.state import TemporaryFolder
 from sideband.workers import Isolation, ProgramLimits, WorkerLimits, WorkerStartFailed, WorkerUsage, read_usage
 
 from .._errors import ProgramNotStarted
-from .._inside import LOCKDOWN, PROGRAM_KEEPER, PROGRAM_ROOT, Plan
+from .._inside import LOCKDOWN, PROGRAM_EXECUTION, PROGRAM_KEEPER, PROGRAM_ROOT, Plan
 from .._machine._cgroups import Cgroups, WorkerCgroup
 from .._machine._processes import pid_of, wait_for_end
 from .._machine._temporary import make_folder
@@ -106,7 +106,7 @@ def _start_keeper(python: Path, plan: Plan, control: socket.socket, streams: Seq
     with os.fdopen(os.memfd_create("plan", os.MFD_CLOEXEC), "w+b", buffering=0) as orders:
         orders.write(json.dumps(plan).encode())
         orders.seek(0)
-        own = [str(control.fileno()), str(orders.fileno()), str(LOCKDOWN), str(PROGRAM_ROOT)]
+        own = [str(control.fileno()), str(orders.fileno()), *map(str, (LOCKDOWN, PROGRAM_ROOT, PROGRAM_EXECUTION))]
         # Not in a worker thread: the kernel sends PDEATHSIG when the thread that forked the process exits.
         return subprocess.Popen(  # noqa: S603 - the command is fixed
             [str(python), "-I", "-S", "-B", "-X", "utf8", str(PROGRAM_KEEPER), *own],
