@@ -220,7 +220,9 @@ CALLS = """
     ioperm 173/-, modify_ldt 154/-, fanotify_init 300/262, open_by_handle_at 304/265, move_pages 279/239,
     migrate_pages 256/238, personality 135/92, socket 41/198, socketpair 53/199, ioctl 16/29, prctl 157/167,
     clone 56/220, clone3 435/435, chmod 90/-, fchmod 91/52, fchmodat 268/53, fchmodat2 452/452, open 2/-, openat 257/56,
-    openat2 437/437, creat 85/-, mknod 133/-, mknodat 259/33, execve 59/221, execveat 322/281, seccomp 317/277
+    openat2 437/437, creat 85/-, mknod 133/-, mknodat 259/33, execve 59/221, execveat 322/281, seccomp 317/277,
+    shmget 29/194, shmat 30/196, shmctl 31/195, semget 64/190, semop 65/193, semtimedop 220/192, semctl 66/191,
+    msgget 68/186, msgsnd 69/189, msgrcv 70/188, msgctl 71/187, mq_open 240/180, mq_unlink 241/181
 """
 
 
@@ -237,8 +239,9 @@ async def test_numbers_match_the_kernel_headers(architecture, position):
 @pytest.mark.parametrize("architecture", [X86_64, AARCH64], ids=ARCHITECTURES)
 @pytest.mark.parametrize("network", [False, True])
 @pytest.mark.parametrize("own_sockets", [False, True])
-async def test_filter_can_be_assembled_for_all_rights(architecture, network, own_sockets):
-    program = program_filter(architecture, network=network, own_sockets=own_sockets)
+@pytest.mark.parametrize("own_ipc", [False, True])
+async def test_filter_can_be_assembled_for_all_rights(architecture, network, own_sockets, own_ipc):
+    program = program_filter(architecture, network=network, own_sockets=own_sockets, own_ipc=own_ipc)
     assert len(program) < 4096
     # The last instruction returns the default verdict, for calls without a rule.
     assert struct.unpack("=HBBI", program.code[-8:])[3] == ALLOW

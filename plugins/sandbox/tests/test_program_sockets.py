@@ -92,7 +92,7 @@ def plan_of(machine, landlock, **options):
 
 
 def has_sockets(machine, plan):
-    allowed = program_filter(machine.architecture, network=False, own_sockets=True)
+    allowed = program_filter(machine.architecture, network=False, own_sockets=True, own_ipc=False)
     return plan["seccomp"]["code"] == base64.b64encode(allowed.code).decode()
 
 

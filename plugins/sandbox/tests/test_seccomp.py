@@ -214,8 +214,8 @@ def test_numbers_are_unique(architecture):
     assert len(set(architecture.calls.values())) == len(architecture.calls)
 
 
-def ask_program(architecture, name, *arguments, audit=None, network=False, own_sockets=False):
-    program = program_filter(architecture, network=network, own_sockets=own_sockets)
+def ask_program(architecture, name, *arguments, audit=None, network=False, own_sockets=False, own_ipc=False):
+    program = program_filter(architecture, network=network, own_sockets=own_sockets, own_ipc=own_ipc)
     number = NUMBERS[architecture.machine][name] if isinstance(name, str) else name
     filled = [*arguments, *[0] * (6 - len(arguments))]
     return execute(program.code, architecture.audit if audit is None else audit, number, filled)

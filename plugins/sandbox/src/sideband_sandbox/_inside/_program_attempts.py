@@ -112,6 +112,11 @@ def _set_user_id(folder: str) -> None:
     os.chmod(path, 0o4700)  # noqa: PTH101 - as a program would
 
 
+def _shared_memory(_: Facts) -> None:
+    libc = _libc()
+    libc.shmctl(_demand(libc.shmget(0, 4096, 0o600)), 0, None)
+
+
 def _clone(facts: Facts) -> None:
     words = [ctypes.c_long(each) for each in (facts["numbers"]["clone"], _CLONE_NEWUSER | signal.SIGCHLD, 0, 0, 0, 0)]
     pid = _demand(_libc().syscall(*words))
@@ -189,6 +194,7 @@ MUST_FAIL_IN_NAMESPACES: dict[str, Attempt] = {
 }
 # In namespaces the init process ignores signals from inside; a keeper without namespaces does not.
 MUST_FAIL_WITHOUT_NAMESPACES: dict[str, Attempt] = {
+    "use shared memory in the machine's ipc namespace": _shared_memory,
     "signal its keeper": lambda _: os.kill(os.getppid(), 0),
 }
 MUST_FAIL_WITH_PROCESS_LIMIT: dict[str, Attempt] = {

@@ -38,7 +38,10 @@ _TABLE = """
     chmod 90 -              fchmod 91 52            fchmodat 268 53         fchmodat2 452 452
     open 2 -                openat 257 56           openat2 437 437         creat 85 -
     mknod 133 -             mknodat 259 33          execve 59 221           execveat 322 281
-    seccomp 317 277
+    seccomp 317 277         shmget 29 194           shmat 30 196            shmctl 31 195
+    semget 64 190           semop 65 193            semtimedop 220 192      semctl 66 191
+    msgget 68 186           msgsnd 69 189           msgrcv 70 188           msgctl 71 187
+    mq_open 240 180         mq_unlink 241 181
 """
 _COLUMN = {"x86_64": 0, "aarch64": 1}
 
@@ -62,6 +65,11 @@ _CONDITIONAL = frozenset({
     "clone", "clone3", "execve", "execveat", "ioctl", "openat2", "personality", "prctl", "seccomp", "socket",
     "socketpair", *_MODES, *_OPENS,
 })  # fmt: skip
+# Shared memory, semaphores and message queues with a number or name in the ipc namespace.
+_IPC = frozenset({
+    "shmget", "shmat", "shmctl", "semget", "semop", "semtimedop", "semctl", "msgget", "msgsnd", "msgrcv", "msgctl",
+    "mq_open", "mq_unlink",
+})  # fmt: skip
 _NEW_LISTENER = 8
 
 
@@ -75,7 +83,7 @@ NUMBERS = {machine: _numbers(column) for machine, column in _COLUMN.items()}
 
 
 @cache
-def program_filter(architecture: Architecture, *, network: bool, own_sockets: bool) -> SeccompFilter:
+def program_filter(architecture: Architecture, *, network: bool, own_sockets: bool, own_ipc: bool) -> SeccompFilter:
     """Return the filter for programs with these rights.
 
     Args:
@@ -83,9 +91,12 @@ def program_filter(architecture: Architecture, *, network: bool, own_sockets: bo
         network: whether the program may create IPv4 and IPv6 sockets.
         own_sockets: whether the program may create unix sockets, as the plan decides. With one it can
             connect to any service that listens at a path or an abstract name within its reach.
+        own_ipc: whether the program has an ipc namespace of its own. Otherwise it gets no shared memory, semaphores and
+            queues of that namespace, because those of the machine have guessable numbers.
     """
     numbers = NUMBERS[architecture.machine]
-    refused = [Rule(number, refuse(errno.EPERM)) for name, number in numbers.items() if name not in _CONDITIONAL]
+    allowed = _CONDITIONAL | _IPC if own_ipc else _CONDITIONAL
+    refused = [Rule(number, refuse(errno.EPERM)) for name, number in numbers.items() if name not in allowed]
     conditional = _conditional_rules(numbers, network=network, own_sockets=own_sockets)
     return assemble(architecture, [*refused, *conditional], default=ALLOW)
 

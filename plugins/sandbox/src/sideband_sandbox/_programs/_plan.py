@@ -152,7 +152,8 @@ def _may_open_sockets(landlock: Landlock, variant: ProgramVariant, request: Prog
 
 def _seccomp(machine: Machine, variant: ProgramVariant, request: ProgramRequest) -> dict[str, Any]:
     own_sockets = _may_open_sockets(machine.landlock, variant, request)
-    program = program_filter(machine.architecture, network=request.network, own_sockets=own_sockets)
+    rights = {"network": request.network, "own_sockets": own_sockets, "own_ipc": variant.namespaces}
+    program = program_filter(machine.architecture, **rights)
     return {"code": base64.b64encode(program.code).decode("ascii"), "own_pid_at": list(program.own_pid_at)}
 
 
