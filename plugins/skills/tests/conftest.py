@@ -42,8 +42,8 @@ def make_skill(skills):
 
 @pytest.fixture
 def load():
-    def run(*folders, packages=()):
-        return anyio.run(FolderLoader().load, SkillSources(folders=folders, packages=tuple(packages)))
+    def run(*folders, packages=(), **options):
+        return anyio.run(FolderLoader(**options).load, SkillSources(folders=folders, packages=tuple(packages)))
 
     return run
 

@@ -96,14 +96,14 @@ def test_duplicate_tool_is_reported_with_both_files(load_one):
     ["def broken(", "x = '\x00'", "(" * 5_000, "x = " + "-" * 50_000 + "1", "print 'two'", "x" * 100 + "=" * 9 + "€"],
 )
 def test_syntax_error_in_one_file_does_not_stop_the_others_from_loading(load_one, codes, code):
-    skill = load_one(files={"broken.py": code, "run.py": TOOL.format(name="run")})
+    skill = load_one(files={"broken.py": f"# sideband\n{code}", "run.py": TOOL.format(name="run")})
     assert [tool.name for tool in skill.tools] == ["run"]
     assert all(problem.source.endswith("broken.py") for problem in skill.problems)
     assert len(skill.problems) == 1 or codes(skill.problems)[0] == "encoding"
 
 
 def test_invalid_escape_sequence_causes_no_warning(load_one):
-    assert load_one(files={"run.py": "x = '\\d'\n"}).problems == ()
+    assert load_one(files={"run.py": "from sideband.skill import tool\nx = '\\d'\n"}).problems == ()
 
 
 @pytest.mark.parametrize(("mark", "seconds"), [("@tool(timeout=5)", 5.0), ("@tool(timeout=0.5)", 0.5), ("@tool", None)])

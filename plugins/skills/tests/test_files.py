@@ -2,7 +2,7 @@ import os
 import socket
 
 import pytest
-from sideband_skills import _skill_files
+from sideband_skills._config import Config
 
 
 def test_hidden_and_compiled_files_are_excluded(load_one):
@@ -66,9 +66,8 @@ def test_deeply_nested_folder_is_skipped(load_one, codes):
     assert codes(skill.problems) == ["files.deep"]
 
 
-def test_skill_with_too_many_files_does_not_load(make_skill, load, codes, monkeypatch):
-    monkeypatch.setattr(_skill_files, "_MAXIMUM_FILES", 3)
-    loaded = load(make_skill(files={f"{number}.txt": "" for number in range(4)}))
+def test_skill_with_too_many_files_does_not_load(make_skill, load, codes):
+    loaded = load(make_skill(files={f"{number}.txt": "" for number in range(4)}), limits=Config(files=3))
     assert loaded.skills == ()
     assert codes(loaded.problems) == ["files.many"]
 

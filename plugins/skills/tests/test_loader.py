@@ -2,6 +2,7 @@ import anyio
 import pytest
 from sideband.loading import SkillPackage, SkillSources
 from sideband_skills import FolderLoader, _folder_loader
+from sideband_skills._config import Config
 from sideband_skills.plugin import sideband_loaders
 
 
@@ -21,7 +22,7 @@ async def test_loading_can_be_cancelled(make_skill):
 
 
 def test_plugin_registers_one_loader():
-    assert [loader.name for loader in sideband_loaders()] == ["skills"]
+    assert [loader.name for loader in sideband_loaders(Config())] == ["skills"]
 
 
 def test_skills_in_a_folder_load_in_order_of_their_names(skills, make_skill, load):
@@ -48,14 +49,14 @@ def test_invalid_skill_does_not_stop_others_from_loading(skills, make_skill, loa
 def test_internal_error_is_a_problem_of_its_skill(skills, make_skill, load, monkeypatch):
     make_skill("good")
     make_skill("bad")
-    real = _folder_loader.read_modules
+    real = _folder_loader.read_python
 
-    def fails_for_one(folder, *rest):
+    def fails_for_one(folder, *rest, **options):
         if folder.name == "bad":
             raise RecursionError("too deep")
-        return real(folder, *rest)
+        return real(folder, *rest, **options)
 
-    monkeypatch.setattr(_folder_loader, "read_modules", fails_for_one)
+    monkeypatch.setattr(_folder_loader, "read_python", fails_for_one)
     loaded = load(skills)
     assert [skill.key for skill in loaded.skills] == ["good"]
     assert "RecursionError: too deep" in loaded.problems[0].reason

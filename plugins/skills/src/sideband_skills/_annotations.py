@@ -28,7 +28,7 @@ from ._shape_factories import (
 
 _MAXIMUM_DEPTH = 24
 _MAXIMUM_NODES = 400
-_MAXIMUM_QUOTED = 2_000
+_MAXIMUM_QUOTED = 500
 _WRAPPERS = frozenset({"typing.Required", "typing.NotRequired", "typing.Final", "typing.ReadOnly"})
 _STRUCTURES = frozenset({"typing.TypedDict", "typing.NamedTuple"})
 _ENUMERATIONS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum"})
@@ -55,6 +55,10 @@ def _is_json(value: Any) -> bool:
             return all(isinstance(key, str) and _is_json(item) for key, item in value.items())
         case _:
             return False
+
+
+class _TooManyTypes(Exception):
+    """An annotation has too many parts, or expands to them."""
 
 
 @define
@@ -92,12 +96,23 @@ class AnnotationReader:
     def read(self, annotation: ast.expr | None) -> Shape:
         """Return the shape of an annotation. Unknown types become ``ANYTHING`` and are added to ``unknown``."""
         self._nodes = 0
-        return ANYTHING if annotation is None else self._read(annotation)
+        try:
+            return ANYTHING if annotation is None else self._read(annotation)
+        except _TooManyTypes:
+            self._stack.clear()
+            self.unknown.append("…")
+            return ANYTHING
+
+    def _count(self, nodes: int = 1) -> None:
+        """Stop types built to expand exponentially, or that name thousands of others."""
+        self._nodes += nodes
+        if self._nodes > _MAXIMUM_NODES:
+            raise _TooManyTypes
 
     def _read(self, node: ast.expr) -> Shape:
-        self._nodes += 1
-        # stops recursive types, and types built to expand exponentially
-        if len(self._stack) > _MAXIMUM_DEPTH or self._nodes > _MAXIMUM_NODES:
+        self._count()
+        # stops recursive types
+        if len(self._stack) > _MAXIMUM_DEPTH:
             return self._give_up(node)
         self._stack.append("")
         try:
@@ -191,6 +206,7 @@ class AnnotationReader:
 
     def _read_literal(self, node: ast.expr, nodes: list[ast.expr]) -> Shape:
         values = []
+        self._count(len(nodes))
         for value_node in nodes:
             known, value = literal_value(value_node)
             if not known or isinstance(value, list | dict | float):
@@ -216,6 +232,7 @@ class AnnotationReader:
         while waiting:
             current = waiting.pop()
             if current.name not in seen:
+                self._count()
                 seen.add(current.name)
                 yield current
                 names = map(self._full_name, current.bases)
@@ -243,6 +260,7 @@ class AnnotationReader:
 
     def _read_enumeration(self, node: ast.expr, definition: ast.ClassDef) -> Shape:
         values = []
+        self._count(len(definition.body))
         for statement in definition.body:
             match statement:
                 case ast.Assign([ast.Name(name)], value_node) if not name.startswith("_"):

@@ -10,7 +10,8 @@ from attrs import Factory, frozen
 _PARAMETERS = frozenset({"args", "arguments", "keyword arguments", "parameters", "params"})
 _SECTIONS = _PARAMETERS | {"example", "examples", "note", "notes", "raises", "return", "returns", "yields"}
 _GOOGLE_HEAD = re.compile(r"(?P<name>[A-Za-z ]+):\s*\Z")
-_GOOGLE_ITEM = re.compile(r"(?P<name>\*{0,2}\w+)\s*(?:\([^)]*\))?\s*:\s*(?P<text>.*)\Z")
+# No two repetitions of the same characters may meet, or the time would be quadratic.
+_GOOGLE_ITEM = re.compile(r"(?P<name>\*{0,2}\w+)\s*(?:\([^)]*\)\s*)?:\s*(?P<text>.*)\Z")
 _NUMPY_RULE = re.compile(r"-{3,}\s*\Z")
 _NUMPY_ITEM = re.compile(r"(?P<names>\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?\Z")
 _SPHINX_ITEM = re.compile(r":param(?:\s+[^:\s]+)*?\s+(?P<name>\*{0,2}\w+)\s*:\s*(?P<text>.*)\Z")

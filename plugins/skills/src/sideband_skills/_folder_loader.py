@@ -8,28 +8,33 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 from sideband.loading import LoadedSkills, SkillProblem, SkillSources, SkillSpec
 
+from ._config import Config
 from ._lints import lint
-from ._manifest import manifest_file, read_manifest
+from ._manifest import find_manifest, read_manifest
+from ._meter import LimitReached, Meter
+from ._parser import PythonParser
 from ._problems import Problems
 from ._requirements import read_requirements
 from ._skill_files import list_files
-from ._tool_discovery import Module, find_tools, read_modules
+from ._tool_discovery import Module, find_tools, read_python
 
 if TYPE_CHECKING:
     from sideband.ops import OpFamily
 
 _MAXIMUM_DEPTH = 4
 _NO_SKILLS = frozenset({"__pycache__", "node_modules"})
+_MAXIMUM_PLACES = 5
 
 
 @frozen
 class _Candidate:
-    """A folder that may be a skill."""
+    """A skill's folder and its manifest."""
 
     folder: Path
+    manifest: str
     origin: str = "folder"
     package: str = ""
     distribution: str = ""
@@ -37,7 +42,7 @@ class _Candidate:
 
 @frozen
 class _Read:
-    """A skill, and the syntax trees of its modules for the lints."""
+    """A skill, and its parsed modules for the lints."""
 
     spec: SkillSpec
     modules: tuple[Module, ...]
@@ -47,12 +52,16 @@ class _Read:
 class FolderLoader:
     """Loads skills in the open Agent Skills format, in AgentOS's format or with a ``skill.yaml``, without running code.
 
+    Args:
+        limits: what loading may use. A skill that exceeds a limit fails to load, and the others load.
+
     Example:
         >>> loaded = await FolderLoader().load(SkillSources(folders=(Path("skills"),)))
         >>> [tool.full_name for skill in loaded.skills for tool in skill.tools]
         ['github_stars.stars']
     """
 
+    limits: Config = field(factory=Config)
     name: str = field(default="skills", init=False)
 
     async def load(self, sources: SkillSources) -> LoadedSkills:
@@ -61,7 +70,7 @@ class FolderLoader:
         A source folder is a skill, or contains skills up to four levels deep. If two skills have the same name part,
         both are skipped, with a problem that names both. The content of a skill never raises an exception.
         """
-        return await anyio.to_thread.run_sync(_load, sources, abandon_on_cancel=True)
+        return await anyio.to_thread.run_sync(_load, sources, Meter(self.limits), abandon_on_cancel=True)
 
     async def validate(self, folder: Path, *, families: Iterable[OpFamily] = ()) -> tuple[SkillProblem, ...]:
         """Return all problems of a skill: those of ``load``, and code that would fail at run time.
@@ -70,16 +79,23 @@ class FolderLoader:
             folder: the skill's folder.
             families: the installed op families, used to check op names, arguments and capabilities; empty for no check.
         """
-        return await anyio.to_thread.run_sync(_validate, folder, tuple(families), abandon_on_cancel=True)
+        meter = Meter(self.limits)
+        return await anyio.to_thread.run_sync(_validate, folder, tuple(families), meter, abandon_on_cancel=True)
 
 
-def _load(sources: SkillSources) -> LoadedSkills:
+def _load(sources: SkillSources, meter: Meter) -> LoadedSkills:
+    meter.start()
     problems: list[SkillProblem] = []
     by_key: dict[str, list[SkillSpec]] = {}
-    for candidate in _unique(_candidates(sources, problems)):
-        read = _read_guarded(candidate, problems)
-        if read is not None:
-            by_key.setdefault(read.spec.key, []).append(read.spec)
+    with PythonParser(meter) as parser:
+        try:
+            for candidate in _unique(_candidates(sources, problems, meter)):
+                read = _read_guarded(candidate, problems, parser)
+                if read is not None:
+                    by_key.setdefault(read.spec.key, []).append(read.spec)
+        except LimitReached as limit:
+            place = ", ".join(map(str, sources.folders[:_MAXIMUM_PLACES])) or "packages"
+            problems.append(evolve(_exceeded(place, limit), reason=f"{limit.reason}; the remaining skills are skipped"))
     for key, same in by_key.items():
         if len(same) > 1:
             problems.append(_duplicate(key, same))
@@ -87,12 +103,23 @@ def _load(sources: SkillSources) -> LoadedSkills:
     return LoadedSkills(skills, tuple(problems))
 
 
+def _exceeded(source: str, limit: LimitReached) -> SkillProblem:
+    return SkillProblem(
+        source=source,
+        code=f"skill.limit.{limit.limit}",
+        reason=limit.reason,
+        hint=f"if you trust it, raise `{limit.limit}` in `[plugins.skills]`",
+        fatal=True,
+    )
+
+
 def _duplicate(key: str, same: list[SkillSpec]) -> SkillProblem:
-    places = " and ".join(f"`{spec.source}` ({spec.origin})" for spec in same)
+    places = " and ".join(f"`{spec.source}` ({spec.origin})" for spec in same[:_MAXIMUM_PLACES])
+    more = f" and {len(same) - _MAXIMUM_PLACES:,} more folders" if len(same) > _MAXIMUM_PLACES else ""
     return SkillProblem(
         source=str(same[0].source),
         code="skill.duplicate",
-        reason=f"duplicate skill `{key}` in {places}; none of them is loaded",
+        reason=f"duplicate skill `{key}` in {places}{more}; none of them is loaded",
         hint="rename one of them, or remove its folder from the sources",
         fatal=True,
     )
@@ -107,71 +134,100 @@ def _unique(candidates: Iterable[_Candidate]) -> Iterator[_Candidate]:
             yield candidate
 
 
-def _candidates(sources: SkillSources, found: list[SkillProblem]) -> Iterator[_Candidate]:
+def _candidates(sources: SkillSources, found: list[SkillProblem], meter: Meter) -> Iterator[_Candidate]:
     for source in sources.folders:
-        problems = Problems(str(source))
-        yield from (_Candidate(folder) for folder in _skill_folders(source, problems))
-        found += problems.found
+        problems = Problems(str(source), meter)
+        try:
+            yield from _skills_of(source, problems)
+        finally:
+            found += problems.found
     for package in sources.packages:
         origin = f"package {package.distribution} {package.version}"
-        if manifest_file(package.path) is None:
-            problems = Problems(str(package.path))
+        problems = Problems(str(package.path), meter)
+        folder = Path(os.path.realpath(package.path))
+        manifest = _manifest_of(folder, problems)
+        if manifest is None:
             problems.fail("manifest.missing", f"{origin} declares a skill but has no SKILL.md", "add it to the wheel")
-            found += problems.found
         else:
-            folder = Path(os.path.realpath(package.path))
-            yield _Candidate(folder, origin, package.name, package.distribution)
+            yield _Candidate(folder, manifest, origin, package.name, package.distribution)
+        found += problems.found
 
 
-def _skill_folders(source: Path, problems: Problems) -> Iterator[Path]:
+def _skills_of(source: Path, problems: Problems) -> Iterator[_Candidate]:
     folder = Path(os.path.realpath(source))
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"
         problems.fail("source.missing", f"`{source}` {what}", "pass the folder that contains SKILL.md")
-    elif manifest_file(folder) is not None:
-        yield folder
-    else:
-        if any(entry.name.endswith((".py", ".md")) and entry.is_file() for entry in _entries(folder, problems)):
-            problems.warn("manifest.missing", f"`{source}` is not a skill: it has no SKILL.md", "add one")
-        yield from _skills_below(folder, problems)
-
-
-def _skills_below(source: Path, problems: Problems) -> Iterator[Path]:
-    for child in _entries(source, problems):
-        if child.is_symlink() and child.is_dir():
-            problems.warn(
-                "source.link",
-                f"`{child.name}` is a symbolic link to a folder, which is not followed",
-                "add that folder as another source",
-            )
-        elif child.is_dir() and not child.name.startswith(".") and child.name not in _NO_SKILLS:
+        return
+    entries = _entries(folder, problems)
+    manifest = find_manifest(folder, entries, problems.meter)
+    if manifest is not None:
+        yield _Candidate(folder, manifest)
+        return
+    if any(entry.name.endswith((".py", ".md")) and entry.is_file() for entry in entries):
+        problems.warn("manifest.missing", f"`{source}` is not a skill: it has no SKILL.md", "add one")
+    for child in entries:
+        if child.is_symlink():
+            if child.is_dir():
+                problems.warn(
+                    "source.link",
+                    f"`{child.name}` is a symbolic link to a folder, which is not followed",
+                    "add that folder as another source",
+                )
+        elif _may_have_skills(child):
             below = list(_skills_in(Path(child.path), problems, depth=1))
             yield from below
             if not below:
                 problems.warn("manifest.missing", f"`{child.name}` is not a skill: it has no SKILL.md", "add one")
 
 
-def _skills_in(folder: Path, problems: Problems, *, depth: int) -> Iterator[Path]:
-    if manifest_file(folder) is not None:
-        yield folder
+def _skills_in(folder: Path, problems: Problems, *, depth: int) -> Iterator[_Candidate]:
+    entries = _entries(folder, problems)
+    manifest = find_manifest(folder, entries, problems.meter)
+    if manifest is not None:
+        yield _Candidate(folder, manifest)
     elif depth < _MAXIMUM_DEPTH:
-        for child in _entries(folder, problems):
-            if child.is_dir(follow_symlinks=False) and not child.name.startswith(".") and child.name not in _NO_SKILLS:
+        for child in entries:
+            if _may_have_skills(child):
                 yield from _skills_in(Path(child.path), problems, depth=depth + 1)
+
+
+def _may_have_skills(entry: os.DirEntry[str]) -> bool:
+    return entry.is_dir(follow_symlinks=False) and not entry.name.startswith(".") and entry.name not in _NO_SKILLS
 
 
 def _entries(folder: Path, problems: Problems) -> list[os.DirEntry[str]]:
     try:
-        return sorted(os.scandir(folder), key=lambda entry: entry.name)
+        return problems.meter.entries(folder)
     except OSError as error:
         problems.warn("files.unreadable", f"cannot list `{folder}`: {error.strerror}")
-        return []
+    except LimitReached as limit:
+        # a folder with too many entries is skipped; what limits all skills ends the search
+        problems.meter.check_total()
+        problems.fail(f"limit.{limit.limit}", f"`{folder}`: {limit.reason}")
+    return []
 
 
-def _read_guarded(candidate: _Candidate, found: list[SkillProblem]) -> _Read | None:
-    problems = Problems(str(candidate.folder))
+def _manifest_of(folder: Path, problems: Problems) -> str | None:
+    return find_manifest(folder, _entries(folder, problems), problems.meter)
+
+
+def _read_guarded(
+    candidate: _Candidate, found: list[SkillProblem], parser: PythonParser, *, everything: bool = False
+) -> _Read | None:
+    """Return a skill, or ``None`` with its problems.
+
+    Raises:
+        LimitReached: if all skills together exceed a limit.
+    """
+    problems = Problems(str(candidate.folder), parser.meter)
+    parser.meter.check_total()
     try:
-        read = _read(candidate, problems)
+        with parser.meter.skill():
+            read = _read(candidate, problems, parser, everything=everything)
+    except LimitReached as limit:
+        problems.found.append(_exceeded(problems.source, limit))
+        read = None
     except Exception as error:  # noqa: BLE001 - a failure must not stop the other skills from loading
         problems.fail(
             "unreadable", f"loading failed with {type(error).__name__}: {error}", "report this, with the skill"
@@ -182,22 +238,21 @@ def _read_guarded(candidate: _Candidate, found: list[SkillProblem]) -> _Read | N
     return read
 
 
-def _read(candidate: _Candidate, problems: Problems) -> _Read | None:
+def _read(candidate: _Candidate, problems: Problems, parser: PythonParser, *, everything: bool) -> _Read | None:
     folder = candidate.folder
     listed = list_files(folder, problems)
-    file = manifest_file(folder)
-    if file is None:
-        problems.fail("manifest.missing", "the folder has no SKILL.md", "add one, with `name` and `description`")
-    if file is None or not listed.complete:
+    if not listed.complete:
         return None
-    manifest = read_manifest(folder, file, listed.paths, problems, package=candidate.package)
+    files = listed.identities
+    manifest = read_manifest(folder, candidate.manifest, files, problems, package=candidate.package)
     if manifest is None:
         return None
-    modules = read_modules(folder, listed.paths, problems)
-    requirements = read_requirements(modules, candidate.distribution, problems)
-    if any(problem.fatal for problem in problems.found):
+    parser.meter.add_text(len(manifest.instructions))
+    python = read_python(folder, files, problems, parser, everything=everything)
+    requirements = read_requirements(python.blocks, candidate.distribution, problems)
+    if problems.is_fatal:
         return None
-    tools = find_tools(manifest.key, modules, problems)
+    tools = find_tools(manifest.key, python.modules, problems)
     spec = SkillSpec(
         name=manifest.name,
         key=manifest.key,
@@ -221,19 +276,29 @@ def _read(candidate: _Candidate, problems: Problems) -> _Read | None:
         instructions=manifest.instructions,
         problems=tuple(problems.found),
     )
-    return _Read(spec, modules)
+    return _Read(spec, python.modules)
 
 
-def _validate(folder: Path, families: tuple[OpFamily, ...]) -> tuple[SkillProblem, ...]:
+def _validate(folder: Path, families: tuple[OpFamily, ...], meter: Meter) -> tuple[SkillProblem, ...]:
+    meter.start()
     found: list[SkillProblem] = []
     source = Path(os.path.realpath(folder))
+    problems = Problems(str(source), meter)
     if not source.is_dir():
-        problems = Problems(str(folder))
+        problems = Problems(str(folder), meter)
         problems.fail("source.missing", f"`{folder}` is not a folder", "pass the folder that contains SKILL.md")
         return tuple(problems.found)
-    read = _read_guarded(_Candidate(source), found)
+    manifest = _manifest_of(source, problems)
+    if manifest is None:
+        problems.fail("manifest.missing", "the folder has no SKILL.md", "add one, with `name` and `description`")
+        return tuple(problems.found)
+    with PythonParser(meter) as parser:
+        read = _read_guarded(_Candidate(source, manifest), found, parser, everything=True)
     if read is None:
         return tuple(found)
-    problems = Problems(str(source))
-    lint(read.spec, read.modules, families, problems)
+    try:
+        with meter.skill():
+            lint(read.spec, read.modules, families, problems)
+    except LimitReached as limit:
+        problems.found.append(_exceeded(problems.source, limit))
     return (*read.spec.problems, *problems.found)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from attrs import Factory, define
 
@@ -16,19 +15,7 @@ SDK_NAMES = frozenset({"OpError", "annotations", "capabilities", "dispatch", "to
 DISPATCH = f"{SDK_MODULE}.dispatch"
 _GENERATED = "sideband_sdk"
 _AGENTOS = "agentos"
-
-
-def parse_module(text: str) -> ast.Module | str:
-    """Return the syntax tree, or the reason why the text cannot be parsed."""
-    try:
-        with warnings.catch_warnings():
-            # an invalid escape sequence in a skill must not print a warning in the host
-            warnings.simplefilter("ignore")
-            return ast.parse(text)
-    except SyntaxError as error:
-        return f"line {error.lineno}: {error.msg}"
-    except (ValueError, RecursionError, MemoryError) as error:
-        return str(error) or "nested too deeply"
+_MAXIMUM_PARTS = 16
 
 
 @define
@@ -55,6 +42,9 @@ class Names:
         while isinstance(node, ast.Attribute):
             parts.append(node.attr)
             node = node.value
+            if len(parts) > _MAXIMUM_PARTS:
+                # Each part of a chain is resolved, so without a limit the time is quadratic.
+                return None
         if not isinstance(node, ast.Name):
             return None
         return ".".join([self.qualified.get(node.id, node.id), *reversed(parts)])
@@ -70,10 +60,10 @@ class Names:
         return family if _is_family(family) else None
 
 
-def read_names(tree: ast.Module) -> Names:
+def read_names(nodes: Sequence[ast.AST]) -> Names:
     """Read all imports of a module, including nested ones, and its uses of ``sideband.skill``."""
     names = Names()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Constant) and node.value in (SDK_MODULE, _GENERATED):
             # an indirect import, such as `importlib.import_module("sideband.skill")`
             names.everything = True
@@ -83,7 +73,7 @@ def read_names(tree: ast.Module) -> Names:
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             for alias in node.names:
                 _import_from(node.module, alias, names)
-    used = set(_used_through_modules(tree, names)) | set(_dispatched(tree, names))
+    used = set(_used_through_modules(nodes, names)) | set(_dispatched(nodes, names))
     names.families.update({f"{SDK_MODULE}.{family}": family for family in used})
     return names
 
@@ -117,24 +107,24 @@ def _import_from(module: str, alias: ast.alias, names: Names) -> None:
         names.modules.add(local)
 
 
-def _used_through_modules(tree: ast.Module, names: Names) -> Iterator[str]:
+def _used_through_modules(nodes: Sequence[ast.AST], names: Names) -> Iterator[str]:
     """Yield the families of attributes such as ``s.http``. A bare ``s`` may reach any family."""
     objects: set[ast.expr] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Attribute):
             objects.add(node.value)
             family = names.family(node)
             if family is not None:
                 yield family
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Name) and node.id in names.modules and node not in objects:
             names.everything = True
 
 
-def _dispatched(tree: ast.Module, names: Names) -> Iterator[str]:
+def _dispatched(nodes: Sequence[ast.AST], names: Names) -> Iterator[str]:
     """Yield the families of calls such as ``dispatch("http.get", …)``. A computed name may be any family."""
     resolved: set[ast.expr] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Call(function, [ast.Constant(str(op)), *_]) if names.resolve(function) == DISPATCH:
                 resolved.add(function)

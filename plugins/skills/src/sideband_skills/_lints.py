@@ -60,6 +60,7 @@ def lint(spec: SkillSpec, modules: Sequence[Module], families: Iterable[OpFamily
         _check_imports(spec, module, problems, declares=declares)
         _check_async(module, problems)
         for use in _uses(module):
+            problems.meter.check()
             _check_use(use, module, known, problems)
             op = _op(use, known)
             if op is not None and op.requires:
@@ -103,8 +104,8 @@ class _Use:
 
 
 def _uses(module: Module) -> Iterator[_Use]:
-    calls = {call.func: call for call in ast.walk(module.tree) if isinstance(call, ast.Call)}
-    for node in ast.walk(module.tree):
+    calls = {call.func: call for call in module.nodes if isinstance(call, ast.Call)}
+    for node in module.nodes:
         if isinstance(node, ast.Attribute):
             family = module.names.family(node.value)
             if family is not None:
@@ -168,7 +169,7 @@ def _check_python(spec: SkillSpec, problems: Problems) -> None:
 
 def _check_imports(spec: SkillSpec, module: Module, problems: Problems, *, declares: bool) -> None:
     own = {path.partition("/")[0].removesuffix(".py") for path in spec.files}
-    for line, name in _imported(module.tree):
+    for line, name in _imported(module.nodes):
         blocked = next((known for known in (name, *_parents(name)) if known in _BLOCKED), None)
         root = name.partition(".")[0]
         if blocked is not None:
@@ -189,8 +190,8 @@ def _parents(name: str) -> list[str]:
     return [".".join(parts[:end]) for end in range(len(parts) - 1, 0, -1)]
 
 
-def _imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(tree):
+def _imported(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
+    for node in nodes:
         match node:
             case ast.Import(names):
                 yield from ((node.lineno, alias.name) for alias in names)
@@ -201,9 +202,10 @@ def _imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def _check_async(module: Module, problems: Problems) -> None:
-    for function in ast.walk(module.tree):
+    for function in module.nodes:
         if not isinstance(function, ast.AsyncFunctionDef):
             continue
+        problems.meter.check()
         for node in ast.walk(function):
             if isinstance(node, ast.Call) and module.names.resolve(node.func) == "time.sleep":
                 problems.warn(

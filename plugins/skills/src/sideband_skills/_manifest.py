@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Collection, Mapping
+import stat
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,9 @@ from sideband.ops import Capability, CapabilityInvalid
 from sideband.suggestions import did_you_mean
 
 from ._frontmatter import SkillDocument, read_document, read_mapping
+from ._meter import Meter
 from ._problems import Problems, shown
-from ._skill_files import read_text
+from ._skill_files import Identity, read_text
 from ._skill_names import FORMAT_NAME, MAXIMUM_MODEL_NAME, key_of
 
 _FORMAT_KEYS = frozenset({"name", "description", "license", "compatibility", "metadata", "allowed-tools"})
@@ -41,13 +44,15 @@ _AGENTOS_KEYS = frozenset(
 )
 _YAML_KEYS = frozenset({"id", "name", "description", "scenarios", "activation", "instructions"})
 _MAXIMUM_NAME = 200
+_MAXIMUM_KEY = 64
 _MAXIMUM_DESCRIPTION = 1024
 _MAXIMUM_TIMEOUT = 86_400.0
 _MEMORY = re.compile(r"(?P<number>[0-9]{1,15})[ ]?(?P<unit>|[KMGT](?:i?B)?)", re.IGNORECASE)
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _MINIMUM_MEMORY = 32 << 20
 _MAXIMUM_MEMORY = 16 << 40
-_PRE_APPROVED = re.compile(r"[^\s,(]+(?:\([^)]*\))?")
+# Linear: a parenthesis that is never closed ends at the next one.
+_PRE_APPROVED = re.compile(r"[^\s,(]+(?:\([^()]*\))?")
 
 
 @frozen
@@ -81,49 +86,53 @@ class _Source:
     agentos: bool = False
 
 
-def manifest_file(folder: Path) -> str | None:
+def find_manifest(folder: Path, entries: Iterable[os.DirEntry[str]], meter: Meter) -> str | None:
     """Return the manifest of a folder: SKILL.md, skill.yaml or a readme.md in AgentOS's format, or ``None``."""
-    try:
-        entries = list(os.scandir(folder))
-    except OSError:
-        return None
-    names = sorted(entry.name for entry in entries if not entry.is_dir(follow_symlinks=False))
+    files = {entry.name: entry for entry in entries if not entry.is_dir(follow_symlinks=False)}
     for wanted in ("SKILL.md", "skill.md", "skill.yaml", "skill.yml"):
-        found = [name for name in names if name == wanted] or [name for name in names if name.lower() == wanted.lower()]
+        if wanted in files:
+            return wanted
+        found = [name for name in files if name.lower() == wanted.lower()]
         if found:
-            return found[0]
+            return min(found)
     # a readme is opened to detect the format, so it must not be a link; the others are only selected by name
-    readmes = [entry for entry in entries if entry.name.lower() == "readme.md" and entry.is_file(follow_symlinks=False)]
-    return next((entry.name for entry in readmes if _is_agentos(folder, entry.name)), None)
+    readmes = [entry for entry in files.values() if entry.name.lower() == "readme.md"]
+    return next((entry.name for entry in readmes if _is_agentos(folder, entry, meter)), None)
 
 
-def _is_agentos(folder: Path, name: str) -> bool:
+def _is_agentos(folder: Path, entry: os.DirEntry[str], meter: Meter) -> bool:
     """Return whether a readme is a manifest in AgentOS's format."""
-    ignored = Problems(source=str(folder))
-    text = read_text(folder, name, ignored)
-    values = read_document(text, ignored, file=name).values if text is not None else None
+    ignored = Problems(str(folder), meter)
+    try:
+        status = entry.stat(follow_symlinks=False)
+    except OSError:
+        return False
+    if not stat.S_ISREG(status.st_mode):
+        return False
+    text = read_text(folder, entry.name, (status.st_dev, status.st_ino), ignored)
+    values = read_document(text, ignored, file=entry.name).values if text is not None else None
     return values is not None and bool(values.get("id") or values.get("name"))
 
 
 def read_manifest(
-    folder: Path, file: str, files: Collection[str], problems: Problems, *, package: str = ""
+    folder: Path, file: str, files: Mapping[str, Identity], problems: Problems, *, package: str = ""
 ) -> Manifest | None:
     """Read a manifest as far as possible; return ``None`` if the file is unreadable.
 
     Args:
         folder: the skill's folder.
-        file: its manifest, from ``manifest_file``.
-        files: the files of the skill; no other file is read.
+        file: its manifest, from ``find_manifest``.
+        files: the identities of the skill's files; no other file is read.
         problems: receives the problems.
         package: the name of its entry point for a skill in an installed package, whose folder is a module; else empty.
     """
-    text = read_text(folder, file, problems) if file in files else None
+    text = read_text(folder, file, files[file], problems) if file in files else None
     if text is None:
         problems.fail("manifest.unreadable", f"cannot read the manifest `{file}`", file=file)
         return None
     source = _source(text, file, problems)
     if "skill.yaml" in files and not file.lower().endswith((".yaml", ".yml")):
-        source = _with_skill_yaml(folder, source, problems)
+        source = _with_skill_yaml(folder, files["skill.yaml"], source, problems)
     _check_keys(source, problems)
     values = source.values
     name = _name(folder, source, problems, package=package)
@@ -169,9 +178,9 @@ def _or_from_text(document: SkillDocument, file: str, problems: Problems) -> dic
     return document.values or {}
 
 
-def _with_skill_yaml(folder: Path, source: _Source, problems: Problems) -> _Source:
+def _with_skill_yaml(folder: Path, identity: Identity, source: _Source, problems: Problems) -> _Source:
     """Add the keys of a skill.yaml that SKILL.md does not have."""
-    text = read_text(folder, "skill.yaml", problems)
+    text = read_text(folder, "skill.yaml", identity, problems)
     more = read_mapping(text, problems, file="skill.yaml") if text is not None else {}
     both = sorted(key for key in more.keys() & source.values.keys() if more[key] != source.values[key])
     if both:
@@ -197,10 +206,16 @@ def _check_keys(source: _Source, problems: Problems) -> None:
             continue
         problems.warn(
             "key.unknown",
-            f"unknown key {shown(key)}{did_you_mean(key, source.known)}; it is kept as metadata",
+            f"unknown key {shown(key)}{_suggestion(key, source.known)}; it is kept as metadata",
             "move custom keys to `metadata`",
             file=source.file,
         )
+
+
+@lru_cache(1_024)
+def _suggestion(key: str, known: frozenset[str]) -> str:
+    """Return a suggestion for an unknown key. Published skills share their unknown keys, and comparing is slow."""
+    return did_you_mean(key, sorted(known)) if len(key) <= _MAXIMUM_KEY else ""
 
 
 def _name(folder: Path, source: _Source, problems: Problems, *, package: str) -> str:
@@ -208,7 +223,7 @@ def _name(folder: Path, source: _Source, problems: Problems, *, package: str) ->
     if not given:
         if source.values:
             problems.warn("name.missing", "`name` is missing; using the folder's name", "add `name:`", file=source.file)
-        return folder.name
+        return _line(folder.name) or "skill"
     expected = package or folder.name
     if not (source.agentos or given == expected or (package and key_of(given) == key_of(expected))):
         problems.warn(
@@ -383,7 +398,8 @@ def _allowed_tools(value: Any) -> tuple[str, ...]:
 
 def _line(value: Any) -> str:
     """Return a value as one line of printable text."""
-    return "".join(character for character in " ".join(_text(value).split()) if character.isprintable())
+    text = " ".join(_text(value).split())
+    return text if text.isprintable() else "".join(filter(str.isprintable, text))
 
 
 def _text(value: Any) -> str:

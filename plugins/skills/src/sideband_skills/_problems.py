@@ -4,20 +4,30 @@ from __future__ import annotations
 
 from reprlib import Repr
 
-from attrs import Factory, define
+from attrs import Factory, define, field
 from sideband.loading import SkillProblem
+
+from ._meter import Meter
+
+_MAXIMUM_PROBLEMS = 200
+_MAXIMUM_TEXT = 1_000
 
 
 @define
 class Problems:
-    """The problems of one skill, in the order of their detection.
+    """The problems of one skill, in the order of their detection. Beyond 200, further ones are only counted.
 
     Args:
         source: the skill's folder; problems with a file name it after this.
+        meter: what loading uses. It is checked with each problem, since a skill determines how many it has.
     """
 
     source: str
+    meter: Meter = Factory(Meter)
     found: list[SkillProblem] = Factory(list)
+    is_fatal: bool = field(default=False, init=False)
+    _known: set[SkillProblem] = field(factory=set, init=False)
+    _more: int = field(default=0, init=False)
 
     def warn(self, code: str, reason: str, hint: str = "", *, file: str = "") -> None:
         """Add a problem that does not prevent loading."""
@@ -29,9 +39,22 @@ class Problems:
 
     def _add(self, code: str, reason: str, hint: str, file: str, *, fatal: bool) -> None:
         source = f"{self.source}/{file}" if file else self.source
-        problem = SkillProblem(source=source, code=f"skill.{code}", reason=reason, hint=hint, fatal=fatal)
-        if problem not in self.found:
+        problem = SkillProblem(source, f"skill.{code}", _cut(reason), _cut(hint), fatal)
+        self.is_fatal |= fatal
+        self.meter.check()
+        if problem in self._known:
+            return
+        if len(self.found) < _MAXIMUM_PROBLEMS:
+            self._known.add(problem)
             self.found.append(problem)
+            return
+        self._more += 1
+        more = SkillProblem(self.source, "skill.problems", f"{self._more:,} more problems are not shown")
+        self.found[_MAXIMUM_PROBLEMS:] = [more]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MAXIMUM_TEXT else f"{text[: _MAXIMUM_TEXT - 1]}…"
 
 
 def shown(value: object, length: int = 80) -> str:

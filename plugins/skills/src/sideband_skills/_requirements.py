@@ -14,12 +14,13 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from sideband.suggestions import did_you_mean
 
 from ._problems import Problems, shown
-from ._script_blocks import ScriptBlock, find_blocks
-from ._tool_discovery import Module
+from ._script_blocks import ScriptBlock
 
 _KEYS = ("dependencies", "requires-python", "tool")
-# tomllib takes cubic time for dotted keys with thousands of parts: a second at this size, a minute at four times.
-_MAXIMUM_BLOCK = 16 << 10
+# tomllib takes cubic time for dotted keys with thousands of parts: a second and 250 MB at twice this size.
+_MAXIMUM_BLOCK = 8 << 10
+# of all blocks together, each of which takes that long
+_MAXIMUM_SIZE = 16 << 10
 _MAXIMUM_REQUIREMENTS = 200
 # Versions are compared as integers, and Python refuses to parse integers with thousands of digits.
 _MAXIMUM_SPECIFIER = 1_000
@@ -42,16 +43,25 @@ class Requirements:
     python: str = ""
 
 
-def read_requirements(modules: Iterable[Module], package: str, problems: Problems) -> Requirements:
+def read_requirements(blocks: Mapping[str, list[ScriptBlock]], package: str, problems: Problems) -> Requirements:
     """Read the dependencies of a skill. An invalid dependency prevents the skill from loading.
 
     Args:
-        modules: its Python files. The ``script`` blocks of all of them are merged, since one worker runs them.
+        blocks: the blocks of its Python files. The ``script`` blocks of all are merged, since one worker runs them.
         package: the distribution that installed the skill, or empty for a folder. Its requirements are used if there
             are no ``script`` blocks and it contains only skills.
         problems: receives the problems.
     """
-    declared = [found for module in modules if (found := _script(module, problems)) is not None]
+    sizes = (len(block.content) for found in blocks.values() for block in found if block.kind == "script")
+    # a larger one is rejected without parsing
+    if sum(size for size in sizes if size <= _MAXIMUM_BLOCK) > _MAXIMUM_SIZE:
+        problems.fail(
+            "script.large",
+            f"the `script` blocks exceed the limit of {_MAXIMUM_SIZE >> 10} KiB",
+            "declare the dependencies in one file",
+        )
+        return Requirements()
+    declared = [script for path, found in blocks.items() if (script := _script(path, found, problems)) is not None]
     if not declared and package:
         declared = [_of_distribution(package, problems)]
     texts = tuple(dict.fromkeys(text for one in declared for text in one.packages))
@@ -65,35 +75,35 @@ def read_requirements(modules: Iterable[Module], package: str, problems: Problem
     return Requirements(texts, str(versions))
 
 
-def _script(module: Module, problems: Problems) -> Requirements | None:
-    blocks = [block for block in find_blocks(module.text) if block.kind == "script"]
+def _script(path: str, found: Iterable[ScriptBlock], problems: Problems) -> Requirements | None:
+    blocks = [block for block in found if block.kind == "script"]
     if len(blocks) > 1:
         problems.fail(
             "script.repeated",
             f"duplicate `# /// script` blocks in line {blocks[0].line} and line {blocks[1].line}",
             "merge them into one block",
-            file=module.path,
+            file=path,
         )
     if not blocks:
         return None
-    values = _parse(blocks[0], module, problems)
-    _check_keys(values, module, problems)
+    values = _parse(blocks[0], path, problems)
+    _check_keys(values, path, problems)
     listed = values.get("dependencies", [])
     if not (isinstance(listed, list) and all(isinstance(text, str) for text in listed)):
         problems.fail(
             "script.dependencies",
             f"`dependencies` must be a list of strings, got {shown(listed)}",
             'write `dependencies = ["numpy>=2"]`',
-            file=module.path,
+            file=path,
         )
         listed = []
     python = values.get("requires-python", "")
     return Requirements(
-        tuple(_checked(listed, "dependencies", module.path, problems)), _checked_python(python, module.path, problems)
+        tuple(_checked(listed, "dependencies", path, problems)), _checked_python(python, path, problems)
     )
 
 
-def _parse(block: ScriptBlock, module: Module, problems: Problems) -> Mapping[str, Any]:
+def _parse(block: ScriptBlock, path: str, problems: Problems) -> Mapping[str, Any]:
     reason = f"it exceeds the limit of {_MAXIMUM_BLOCK >> 10} KiB"
     if len(block.content) <= _MAXIMUM_BLOCK:
         try:
@@ -106,18 +116,18 @@ def _parse(block: ScriptBlock, module: Module, problems: Problems) -> Mapping[st
         "script.toml",
         f"the `script` block in line {block.line} is not valid TOML: {reason}",
         'write `# dependencies = ["numpy>=2"]` between `# /// script` and `# ///`',
-        file=module.path,
+        file=path,
     )
     return {}
 
 
-def _check_keys(values: Mapping[str, Any], module: Module, problems: Problems) -> None:
+def _check_keys(values: Mapping[str, Any], path: str, problems: Problems) -> None:
     for key in values:
         if key not in _KEYS:
             problems.warn(
                 "script.key",
                 f"unknown key {shown(key)} in a `script` block{did_you_mean(key, _KEYS)}",
-                file=module.path,
+                file=path,
             )
     tools = values.get("tool")
     if isinstance(tools, Mapping) and "uv" in tools:
@@ -125,7 +135,7 @@ def _check_keys(values: Mapping[str, Any], module: Module, problems: Problems) -
             "script.tool",
             "`[tool.uv]` is ignored: the user, not the skill, chooses the sources of packages",
             "remove it, or document the settings that the user needs",
-            file=module.path,
+            file=path,
         )
 
 
@@ -152,6 +162,7 @@ def _checked(
     texts: Iterable[str], key: str, file: str, problems: Problems, *, installed: bool = False
 ) -> Iterator[str]:
     for text in texts:
+        problems.meter.check()
         try:
             requirement = Requirement(text)
             applies = not installed or requirement.marker is None or requirement.marker.evaluate({"extra": ""})

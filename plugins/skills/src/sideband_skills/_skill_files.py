@@ -4,61 +4,88 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from attrs import frozen
+from attrs import field, frozen
 
 from ._problems import Problems, shown
 
 _MAXIMUM_FILE = 16 << 20
-_MAXIMUM_TOTAL = 64 << 20
-_MAXIMUM_FILES = 5_000
 _MAXIMUM_DEPTH = 16
+_MAXIMUM_LINKS = 100
 _MAXIMUM_TEXT = 1 << 20
 _IGNORED_FOLDERS = frozenset({"__pycache__"})
 _IGNORED_SUFFIXES = (".pyc", ".pyo")
 
+Identity = tuple[int, int]
+
 
 @frozen
 class SkillFiles:
-    """The files of a skill: sorted relative paths with ``/``. Empty and not ``complete`` if there are too many."""
+    """The files of a skill. Empty and not ``complete`` if there are too many.
+
+    Args:
+        paths: the relative paths with ``/``, sorted.
+        complete: whether these are all files.
+        identities: the device and inode of each file.
+    """
 
     paths: tuple[str, ...]
     complete: bool
+    identities: Mapping[str, Identity] = field(factory=dict, repr=False)
 
 
 def list_files(folder: Path, problems: Problems) -> SkillFiles:
     """List all files in the folder except hidden files, ``__pycache__`` and compiled Python.
 
-    A symbolic link is included only if it points to a regular file of the same folder. Other entries that cannot be
-    part of a snapshot are skipped and reported. Beyond 5,000 files or 64 MiB, the listing fails.
+    A symbolic link is included only if it points to another file of this list. Other entries that cannot be part of a
+    snapshot are skipped and reported. Beyond the limits for files and bytes, the listing fails.
+
+    Raises:
+        LimitReached: if the folder has too many entries of other kinds.
     """
-    root = Path(os.path.realpath(folder))
-    paths: list[str] = []
+    limits = problems.meter.limits
+    found: dict[str, Identity] = {}
+    links: list[tuple[os.DirEntry[str], str]] = []
     total = 0
     for entry, name in _walk(folder, problems):
-        size = _usable_size(entry, name, root, problems)
-        if size is None:
-            continue
-        total += size
-        paths.append(name)
-        if len(paths) > _MAXIMUM_FILES or total > _MAXIMUM_TOTAL:
-            problems.fail(
-                "files.many",
-                f"the folder exceeds the limit of {_MAXIMUM_FILES:,} files or {_MAXIMUM_TOTAL >> 20} MiB",
-                "remove files that the skill does not need",
-            )
-            return SkillFiles((), complete=False)
-    return SkillFiles(tuple(sorted(paths)), complete=True)
+        if not name.isprintable():
+            problems.warn("files.name", f"skipped {shown(name)}: the file name has unprintable characters")
+        elif entry.is_symlink():
+            links.append((entry, name))
+        else:
+            status = _usable_status(entry, name, problems)
+            if status is not None:
+                found[name] = _identity(status)
+                total += status.st_size
+        if len(found) > limits.files or total > limits.size:
+            return _too_many(problems)
+    linked = dict(_inside(links, frozenset(found.values()), problems))
+    # the copy of a linked file counts, too
+    total += sum(status.st_size for status in linked.values())
+    found |= {name: _identity(status) for name, status in linked.items()}
+    if len(found) > limits.files or total > limits.size:
+        return _too_many(problems)
+    return SkillFiles(tuple(sorted(found)), True, found)
+
+
+def _too_many(problems: Problems) -> SkillFiles:
+    limits = problems.meter.limits
+    problems.fail(
+        "files.many",
+        f"the folder exceeds the limit of {limits.files:,} files or {limits.size >> 20} MiB",
+        "remove files that the skill does not need",
+    )
+    return SkillFiles((), complete=False)
 
 
 def _walk(folder: Path, problems: Problems) -> Iterator[tuple[os.DirEntry[str], str]]:
-    waiting = [(folder, "", 0)]
+    waiting = [(str(folder), "", 0)]
     while waiting:
         current, prefix, depth = waiting.pop()
         try:
-            entries = sorted(os.scandir(current), key=lambda entry: entry.name)
+            entries = problems.meter.entries(current)
         except OSError as error:
             problems.warn("files.unreadable", f"cannot list `{prefix or '.'}`: {error.strerror}")
             continue
@@ -73,23 +100,17 @@ def _walk(folder: Path, problems: Problems) -> Iterator[tuple[os.DirEntry[str], 
             elif depth + 1 >= _MAXIMUM_DEPTH:
                 problems.warn("files.deep", f"skipped {shown(name)}: nested deeper than {_MAXIMUM_DEPTH} levels")
             else:
-                waiting.append((Path(entry.path), f"{name}/", depth + 1))
+                waiting.append((entry.path, f"{name}/", depth + 1))
 
 
-def _usable_size(entry: os.DirEntry[str], name: str, root: Path, problems: Problems) -> int | None:
-    """Return the size of a file, or ``None`` with a warning if it cannot be part of the skill."""
-    if not name.isprintable():
-        problems.warn("files.name", f"skipped {shown(name)}: the file name has unprintable characters")
-        return None
+def _identity(status: os.stat_result) -> Identity:
+    return status.st_dev, status.st_ino
+
+
+def _usable_status(entry: os.DirEntry[str], name: str, problems: Problems) -> os.stat_result | None:
+    """Return the status of a file, or ``None`` with a warning if it cannot be part of the skill."""
     try:
-        if entry.is_symlink() and not _leads_inside(entry.path, root):
-            problems.warn(
-                "files.link",
-                f"skipped `{name}`: the link does not point to a file in the skill's folder",
-                "replace it with the file",
-            )
-            return None
-        status = entry.stat()
+        status = entry.stat(follow_symlinks=False)
     except OSError as error:
         problems.warn("files.unreadable", f"skipped `{name}`: {error.strerror}")
         return None
@@ -99,28 +120,65 @@ def _usable_size(entry: os.DirEntry[str], name: str, root: Path, problems: Probl
     if status.st_size > _MAXIMUM_FILE:
         problems.warn("files.large", f"skipped `{name}`: it exceeds the limit of {_MAXIMUM_FILE >> 20} MiB")
         return None
-    return status.st_size
+    return status
 
 
-def _leads_inside(path: str, root: Path) -> bool:
-    target = Path(os.path.realpath(path))
-    return target.is_relative_to(root) and target.is_file()
+def _inside(
+    links: list[tuple[os.DirEntry[str], str]], files: frozenset[Identity], problems: Problems
+) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield the links that lead to one of these files.
+
+    The kernel resolves a link, and its result is compared with what was listed: walking paths here would take long for
+    targets with thousands of components, and could be misled by folders that are replaced meanwhile.
+    """
+    for number, (entry, name) in enumerate(links):
+        status = None
+        if number < _MAXIMUM_LINKS:
+            try:
+                status = entry.stat()
+            except OSError:
+                status = None
+        if status is not None and _identity(status) in files:
+            yield name, status
+        else:
+            problems.warn(
+                "files.link",
+                f"skipped `{name}`: the link does not point to a file in the skill's folder"
+                if number < _MAXIMUM_LINKS
+                else f"skipped `{name}`: the folder has more than {_MAXIMUM_LINKS} links",
+                "replace it with the file",
+            )
 
 
-def read_text(folder: Path, name: str, problems: Problems) -> str | None:
+def read_text(folder: Path, name: str, identity: Identity, problems: Problems) -> str | None:
     """Return the text of a listed file, or ``None`` with a warning.
 
     The encoding is UTF-8 with or without a byte-order mark, or UTF-16 with one. Invalid bytes are replaced, with a
     warning.
+
+    Args:
+        folder: the skill's folder.
+        name: the path of the file in it.
+        identity: the file that was listed. Another one is not read, even if it has taken the place of this one.
+        problems: receives the problems.
     """
     try:
         # O_NONBLOCK: if a pipe has replaced the file, opening it must not wait for a writer
-        descriptor = os.open(folder / name, os.O_RDONLY | os.O_NONBLOCK)
-        with open(descriptor, "rb") as stream:  # noqa: PTH123 - a descriptor has no path
+        descriptor = os.open(folder / name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+        with open(descriptor, "rb", buffering=0) as stream:  # noqa: PTH123 - a descriptor has no path
+            status = os.fstat(descriptor)
+            # a pipe that has replaced the file may have its inode
+            if _identity(status) != identity or not stat.S_ISREG(status.st_mode):
+                problems.warn("files.changed", f"`{name}` was replaced while the skill was read", file=name)
+                return None
             content = stream.read(_MAXIMUM_TEXT + 1) or b""
     except OSError as error:
         problems.warn("files.unreadable", f"cannot read `{name}`: {error.strerror}", file=name)
         return None
+    return _decoded(content, name, problems)
+
+
+def _decoded(content: bytes, name: str, problems: Problems) -> str | None:
     if len(content) > _MAXIMUM_TEXT:
         problems.warn("files.text", f"`{name}` exceeds the limit of {_MAXIMUM_TEXT >> 10} KiB", file=name)
         return None

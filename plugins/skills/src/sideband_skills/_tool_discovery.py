@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,28 +15,35 @@ from sideband.suggestions import did_you_mean
 from ._annotations import AnnotationReader, literal_value
 from ._argument_check import ArgumentCheck
 from ._docstrings import Docstring, read_docstring
-from ._imports import SDK_MODULE, Names, parse_module, read_names
+from ._imports import SDK_MODULE, Names, read_names
+from ._parser import InvalidPython, PythonParser
 from ._problems import Problems, shown
+from ._script_blocks import ScriptBlock, find_blocks
 from ._shape import Member, Shape
 from ._shape_factories import described, structure
-from ._skill_files import read_text
+from ._skill_files import Identity, read_text
 from ._skill_names import MAXIMUM_MODEL_NAME, NAME_PART
 
 _AGENTOS_MARKS = frozenset({"connection", "provides", "returns", "timeout"})
 _AGENTOS_TIMEOUT = 30.0
 _MAXIMUM_SIGNATURE = 400
+_MAXIMUM_SCHEMA = 64 << 10
+_MAXIMUM_TOOLS = 256
+_MAXIMUM_PLACES = 5
+# A file without these words cannot import the SDK of sideband or AgentOS.
+_SDK_WORDS = ("sideband", "agentos")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @frozen
 class Module:
-    """A parsed Python file of a skill."""
+    """A parsed Python file of a skill. ``nodes`` are all nodes of its tree."""
 
     path: str
     tree: ast.Module
+    nodes: tuple[ast.AST, ...] = field(repr=False)
     names: Names
-    text: str = field(repr=False)
 
     @property
     def may_hold_tools(self) -> bool:
@@ -52,19 +60,52 @@ class Tools:
     families: tuple[str, ...] | None
 
 
-def read_modules(folder: Path, files: Iterable[str], problems: Problems) -> tuple[Module, ...]:
-    """Parse all ``*.py`` files. A file with a syntax error is reported, and the others load."""
+@frozen
+class PythonFiles:
+    """The Python files of a skill: those that were parsed, and the metadata blocks of all by path."""
+
+    modules: tuple[Module, ...]
+    blocks: Mapping[str, list[ScriptBlock]]
+
+
+def read_python(
+    folder: Path, files: Mapping[str, Identity], problems: Problems, parser: PythonParser, *, everything: bool = False
+) -> PythonFiles:
+    """Read all ``*.py`` files. A file with a syntax error is reported, and the others load.
+
+    Args:
+        folder: the skill's folder.
+        files: the identities of its files.
+        problems: receives the problems.
+        parser: parses the files.
+        everything: whether to parse all files, instead of those that mention an SDK: no other file can use it.
+
+    Raises:
+        LimitReached: if the files exceed a limit.
+    """
     modules = []
-    for path in files:
-        text = read_text(folder, path, problems) if path.endswith(".py") else None
+    blocks: dict[str, list[ScriptBlock]] = {}
+    for path in sorted(path for path in files if path.endswith(".py")):
+        problems.meter.check()
+        text = read_text(folder, path, files[path], problems)
         if text is None:
             continue
-        tree = parse_module(text)
-        if isinstance(tree, str):
-            problems.warn("python.syntax", f"`{path}` is not valid Python ({tree}); its tools are skipped", file=path)
-        else:
-            modules.append(Module(path, tree, read_names(tree), text))
-    return tuple(modules)
+        if "# ///" in text:
+            blocks[path] = list(find_blocks(text))
+        if everything or any(word in text for word in _SDK_WORDS):
+            module = _parsed(path, text, problems, parser)
+            modules += [module] if module else []
+    return PythonFiles(tuple(modules), blocks)
+
+
+def _parsed(path: str, text: str, problems: Problems, parser: PythonParser) -> Module | None:
+    try:
+        tree = parser.parse(text)
+    except InvalidPython as error:
+        problems.warn("python.syntax", f"`{path}` is not valid Python ({error}); its tools are skipped", file=path)
+        return None
+    nodes = tuple(ast.walk(tree))
+    return Module(path, tree, nodes, read_names(nodes))
 
 
 def find_tools(key: str, modules: Iterable[Module], problems: Problems) -> Tools:
@@ -78,9 +119,13 @@ def find_tools(key: str, modules: Iterable[Module], problems: Problems) -> Tools
         if module.may_hold_tools:
             for tool in _ToolReader(key, module, problems).read():
                 found.setdefault(tool.name, []).append(tool)
+                if sum(map(len, found.values())) > _MAXIMUM_TOOLS:
+                    reason = f"the skill has more than {_MAXIMUM_TOOLS} tools; none of them is loaded"
+                    problems.fail("tool.many", reason, "divide it into several skills")
+                    return Tools((), None)
     for name, same in found.items():
         if len(same) > 1:
-            places = " and in ".join(f"`{tool.module}`" for tool in same)
+            places = " and in ".join(f"`{tool.module}`" for tool in same[:_MAXIMUM_PLACES])
             problems.fail(
                 "tool.duplicate", f"duplicate tool `{name}` in {places}; none of them is loaded", "rename one"
             )
@@ -116,16 +161,19 @@ class _ToolReader:
 
     def read(self) -> Iterator[ToolSpec]:
         top_level = set(self.module.tree.body)
-        for node in ast.walk(self.module.tree):
+        for node in self.module.nodes:
             if not isinstance(node, Function):
                 continue
             mark = self._mark(node)
             if mark is None:
                 continue
             refusal = _refusal(self.key, node, top_level=node in top_level)
-            if refusal is None:
-                yield self._tool(node, mark)
-            else:
+            tool = self._tool(node, mark) if refusal is None else None
+            if tool is not None:
+                refusal = _too_large(tool)
+            if tool is not None and refusal is None:
+                yield tool
+            elif refusal is not None:
                 reason, hint = refusal
                 reason = f"`{node.name}` cannot be a tool: {reason}"
                 self.problems.fail("tool.refused", reason, hint, file=self.module.path)
@@ -199,6 +247,7 @@ class _ToolReader:
         members: dict[str, Member] = {}
         properties: dict[str, Mapping[str, Any]] = {}
         for argument, default in _arguments(node.args):
+            self.problems.meter.check()
             shape = self.annotations.read(argument.annotation)
             self._explain(node, argument, shape)
             if argument.arg in docstring.parameters:
@@ -259,6 +308,18 @@ def _refusal(key: str, node: Function, *, top_level: bool) -> tuple[str, str] | 
         (generator, "it is a generator", "return a list, and report progress with `progress.report`"),
     )
     return next(((reason, hint) for holds, reason, hint in reasons if holds), None)
+
+
+def _too_large(tool: ToolSpec) -> tuple[str, str] | None:
+    """Return the reason why a tool cannot be offered to a model, and a hint; ``None`` if it can."""
+    try:
+        size = len(json.dumps([tool.parameters, tool.returns, tool.description]))
+    except ValueError:
+        # an integer with thousands of digits
+        return "a default value cannot be sent as JSON", "change it"
+    if size > _MAXIMUM_SCHEMA:
+        return f"its description and types exceed the limit of {_MAXIMUM_SCHEMA >> 10} KiB", "shorten them"
+    return None
 
 
 def _own_nodes(node: Function) -> Iterator[ast.AST]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from attrs import Factory, define
 
-_MAXIMUM_NODES = 10_000
+_MAXIMUM_NODES = 2_000
 _MAXIMUM_DEPTH = 16
 
 

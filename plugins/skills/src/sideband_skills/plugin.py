@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from sideband.loading import SkillLoader
 
+from ._config import Config
 from ._folder_loader import FolderLoader
 
-__all__ = ["sideband_loaders"]
+__all__ = ["Config", "sideband_loaders"]
 
 
-def sideband_loaders() -> list[SkillLoader]:
+def sideband_loaders(config: Config) -> list[SkillLoader]:
     """Register the loader."""
-    return [FolderLoader()]
+    return [FolderLoader(config)]

@@ -1,0 +1,30 @@
+"""The settings of this plugin."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Config(BaseModel):
+    """The table ``[plugins.skills]``: what loading may use, per skill and for all skills together.
+
+    Example:
+        >>> Config(seconds=2).nodes
+        100000
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    files: int = Field(5_000, ge=1, le=1_000_000, description="the maximum number of files of a skill")
+    size: int = Field(64 << 20, ge=1, le=256 << 20, description="the maximum size of a skill's files in bytes")
+    nodes: int = Field(
+        100_000, ge=1, le=10_000_000, description="the maximum number of syntax nodes in a skill's Python files"
+    )
+    memory: int = Field(
+        256 << 20, ge=64 << 20, le=16 << 30, description="bytes: the memory limit of the process that parses Python"
+    )
+    seconds: float = Field(5.0, gt=0, le=3_600, description="processor time for loading one skill")
+    total_seconds: float = Field(120.0, gt=0, le=86_400, description="processor time for loading all skills")
+    total_text: int = Field(
+        512 << 20, ge=1, le=16 << 30, description="characters: the maximum size of the instructions of all skills"
+    )
