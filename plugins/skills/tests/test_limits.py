@@ -8,6 +8,8 @@ import pytest
 from sideband.loading import SkillSources
 from sideband_skills import FolderLoader
 from sideband_skills._config import Config
+from sideband_skills._meter import LimitReached, Meter
+from sideband_skills._problems import Problems
 
 HEAD = "from sideband.skill import tool\n"
 TOOL = HEAD + '@tool\nasync def run(repo: str = "x") -> int:\n    """Do it."""\n'
@@ -205,6 +207,13 @@ def test_hostile_docstring_is_read_quickly(beside, line):
     for head in ("    Args:\n        ", "    ", "    Parameters\n    ----------\n    "):
         code = f'{HEAD}@tool\nasync def run(a: int) -> int:\n    """X.\n\n{head}{line}\n    """\n'
         assert len(beside({"m.py": code}, seconds=3.0)) == 1
+
+
+def test_each_problem_checks_the_time():
+    meter = Meter(Config(seconds=1e-9))
+    meter.start()
+    with meter.skill(), pytest.raises(LimitReached):
+        Problems("demo", meter).warn("code", "reason")
 
 
 def test_number_of_problems_is_limited(load_one, codes):
