@@ -265,12 +265,12 @@ async def test_argument_named_like_a_secret_reaches_its_tool(stage, kit):
     async def login(params: Login, ctx) -> dict:
         """Log in."""
         given.append(params.password)
-        return {"token": "abc"}
+        return {"logged_in": params.password == "made up by the model"}
 
     turns = [calls(("login", {"password": "made up by the model"})), "ok"]
     async with stage(turns, Plugin("tool", "login", login)) as agent:
         await agent.invoke("hi")
-        assert results(agent)[0].text == '{"token": "abc"}'
+        assert results(agent)[0].text == '{"logged_in": true}'
     assert given == ["made up by the model"]
 
 

@@ -1,9 +1,13 @@
 """Redaction of known values in all encoded forms."""
 
 import base64
+import copy
+import hashlib
 import html
 import json
+import textwrap
 import urllib.parse
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given, settings
@@ -129,3 +133,178 @@ def test_value_without_a_distinctive_number_redacts_no_numbers(secret):
     redactor = Redaction()
     redactor.protect(secret, "pin")
     assert redactor.data([0, 0.5, 12345678, 1e300]) == [0, 0.5, 12345678, 1e300]
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *("token", "TOKEN", "access_token", "github_token", "GITHUB_TOKEN", "x-vault-token", "token2", "client_token"),
+        *("secret", "webhook_secret", "webhookSecret", "clientSecret", "SecretString", "secret_access_key"),
+        *("aws_secret_access_key", "AWS_SECRET_ACCESS_KEY", "OPENAI_API_KEY", "openaiApiKey", "private_key"),
+        *("credentials", "awsCredentials", "jwt", "id_jwt", "db_password", "DB_PASSWORD", "newPassword", "pass-word"),
+        *("backend_token", "send_token", "Proxy-Authorization"),
+    ],
+)
+def test_key_of_a_secret_is_recognized_in_all_spellings(key):
+    assert Redaction().data({key: "value"}) == {key: "[redacted]"}
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *("max_tokens", "token_count", "output_tokens", "tokens", "tokenizer", "token_type", "cost_per_token"),
+        *("next_page_token", "nextPageToken", "NextToken", "pageToken", "page_token", "nextpagetoken", "next-token"),
+        *("continuationToken", "NextContinuationToken", "nextSyncToken", "cursor_token", "eos_token", "pad_token_id"),
+        *("secretary", "secret_name", "secrets", "password_changed_at", "passwords_checked", "public_key", "key"),
+        *("sort_key", "primaryKey", "idempotency_key", "access-control-allow-credentials", "authorization_url"),
+    ],
+)
+def test_key_that_only_resembles_that_of_a_secret_is_not_redacted(key):
+    assert Redaction().data({key: "value"}) == {key: "value"}
+
+
+def test_booleans_under_a_sensitive_key_are_unchanged():
+    assert Redaction().data({"has_password": True, "secret": False}) == {"has_password": True, "secret": False}
+
+
+LONG = "s3cr3t/Value+99 of the user, which is longer than one line of base64 allows, and therefore broken into lines"
+ENCODED = base64.encodebytes(b"user:" + LONG.encode() + b":end").decode()
+BROKEN = {
+    "base64 of MIME": ENCODED,
+    "base64 with CRLF": ENCODED.replace("\n", "\r\n"),
+    "base64 with CR": ENCODED.replace("\n", "\r"),
+    "base64 of PEM": "\n".join(textwrap.wrap(ENCODED.replace("\n", ""), 64)),
+    "indented base64": textwrap.indent(ENCODED, "    "),
+    "base64 with trailing spaces": ENCODED.replace("\n", " \t\n"),
+    "base64 with empty lines": ENCODED.replace("\n", "\n\n\n"),
+    "base64 of one character a line": "\n".join(ENCODED.replace("\n", "")),
+    "base64 for URLs in lines": "\n".join(textwrap.wrap(base64.urlsafe_b64encode(LONG.encode()).decode(), 50)),
+    "base64 in JSON": json.dumps({"content": ENCODED}),
+    "base64 in JSON in JSON": json.dumps(json.dumps({"content": ENCODED})),
+    "indented base64 in JSON": json.dumps({"content": textwrap.indent(ENCODED, "  ")}),
+    "base64 in a repr": repr(ENCODED),
+    "hexadecimal in lines": "\n".join(textwrap.wrap(LONG.encode().hex(), 60)),
+    "plain in lines": LONG[:40] + "\n" + LONG[40:],
+}
+
+
+def letters_of(text):
+    return "".join(text.replace("\\r", "").replace("\\n", "").replace("\\", "").split())
+
+
+@pytest.mark.parametrize("form", BROKEN)
+def test_value_broken_into_lines_is_found_everywhere(form):
+    redactor = Redaction()
+    redactor.protect(LONG, "canary", origins=["https://home.test"])
+    broken = BROKEN[form]
+    text = redactor.text(f"before\n{broken}\nafter")
+    assert text.startswith("before\n")
+    assert text.endswith("\nafter")
+    assert text.count("[redacted:canary]") == 1
+    left = letters_of(text.replace("[redacted:canary]", ""))
+    assert len(left) <= len("beforeafter") + 30  # what surrounds the value in the encoded data
+    assert redactor.unbound(broken, "https://away.test") == "canary"
+    assert redactor.unbound(broken.encode(), "https://home.test") is None
+    assert b"[redacted:canary]" in redactor.data(broken.encode())
+    half = len(broken) // 2
+    assert redactor.cut(broken[:half].encode(), broken[half:].encode()) == "canary"
+
+
+def test_private_key_is_redacted_with_other_line_breaks():
+    redactor = Redaction()
+    lines = [
+        "-----BEGIN KEY-----",
+        *textwrap.wrap(base64.b64encode(bytes(range(150))).decode(), 64),
+        "-----END KEY-----",
+    ]
+    redactor.protect("\n".join([*lines, ""]), "key")
+    for written in ("\r\n".join(lines), textwrap.indent("\n".join(lines), "  ").strip(), json.dumps("\n".join(lines))):
+        assert redactor.text(written).strip('"') in ("[redacted:key]", "[redacted:key]\\n")
+
+
+def test_short_value_is_not_found_across_lines():
+    redactor = Redaction()
+    redactor.protect("password", "short")
+    assert redactor.text("pass\nword") == "pass\nword"
+
+
+def test_overlapping_values_are_redacted_together():
+    redactor = Redaction()
+    redactor.protect("first-secret-value", "first")
+    redactor.protect("value-of-the-other-secret", "second")
+    assert redactor.text("<first-secret-value-of-the-other-secret>") == "<[redacted:second]>"
+    assert redactor.text("<first-secret-valuevalue-of-the-other-secret>") == "<[redacted:first][redacted:second]>"
+
+
+def test_binary_value_does_not_change_text():
+    redactor = Redaction()
+    redactor.protect("é".encode()[1:] + "éé".encode() + "é".encode()[:1], "raw")
+    assert redactor.text("ééééé") == "ééééé"
+    assert b"[redacted:raw]" in redactor.data("ééééé".encode())
+
+
+def test_lone_surrogates_beside_a_value_are_unchanged():
+    redactor = Redaction()
+    redactor.protect("s3cr3t-value", "canary")
+    assert redactor.text("\ud800s3cr3t-value\udfff é") == "\ud800[redacted:canary]\udfff é"
+
+
+@pytest.fixture(scope="module")
+def crowded():
+    """A redactor with so many values that its forms are looked up by their parts."""
+    redactor = Redaction()
+    for number in range(300):
+        redactor.protect(f"ghp_{number:03}{hashlib.sha256(bytes([number % 256, 7])).hexdigest()[:30]}", f"long{number}")
+        redactor.protect(f"pin-{number:04}", f"short{number}")
+    return redactor
+
+
+@settings(max_examples=60)
+@given(
+    secret=st.text(min_size=4, max_size=40).filter(lambda text: len(text.strip().encode()) >= 4),
+    form=st.sampled_from(sorted(FORMS)),
+    before=st.text(max_size=20),
+    after=st.text(max_size=20),
+)
+def test_value_among_hundreds_is_redacted_like_a_single_one(crowded, secret, form, before, after):
+    one, many = Redaction(), copy.deepcopy(crowded)
+    one.protect(secret, "canary")
+    many.protect(secret, "canary")
+    text = before + FORMS[form](secret) + after
+    assert many.text(text) == one.text(text)
+    assert (many.unbound(text, None) is None) == (one.unbound(text, None) is None)
+
+
+def test_hundreds_of_values_are_all_redacted(crowded):
+    text = " ".join(value.decode() for value in crowded._names)
+    left = crowded.text(text)
+    assert left.count("[redacted:long") == 300
+    assert left.count("[redacted:short") == 300
+    assert "ghp_" not in left
+
+
+def test_thread_searches_while_values_are_added(crowded):
+    redactor = copy.deepcopy(crowded)
+    text = "\n".join(["ghp_000 pin-0000 and more"] * 2_000)
+
+    def search():
+        for _ in range(20):
+            redactor.text(text)
+            redactor.unbound(text, None)
+
+    with ThreadPoolExecutor() as threads:
+        running = [threads.submit(search) for _ in range(3)]
+        for number in range(2_000):
+            redactor.protect(f"later-value-{number}", "later")
+    assert [one.result() for one in running] == [None] * 3
+
+
+@pytest.mark.parametrize(
+    "secret", ["0000001\né", "   1234567890", "1234567890 \n", "\n\n\n1234567\n89", "1234567\n890"]
+)
+def test_value_that_is_short_without_line_breaks_is_redacted(crowded, secret):
+    redactor = copy.deepcopy(crowded)
+    redactor.protect(secret, "canary")
+    for text in (secret, f"a\n{secret}\nb", f"<{secret}>", f" {secret} "):
+        assert "[redacted:canary]" in redactor.text(text)
+        assert redactor.unbound(text, None) == "canary"

@@ -36,13 +36,32 @@ def test_output_of_a_stream_equals_the_redacted_text(values, texts, data):
     assert "".join([*given_out, stream.end()]) == redactor.text(text)
 
 
+BROKEN = st.sampled_from(["", "\n", "\r\n", "\n  ", "\\n", "\\\\n", "\\r\\n  ", "\\", " ", "n"])
+
+
+@settings(max_examples=100)
+@given(
+    value=st.text(st.sampled_from("anr\\ \né"), min_size=10, max_size=16),
+    breaks=st.lists(BROKEN, min_size=17, max_size=17),
+    around=st.lists(st.text(st.sampled_from("an\\ \n"), max_size=3), min_size=2, max_size=2),
+    data=st.data(),
+)
+def test_output_of_a_stream_equals_the_redacted_text_if_values_are_broken_into_lines(value, breaks, around, data):
+    redactor = redactor_for([value])
+    broken = "".join(letter + between for letter, between in zip(value, breaks, strict=False))
+    text = around[0] + broken + around[1] + value
+    stream = TextRedaction(redactor)
+    given_out = [stream.feed(piece) for piece in pieces_of(data, text)]
+    assert "".join([*given_out, stream.end()]) == redactor.text(text)
+
+
 @settings(max_examples=100)
 @given(value=st.text(min_size=8, max_size=20), form=st.integers(0, 40), before=st.text(max_size=5), data=st.data())
 def test_every_form_of_a_value_is_redacted_in_a_stream(value, form, before, data):
-    from sideband.broker._redaction import _forms
+    from sideband.broker._forms import encoded_forms
 
     redactor = redactor_for([value])
-    forms = sorted({one for one in _forms(value.encode("utf-8", "replace")) if len(one) >= 8})
+    forms = sorted({one for one in encoded_forms(value.encode("utf-8", "replace")) if len(one) >= 8})
     text = f"{before}{forms[form % len(forms)]} after"
     stream = TextRedaction(redactor)
     given_out = [stream.feed(piece) for piece in pieces_of(data, text)]

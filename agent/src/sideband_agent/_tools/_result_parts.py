@@ -7,6 +7,7 @@ from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sideband.broker import Redaction, Unserializable
 from sideband.messages import ImagePart, TextPart
 from sideband.tools import RESULT_LIMITS
 
@@ -33,6 +34,20 @@ def as_parts(content: Any) -> Sequence[TextPart | ImagePart]:
     return [TextPart(text=json.dumps(content, ensure_ascii=False, default=str))]
 
 
+def redacted(content: Any, redactor: Redaction) -> Any:
+    """Return the data that a tool or a plugin returned with secrets redacted as in results of skills.
+
+    Texts are returned unchanged: they are redacted later.
+    """
+    if isinstance(content, str | TextPart | ImagePart):
+        return content
+    try:
+        return redactor.data(content)
+    except Unserializable:
+        text = json.dumps(content, ensure_ascii=False, default=str)
+        return redactor.data(json.loads(text, parse_constant=str))
+
+
 def fitted_parts(content: Any) -> Sequence[TextPart | ImagePart]:
     """Return the parts of a result, with texts joined and invalid images replaced by a note."""
     parts: list[TextPart | ImagePart] = []
@@ -56,11 +71,12 @@ def fitted_parts(content: Any) -> Sequence[TextPart | ImagePart]:
     return parts
 
 
-def fitted_metadata(given: Mapping[str, Any], *, of_skill: bool) -> dict[str, Any]:
+def fitted_metadata(given: Mapping[str, Any], redactor: Redaction, *, of_skill: bool) -> dict[str, Any]:
     """Return the metadata of a result without the reserved names; empty if it is too large.
 
     Args:
         given: the metadata that the tool returned.
+        redactor: removes secrets from it.
         of_skill: whether the host made the metadata, for a skill's tool.
     """
     reserved = _OURS if of_skill else _OURS | _OF_SKILLS
@@ -70,7 +86,7 @@ def fitted_metadata(given: Mapping[str, Any], *, of_skill: bool) -> dict[str, An
         return {}
     if len(text) > RESULT_LIMITS.metadata:
         return {}
-    kept: dict[str, Any] = json.loads(text)
+    kept: dict[str, Any] = redactor.data(json.loads(text, parse_constant=str))
     return kept
 
 

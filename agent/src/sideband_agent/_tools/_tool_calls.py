@@ -27,7 +27,7 @@ from sideband.tools import Tool, ToolView
 from .._announcer import Announcer
 from .._errors import RunHalted, ToolDenied, ToolRejected
 from .._spending import Spending
-from ._result_parts import as_parts
+from ._result_parts import as_parts, redacted
 from ._tool_answer import ToolAnswer
 from ._tool_context import ToolContexts
 from ._tool_effects import ToolEffects, is_repeatable
@@ -298,7 +298,7 @@ class ToolCalls:
         arguments = one.arguments or one.part.arguments
         event = ToolResult(one.part.id, name, arguments, before, is_error=answer.is_error, terminate=answer.terminate)
         after = await self.hooks.update(event)
-        parts = as_parts(thaw(after.content)) if after.content != before else answer.content
+        parts = as_parts(redacted(thaw(after.content), self.redactor)) if after.content != before else answer.content
         content = (*parts, *(TextPart(text=f"[{note.plugin}] {note.text}") for note in after.notes))
         if content != answer.content:  # plugins may have added secrets that the answer did not contain
             content = (*as_parts(self.redactor.data([part.model_dump() for part in content], sensitive_keys=False)),)

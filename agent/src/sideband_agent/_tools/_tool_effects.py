@@ -16,7 +16,7 @@ from sideband.tools import Tool, ToolOutput
 
 from .._broker_calls import LONGEST_CALL, new_call
 from ._long_results import LongResults
-from ._result_parts import fitted_metadata, fitted_parts
+from ._result_parts import fitted_metadata, fitted_parts, redacted
 from ._tool_answer import ToolAnswer
 from ._tool_context import ToolCallContext
 
@@ -213,11 +213,12 @@ class ToolEffects:
         """Build the answer, with long texts shortened and their full text stored."""
         content: list[Any] = []
         handles: list[str] = []
-        parts = fitted_parts(output.content)
+        redactor = self.broker.redactor
+        parts = fitted_parts(output.content if of_skill else redacted(output.content, redactor))
         texts = sum(isinstance(part, TextPart) for part in parts)
         for part in parts:
             if isinstance(part, TextPart):
-                text, handle = await self.results.shown(self.broker.redactor.text(part.text), share=texts)
+                text, handle = await self.results.shown(redactor.text(part.text), share=texts)
                 handles += [handle] if handle else []
                 content.append(TextPart(text=text))
             else:
@@ -227,7 +228,7 @@ class ToolEffects:
             content=tuple(content),
             is_error=bool(output.is_error),
             terminate=bool(output.terminate),
-            metadata={**fitted_metadata(output.metadata, of_skill=of_skill), **known},
+            metadata={**fitted_metadata(output.metadata, redactor, of_skill=of_skill), **known},
         )
 
 

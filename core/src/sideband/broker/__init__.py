@@ -5,6 +5,7 @@ from ._call import Call, EffectReport, Progress
 from ._claims import Claims
 from ._decisions import Approver, approval_as_data, decisions_as_data, disapproval
 from ._errors import EffectMissing, KeyReused, safe_text
+from ._json_text import redact_json_text
 from ._lookup import BoundOp, Ops
 from ._recovery import Recovered, recover
 from ._redaction import Redaction, Unserializable
@@ -33,5 +34,6 @@ __all__ = [
     "disapproval",
     "plan_undo",
     "recover",
+    "redact_json_text",
     "safe_text",
 ]

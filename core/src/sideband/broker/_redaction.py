@@ -2,71 +2,32 @@
 
 from __future__ import annotations
 
-import html
-import json
 import math
 import re
-from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
-from typing import Any, AnyStr
-from urllib.parse import quote, quote_plus
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from attrs import frozen
 from pydantic_core import to_jsonable_python
 
 from ..errors import SidebandError
+from ._form_search import FormSearch, is_long, unbroken
+from ._forms import encoded_forms
 from ._placeholder import placeholder
+from ._sensitive_keys import is_sensitive
 
 _HIDDEN = placeholder()
 
 MIN_LENGTH = 4
 """The length below which values are not redacted. They occur in ordinary text by chance: masking them would make text
 unreadable and reveal more than it hides."""
-# The encoded middle of a value is searched for only if it is too long to occur by chance.
-_MIN_ENCODED = 6
-
-_SENSITIVE = frozenset(
-    [
-        "accesskey",
-        "accesstoken",
-        "apikey",
-        "apitoken",
-        "authorization",
-        "authtoken",
-        "bearertoken",
-        "clientsecret",
-        "cookie",
-        "cookies",
-        "idtoken",
-        "passphrase",
-        "passwd",
-        "password",
-        "privatekey",
-        "proxyauthorization",
-        "pwd",
-        "refreshtoken",
-        "secret",
-        "secretkey",
-        "sessiontoken",
-        "setcookie",
-        "xapikey",
-        "xauthtoken",
-        "xcsrftoken",
-    ]
-)
 # Smaller numbers occur by chance. Integers beyond the precision of a float are compared both as int and as float.
 _NUMBER = re.compile(r"-?[1-9][0-9]{3,300}(?:\.[0-9]{1,300})?\Z")
-_NOT_LETTERS = re.compile(r"[^a-z0-9]+")
+_WHITE_SPACE = re.compile(r"[ \t\n\r]+")
 
 
 class Unserializable(TypeError):
     """A value cannot be represented in JSON. The message states its location."""
-
-
-@lru_cache(maxsize=4096)
-def _is_sensitive(key: str) -> bool:
-    return _NOT_LETTERS.sub("", key.lower()) in _SENSITIVE
 
 
 class _NotPlain(Exception):
@@ -99,7 +60,8 @@ class Redaction:
     """The known secret values of a host. Replaces them with ``[redacted:NAME]`` in text, bytes and JSON data.
 
     A value is found in plain, URL-encoded, base64 (at any alignment, both alphabets), hexadecimal and JSON-escaped
-    form. Any value under a sensitive key (``password``, ``Authorization``) is replaced too.
+    form. If the form has at least 11 bytes, it may be broken into lines. Overlapping values are replaced together. Any
+    value under a sensitive key (``password``, ``Authorization``) is replaced too.
 
     Example:
         >>> redactor = Redaction()
@@ -114,18 +76,22 @@ class Redaction:
         self._names: dict[bytes, str] = {}
         self._numbers: dict[float, str] = {}
         self._origins: dict[bytes, frozenset[str]] = {}
-        self._searched: list[tuple[bytes, bytes]] = []
-        self._texts: list[tuple[str, str]] = []
-        self._bytes: list[tuple[bytes, bytes]] = []
+        # The values that have a form, the first protected one first.
+        self._values: dict[str, tuple[bytes, ...]] = {}
+        self._only_in_bytes: set[str] = set()
+        self._search = FormSearch()
         self._patterns: list[tuple[re.Pattern[str], str]] = []
         self._byte_patterns: list[tuple[re.Pattern[bytes], bytes]] = []
-        self._index: FormIndex | None = None
+        self._index: tuple[FormIndex, FormIndex, FormIndex] | None = None
 
     @property
-    def index(self) -> FormIndex:
-        """The index of the known values. It is a new object after each new value."""
+    def index(self) -> tuple[FormIndex, FormIndex, FormIndex]:
+        """The short forms of known values, and twice the long ones without white space. New after each new value."""
         if self._index is None:
-            self._index = FormIndex.of(form for form, _ in self._texts)
+            forms = self._values.keys() - self._only_in_bytes
+            short = FormIndex.of(_text(form) for form in forms if not is_long(form))
+            long = FormIndex.of(_WHITE_SPACE.sub("", _text(form)) for form in forms if is_long(form))
+            self._index = (short, long, long)
         return self._index
 
     def protect(self, value: str | bytes, name: str, *, origins: Iterable[str] = ()) -> None:
@@ -143,15 +109,19 @@ class Redaction:
         if raw in self._names:
             return
         self._names[raw] = name
-        mask = placeholder(name)
-        forms = {form for form in _forms(raw) if len(form) >= MIN_LENGTH}
-        # Replace the longest forms first, because a form may contain a shorter one.
-        self._texts = sorted({*self._texts, *((form, mask) for form in forms)}, key=lambda pair: -len(pair[0]))
-        self._index = None
-        as_bytes = {*((form.encode(), mask.encode()) for form in forms), (raw, mask.encode())}
-        self._bytes = sorted({*self._bytes, *as_bytes}, key=lambda pair: -len(pair[0]))
-        self._searched += [(form, raw) for form, _ in as_bytes]
+        texts = {unbroken(_searched(form)) for form in encoded_forms(raw) if len(form) >= MIN_LENGTH}
+        itself = unbroken(raw.decode("latin-1"))
+        for form in {*texts, itself}:
+            known = self._values.get(form, ())
+            self._values[form] = (*known, raw)
+            if form in texts:
+                self._only_in_bytes.discard(form)
+            elif not known:
+                self._only_in_bytes.add(form)
+            if not known:
+                self._search.add(form)
         self._numbers.update((number, name) for number in _numbers(raw))
+        self._index = None
 
     def unbound(self, content: str | bytes, audience: str | None) -> str | None:
         """Return the name of a known value in ``content`` that must not be sent to ``audience``, or ``None``.
@@ -160,19 +130,17 @@ class Redaction:
             content: the content to be sent.
             audience: the origin that would receive it, or ``None`` for a destination that must not get any secret.
         """
-        found = content.encode("utf-8", "replace") if isinstance(content, str) else content
-        for form, raw in self._searched:
-            if form in found and audience not in self._origins[raw]:
-                return self._names[raw]
+        data = _searched(content) if isinstance(content, str) else content.decode("latin-1")
+        for form in self._search.find(data):
+            for raw in self._values[form]:
+                if audience not in self._origins[raw]:
+                    return self._names[raw]
         return None
 
     def cut(self, before: bytes, after: bytes) -> str | None:
         """Return the name of a known value that spans the boundary between ``before`` and ``after``, or ``None``."""
-        for form, raw in self._searched:
-            reach = len(form) - 1
-            if form in before[-reach:] + after[:reach]:
-                return self._names[raw]
-        return None
+        spans = self._spans((before + after).decode("latin-1"))
+        return next((name for start, end, name in spans if start < len(before) < end), None)
 
     def add_pattern(self, pattern: str, name: str) -> None:
         """Also replace all matches of the regular expression ``pattern``, in text and in bytes."""
@@ -182,17 +150,33 @@ class Redaction:
 
     def text(self, text: str) -> str:
         """Return ``text`` with known values and matches of patterns redacted."""
-        return _masked(text, self._texts, self._patterns)
+        text = self.values(text)
+        return self.matches(text) if self._patterns else text
 
     def values(self, text: str) -> str:
         """Return ``text`` with known values redacted, but not matches of patterns."""
-        return _masked(text, self._texts, ())
+        if not self._values:
+            return text
+        data = _searched(text)
+        if not self._search.find(data):
+            return text
+        return _text(_masked(data, self._spans(data, self._only_in_bytes)))
 
     def matches(self, text: str) -> str:
         """Return ``text`` with matches of patterns redacted, but not known values."""
-        return _masked(text, (), self._patterns)
+        for pattern, mask in self._patterns:
+            text = pattern.sub(mask, text)
+        return text
 
-    def spans(self, text: str) -> Sequence[tuple[int, int]] | None:
+    def value_spans(self, text: str) -> Sequence[tuple[int, int]]:
+        """Return the start and end of each group of overlapping known values."""
+        data = _searched(text)
+        spans = self._spans(data, self._only_in_bytes)
+        if len(data) == len(text):
+            return [(start, end) for start, end, _ in spans]
+        return [(len(_text(data[:start])), len(_text(data[:end]))) for start, end, _ in spans]
+
+    def match_spans(self, text: str) -> Sequence[tuple[int, int]] | None:
         """Return the start and end of each match of a pattern, or ``None`` if there are no patterns."""
         if not self._patterns:
             return None
@@ -225,11 +209,11 @@ class Redaction:
         """
         kind = type(value)
         if kind is str:
-            return self.text(value) if self._texts or self._patterns else value
+            return self.text(value) if self._values or self._patterns else value
         if kind is dict:
             return {
                 self._key(key): _HIDDEN
-                if sensitive_keys and item is not None and _is_sensitive(key)
+                if sensitive_keys and is_sensitive(key) and _can_be_secret(item)
                 else self._plain(item, sensitive_keys)
                 for key, item in value.items()
             }
@@ -244,7 +228,7 @@ class Redaction:
     def _key(self, key: Any) -> str:
         if type(key) is not str:
             raise _NotPlain
-        return self.text(key) if self._texts or self._patterns else key
+        return self.text(key) if self._values or self._patterns else key
 
     def _walk(self, value: Any, sensitive_keys: bool, where: str) -> Any:  # noqa: PLR0911  one return per JSON type
         if value is None or value is True or value is False:
@@ -262,7 +246,7 @@ class Redaction:
         if isinstance(value, (list, tuple)):
             return [self._walk(item, sensitive_keys, where) for item in value]
         if isinstance(value, (bytes, bytearray, memoryview)):
-            return _masked(bytes(value), self._bytes, self._byte_patterns)
+            return self._bytes(bytes(value))
         try:
             plain = to_jsonable_python(value)
         except ValueError as error:
@@ -272,10 +256,30 @@ class Redaction:
     def _items(self, value: Mapping[Any, Any], sensitive_keys: bool, where: str) -> Iterator[tuple[str, Any]]:
         for key, item in value.items():
             name = key if isinstance(key, str) else str(self._walk(key, sensitive_keys, f"a key of {where}"))
-            if sensitive_keys and item is not None and _is_sensitive(name):
+            if sensitive_keys and is_sensitive(name) and _can_be_secret(item):
                 yield self.text(name), _HIDDEN
             else:
                 yield self.text(name), self._walk(item, sensitive_keys, f"{where}.{name[:40]}")
+
+    def _bytes(self, data: bytes) -> bytes:
+        text = data.decode("latin-1")
+        data = _masked(text, self._spans(text)).encode("latin-1")
+        for pattern, mask in self._byte_patterns:
+            data = pattern.sub(mask, data)
+        return data
+
+    def _spans(self, data: str, ignored: Collection[str] = ()) -> Sequence[tuple[int, int, str]]:
+        """Return the start and end of each group of overlapping values, with the name of the longest one."""
+        spans: list[tuple[int, int, str]] = []
+        for start, end, form in sorted(self._search.spans(data)) if self._values else ():
+            if form in ignored:
+                continue
+            if spans and start < spans[-1][1]:
+                first, last, known = spans.pop()
+                spans.append((first, max(last, end), max(known, form, key=len)))
+            else:
+                spans.append((start, end, form))
+        return [(start, end, self._names[self._values[form][0]]) for start, end, form in spans]
 
     def _number(self, number: float) -> float | str:
         if self._numbers and (name := self._numbers.get(abs(number))):
@@ -283,15 +287,26 @@ class Redaction:
         return number
 
 
-def _masked(
-    text: AnyStr, forms: Iterable[tuple[AnyStr, AnyStr]], patterns: Iterable[tuple[re.Pattern[AnyStr], AnyStr]]
-) -> AnyStr:
-    for form, mask in forms:
-        if form in text:
-            text = text.replace(form, mask)
-    for pattern, mask in patterns:
-        text = pattern.sub(mask, text)
-    return text
+def _can_be_secret(value: Any) -> bool:
+    return value is not None and not isinstance(value, bool)
+
+
+def _masked(data: str, spans: Iterable[tuple[int, int, str]]) -> str:
+    parts, at = [], 0
+    for start, end, name in spans:
+        parts += [data[at:start], _searched(placeholder(name))]
+        at = end
+    return "".join([*parts, data[at:]])
+
+
+def _searched(text: str) -> str:
+    """Return a text as it is searched: with one character per byte of UTF-8."""
+    return text if text.isascii() else text.encode("utf-8", "surrogatepass").decode("latin-1")
+
+
+def _text(data: str) -> str:
+    """Return the text for the result of ``_searched``."""
+    return data if data.isascii() else data.encode("latin-1").decode("utf-8", "surrogatepass")
 
 
 def _numbers(raw: bytes) -> Iterator[float]:
@@ -302,58 +317,3 @@ def _numbers(raw: bytes) -> Iterator[float]:
             yield number
         if "." not in text:
             yield abs(int(text))
-
-
-def _forms(raw: bytes) -> Iterator[str]:
-    """Yield the encoded forms of a value to search for in text."""
-    yield from (raw.hex(), raw.hex().upper())
-    yield from _base64_forms(raw)
-    yield from _percent_forms(raw)
-    try:
-        text = raw.decode()
-    except UnicodeDecodeError:
-        return
-    yield text
-    if text.strip() != text:
-        yield text.strip()
-    yield from _escaped_forms(text)
-    yield from _markup_forms(text)
-
-
-def _escaped_forms(text: str) -> Iterator[str]:
-    """Yield a value as escaped in JSON and in Python's ``repr``, once and twice: JSON in JSON, JSON in a message."""
-    units = text.encode("utf-16-be").hex()
-    everything = "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
-    yield from (everything, everything.upper().replace("\\U", "\\u"))
-    for once in (repr(text)[1:-1], json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]):
-        yield from (once, once.replace("/", "\\/"), json.dumps(once)[1:-1])
-        twice = once.replace("\\", "\\\\")
-        yield from (twice, twice.replace("'", "\\'"))
-
-
-def _markup_forms(text: str) -> Iterator[str]:
-    """Yield a value as escaped in HTML and XML. An error page may repeat parts of a request."""
-    plain = html.escape(text, quote=False)
-    for double in ('"', "&quot;", "&#34;"):
-        for single in ("'", "&#x27;", "&#39;", "&apos;"):
-            yield plain.replace('"', double).replace("'", single)
-
-
-def _percent_forms(raw: bytes) -> Iterator[str]:
-    everything = "".join(f"%{byte:02x}" for byte in raw)
-    yield from (everything, everything.upper())
-    for encoded in (quote(raw, safe=""), quote(raw), quote_plus(raw)):
-        yield encoded
-        yield re.sub(r"%[0-9A-F]{2}", lambda match: match.group().lower(), encoded)
-
-
-def _base64_forms(raw: bytes) -> Iterator[str]:
-    """Yield the base64 characters that depend on the value alone, for each of the three alignments in longer data."""
-    for encode in (b64encode, urlsafe_b64encode):
-        for offset in range(3):
-            encoded = encode(b"\0" * offset + raw).decode().rstrip("=")
-            first = (0, 2, 3)[offset]
-            # The last character may also encode bits of the following data, so it varies.
-            last = len(encoded) if (offset + len(raw)) % 3 == 0 else len(encoded) - 1
-            if last - first >= _MIN_ENCODED:
-                yield encoded[first:last]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from attrs import define, field
@@ -15,6 +16,56 @@ _MAX_HELD = 65_536
 _MAX_MATCH = 256
 _MAX_TEXTS = 256
 _TEXTS = ("text", "arguments")
+# Short forms occur in the text as it is, long ones also in lines, and in lines as escaped in JSON.
+_PIECES = (
+    re.compile(r"(?s)(.+)()"),
+    re.compile(r"([^ \t\n\r]+)()|[ \t\n\r]+"),
+    re.compile(r"([^ \t\n\r\\]+)|(\\+\Z)|[ \t\n\r]+|\\+[rn]?"),
+)
+
+
+class _Front:
+    """The search for the first position of a stream at which an incomplete form may begin.
+
+    Args:
+        index: the forms to search for.
+        pieces: matches the pieces of the text one by one: group 1 is what forms may contain, group 2 may turn out to be
+            part of a separator, and the rest are separators. Holding back more than necessary is harmless.
+    """
+
+    def __init__(self, index: FormIndex, pieces: re.Pattern[str]) -> None:
+        self._index = index
+        self._pieces = pieces
+        self._rest = ""  # the end of the text, if it may be part of a separator
+        self._kept = ""
+        self._where: list[int] = []  # the position in the stream of each kept character
+
+    def feed(self, text: str, end: int) -> int:
+        """Add a text that ends at the position ``end`` of the stream, and return the first position."""
+        text, self._rest = self._rest + text, ""
+        offset = end - len(text)
+        for match in self._pieces.finditer(text) if self._index.heads else ():
+            if match[2]:
+                self._rest = match[2]
+            elif match[1]:
+                self._kept += match[1]
+                self._where += range(offset + match.start(), offset + match.end())
+        heads, starts = self._index.heads, self._index.starts
+        for at in range(len(self._kept)):
+            head = self._kept[at : at + MIN_LENGTH]
+            known = heads.get(head)
+            if head in starts or (known and self._is_incomplete(at, known)):
+                first = self._where[at]
+                break
+        else:
+            at, first = len(self._kept), end
+        # What comes before the position is not needed again.
+        self._kept, self._where = self._kept[at:], self._where[at:]
+        return first
+
+    def _is_incomplete(self, at: int, forms: tuple[str, ...]) -> bool:
+        tail = self._kept[at:]
+        return any(len(form) > len(tail) and form.startswith(tail) for form in forms)
 
 
 @define(eq=False)
@@ -31,78 +82,45 @@ class TextRedaction:
 
     _redactor: Redaction
     _text: str = ""  # received but not returned
-    _index: FormIndex | None = None
-    # No incomplete value begins before this position.
-    _at: int = 0
-    # The span of the last group of overlapping values, and the start of the first value in the text.
-    _start: int = 0
-    _end: int = 0
-    _first: int | None = None
+    _size: int = 0  # the number of characters received
+    _index: Sequence[FormIndex] = ()
+    _fronts: Sequence[_Front] = ()
     _unmatched: str = ""  # values are redacted, patterns are not searched yet
 
     def feed(self, piece: str) -> str:
         """Add a piece, and return the text that is safe to output."""
         self._text += piece
-        index = self._redactor.index
-        if index is not self._index:
-            self._index = index
-            self._at, self._start, self._end, self._first = 0, 0, 0, None
-        self._scan(index)
-        cut = self._start if self._end > self._at else self._at
-        if len(self._text) - cut <= _MAX_HELD or cut == self._at:
+        self._size += len(piece)
+        if self._index is not self._redactor.index:
+            self._index, piece = self._redactor.index, self._text
+            self._fronts = [_Front(*parts) for parts in zip(self._index, _PIECES, strict=True)]
+        emitted = self._size - len(self._text)
+        at = min(front.feed(piece, self._size) for front in self._fronts) - emitted
+        cut, end = at, at
+        for start, last in reversed(self._redactor.value_spans(self._text)):
+            if start < cut < last:
+                cut, end = start, last
+        if len(self._text) - cut <= _MAX_HELD or cut == at:
             return self._matched(self._take(cut), last=False)
         # Too many overlapping values. Replace their whole span with one placeholder, which hides its length.
         before = self._take(cut)
-        self._text = self._text[self._end :]
-        self._at, self._start, self._end, self._first = 0, 0, 0, None
+        self._text = self._text[end - cut :]
+        self._index = ()
         return self._matched(f"{before}{placeholder()}", last=False)
 
     def end(self) -> str:
         """Return the text that was held back. No more pieces may follow."""
-        left, self._text = self._redactor.values(self._text), ""
-        self._at, self._start, self._end, self._first = 0, 0, 0, None
-        return self._matched(left, last=True)
-
-    def _scan(self, index: FormIndex) -> None:
-        text, heads, starts = self._text, index.heads, index.starts
-        for at in range(self._at, len(text)) if heads else ():
-            head = text[at : at + MIN_LENGTH]
-            known = heads.get(head)
-            if head in starts or (known and self._waits(at, known)):
-                self._at = at
-                return
-        self._at = len(text)
-
-    def _waits(self, at: int, forms: tuple[str, ...]) -> bool:
-        """Return whether an incomplete form may begin here. If not, store the span of the longest complete form."""
-        text = self._text
-        left, longest = len(text) - at, 0
-        for form in forms:
-            if len(form) > left:
-                if form.startswith(text[at:]):
-                    return True
-            elif len(form) > longest and text.startswith(form, at):
-                longest = len(form)
-        if longest:
-            if at >= self._end:
-                self._start = at
-            self._end = max(self._end, at + longest)
-            self._first = at if self._first is None else self._first
-        return False
+        return self._matched(self._take(len(self._text)), last=True)
 
     def _take(self, cut: int) -> str:
         """Remove the text before ``cut``, which no value spans, and return it redacted."""
         done, self._text = self._text[:cut], self._text[cut:]
-        if self._first is not None and self._first < cut:
-            done = self._redactor.values(done)
-        self._at, self._start, self._end = self._at - cut, max(0, self._start - cut), max(0, self._end - cut)
-        self._first = self._start if self._end else None
-        return done
+        return self._redactor.values(done)
 
     def _matched(self, text: str, *, last: bool) -> str:
         """Return the text with matches of patterns redacted. Hold back its end, where a match may begin."""
         text, self._unmatched = self._unmatched + text, ""
-        found = self._redactor.spans(text)
+        found = self._redactor.match_spans(text)
         if found is None:
             return text
         cut = len(text) if last else max(0, len(text) - _MAX_MATCH)

@@ -10,6 +10,9 @@ from encodings.aliases import aliases
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from anyio import to_thread
+from sideband.broker import redact_json_text
+
 from .._models import Download, FetchedBlob, Response
 from ._arrival import Arrival, reading
 
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
 
 # JSON is returned both as data and as text, unless it is larger than this.
 _MAX_JSON_AND_TEXT = 4 * 1024 * 1024
+# Up to this length, redacting JSON text takes less time than other tasks should wait.
+_MAX_SCANNED_INLINE = 262_144
 # The wire protocol of workers allows 64 levels of nesting, some of which the response itself uses.
 _MAX_JSON_DEPTH = 48
 # The charsets that a server may use. Python's own codecs are excluded: `punycode` takes quadratic time,
@@ -48,14 +53,15 @@ async def response_result(arrival: Arrival, *, max_bytes: int, started: float) -
     kind, charset = _content_type(response.headers.get("content-type", ""))
     text = _text(content, charset)
     data = _json(text) if text and _is_json(kind) else None
-    omit_text = data is not None and len(content) > _MAX_JSON_AND_TEXT
+    if data is not None and text is not None:
+        text = await _redacted(text) if len(content) <= _MAX_JSON_AND_TEXT else None
     return Response(
         status=response.status_code,
         ok=response.is_success,
         url=arrival.target.url,
         headers=_headers(response),
-        body=None if omit_text else text,
-        bytes=content if text is None else None,
+        body=text,
+        bytes=content if text is None and data is None else None,
         json=data,
         body_length=len(content),
         content_encoding=response.headers.get("content-encoding"),
@@ -63,6 +69,12 @@ async def response_result(arrival: Arrival, *, max_bytes: int, started: float) -
         redirects=list(arrival.redirects),
         elapsed_ms=_elapsed(started),
     )
+
+
+async def _redacted(text: str) -> str:
+    if len(text) <= _MAX_SCANNED_INLINE:
+        return redact_json_text(text)
+    return await to_thread.run_sync(redact_json_text, text)
 
 
 def blob_result(arrival: Arrival, *, size: int, sha256: str | None, started: float) -> FetchedBlob:
