@@ -1,3 +1,5 @@
+import contextlib
+import hashlib
 import os
 import stat
 from pathlib import Path
@@ -184,3 +186,36 @@ async def test_file_does_not_move_to_another_file_system(folder, root):
     with pytest.raises(FileRefused, match="another file system"):
         await folder.move("x", f"sideband-{os.getpid()}", into=memory)
     assert (root / "x").read_text() == "content"
+
+
+def is_open(path):
+    """Return whether this process has a file open."""
+    for link in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            if link.readlink() == path:
+                return True
+    return False
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+async def test_link_that_replaces_a_file_while_its_digest_is_checked_is_not_moved(folder, root, outside, overwrite):
+    with (root / "x").open("w+b") as file:
+        # large enough that computing the digest takes longer than replacing the file
+        file.truncate(256 * 1024 * 1024)
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    changed = []
+
+    async def move():
+        try:
+            await folder.move("x", "moved", expected=digest, overwrite=overwrite)
+        except FileChanged as error:
+            changed.append(error)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(move)
+        while not is_open(root / "x"):
+            await anyio.lowlevel.checkpoint()
+        (root / "x").rename(root / "elsewhere")
+        (root / "x").symlink_to(outside / "secret")
+    assert not (root / "moved").is_symlink()
+    assert changed if overwrite else (root / "moved").samefile(root / "elsewhere")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sideband_confined_files import ConfinedFolder, FileRefused, normal_path, resolved_path
+from sideband_confined_files import ConfinedFolder, FileRefused, normal_path, recorded_path, resolved_path
 
 ELSEWHERE = [
     *("/", "/etc/passwd", "~/x", "~root", "..", "../x", "a/../../x", "a/./x", "./a", "a/..", ".hidden", "a/.git/x"),
@@ -51,6 +51,18 @@ def test_accepted_path_stays_below_the_folder_and_is_idempotent(path):
 def test_resolved_path_rejects_relative_long_and_invisible_paths(path):
     with pytest.raises(FileRefused):
         resolved_path(path)
+
+
+@pytest.mark.parametrize("path", ["~/x", "x", "/" + "a" * 4_100, "/a\u202eb", "/" + "a/" * 70])
+def test_recorded_path_rejects_what_no_resolved_path_is(path):
+    with pytest.raises(FileRefused):
+        recorded_path(path)
+
+
+def test_recorded_path_does_not_resolve_links(tmp_path):
+    (tmp_path / "link").symlink_to("/usr")
+    assert recorded_path(f"{tmp_path}/link/x/") == f"{tmp_path}/link/x"
+    assert recorded_path("/") == "/"
 
 
 def test_resolved_path_resolves_links(tmp_path):

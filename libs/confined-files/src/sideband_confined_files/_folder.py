@@ -14,13 +14,13 @@ from anyio import CancelScope, CapacityLimiter, from_thread, to_thread
 from attrs import evolve, frozen
 from sideband.state import locked_folders
 
-from ._errors import FileRefused, FileTaken, FileTooLarge
+from ._errors import FileChanged, FileRefused, FileTooLarge
 from ._listing import FolderEntry, Listing, entry_of, list_folder
 from ._paths import parts_of
 from ._reading import FileReader
 from ._recorded import RecordedFolders, check_kind, opened_folder
 from ._steps import PIECE, digest_of, entered, opened, ordinary, settle, translating
-from ._writing import NewFile, check_expected, open_new
+from ._writing import NewFile, check_expected, open_new, rename
 
 T = TypeVar("T")
 
@@ -303,10 +303,15 @@ class ConfinedFolder:
                 _parent(other, target, create=True) as (target_folder, target_name),
                 translating(shown_target),
                 locked_folders(folder, target_folder),
+                contextlib.ExitStack() as held,
             ):
                 ordinary(folder, name, shown)
-                check_expected(folder, name, shown, expected)
-                _rename(folder, name, target_folder, target_name, shown_target, overwrite=overwrite)
+                source = None
+                if expected is not None:
+                    source, _ = held.enter_context(opened(folder, name, shown))
+                    if digest_of(source) != expected:
+                        raise FileChanged(shown)
+                rename(folder, name, target_folder, target_name, shown_target, overwrite=overwrite, source=source)
                 settle(folder, self.shown(path))
                 settle(target_folder, shown_target)
 
@@ -378,21 +383,3 @@ def _read_at_most(descriptor: int, left: int) -> bytes:
         pieces.append(piece)
         left -= len(piece)
     return b"".join(pieces)
-
-
-def _rename(folder: int, name: str, target_folder: int, target: str, shown: str, *, overwrite: bool) -> None:
-    try:
-        found = os.stat(target, dir_fd=target_folder, follow_symlinks=False)
-    except FileNotFoundError:
-        found = None
-    if found is not None and not stat.S_ISREG(found.st_mode):
-        raise FileRefused(shown, "it is not a regular file")
-    if found is not None and not overwrite:
-        raise FileTaken(shown)
-    from_thread.check_cancelled()
-    if overwrite:
-        os.replace(name, target, src_dir_fd=folder, dst_dir_fd=target_folder)
-        return
-    # unlike a rename, a link never replaces a file that was created meanwhile
-    os.link(name, target, src_dir_fd=folder, dst_dir_fd=target_folder, follow_symlinks=False)
-    os.unlink(name, dir_fd=folder)

@@ -22,6 +22,7 @@ from ._errors import FileError, FileFailed, FileMissing, FileRefused, FileTaken
 from ._recorded import RecordedFolders, file_system, identity_of, open_recorded
 
 PIECE = 1024 * 1024
+DESCRIPTORS = Path("/proc/self/fd")
 # without O_NONBLOCK, opening a pipe waits for its other end
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 # Kernel file systems: their files show, among other things, the memory and environment of other processes. The magic

@@ -13,18 +13,16 @@ import os
 import secrets
 import stat
 from collections.abc import Callable
-from pathlib import Path
 
 from anyio import CapacityLimiter, from_thread, to_thread
 from attrs import define, field
 from sideband.state import locked_folders
 
 from ._errors import FileChanged, FileRefused, FileTaken, FileTooLarge
-from ._steps import PIECE, digest_of, opened, ordinary, settle, translating
+from ._steps import DESCRIPTORS, PIECE, digest_of, opened, ordinary, settle, translating
 
 _NAMED = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _NAMELESS = getattr(os, "O_TMPFILE", 0) | os.O_WRONLY | os.O_CLOEXEC
-_DESCRIPTORS = Path("/proc/self/fd")
 
 
 @define
@@ -162,7 +160,7 @@ class NewFile:
         if self._temporary is not None:
             os.link(self._temporary, name, src_dir_fd=self._folder, dst_dir_fd=self._folder, follow_symlinks=False)
         else:
-            os.link(_DESCRIPTORS / str(self._descriptor), name, dst_dir_fd=self._folder, follow_symlinks=True)
+            os.link(DESCRIPTORS / str(self._descriptor), name, dst_dir_fd=self._folder, follow_symlinks=True)
 
 
 def check_expected(folder: int, name: str, path: str, expected: str | None) -> None:
@@ -204,7 +202,7 @@ def open_new(
 
 def _open_nameless(folder: int) -> tuple[int, None] | None:
     """Open a file without a name, or return ``None`` if the system or the file system does not support it."""
-    if not hasattr(os, "O_TMPFILE") or not _DESCRIPTORS.exists():
+    if not hasattr(os, "O_TMPFILE") or not DESCRIPTORS.exists():
         return None
     try:
         return os.open(".", _NAMELESS, mode=0o600, dir_fd=folder), None
@@ -236,3 +234,37 @@ def _dress(descriptor: int, replaced: os.stat_result | None, permissions: int | 
                 mode &= ~0o070
     if mode is not None:
         os.fchmod(descriptor, mode & 0o777)
+
+
+def rename(
+    folder: int, name: str, target_folder: int, target: str, shown: str, *, overwrite: bool, source: int | None
+) -> None:
+    """Rename a file. With ``source``, its descriptor, what has replaced it at its name meanwhile is not moved.
+
+    Raises:
+        FileChanged: if the name belongs to another file than ``source`` by now.
+        FileTaken: if the target exists and must not be replaced.
+        FileRefused: if the target exists and is not a regular file.
+    """
+    try:
+        found = os.stat(target, dir_fd=target_folder, follow_symlinks=False)
+    except FileNotFoundError:
+        found = None
+    if found is not None and not stat.S_ISREG(found.st_mode):
+        raise FileRefused(shown, "it is not a regular file")
+    if found is not None and not overwrite:
+        raise FileTaken(shown)
+    from_thread.check_cancelled()
+    if overwrite:
+        if source is not None and not os.path.samestat(
+            os.fstat(source), os.stat(name, dir_fd=folder, follow_symlinks=False)
+        ):
+            raise FileChanged(shown)
+        os.replace(name, target, src_dir_fd=folder, dst_dir_fd=target_folder)
+        return
+    # unlike a rename, a link never replaces a file that was created meanwhile
+    if source is not None and DESCRIPTORS.exists():
+        os.link(DESCRIPTORS / str(source), target, dst_dir_fd=target_folder, follow_symlinks=True)
+    else:
+        os.link(name, target, src_dir_fd=folder, dst_dir_fd=target_folder, follow_symlinks=False)
+    os.unlink(name, dir_fd=folder)

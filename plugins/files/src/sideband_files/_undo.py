@@ -13,7 +13,6 @@ from ._sizes import size_text
 from ._state import Files
 
 _Plan = Callable[[Recorded, OpContext], Awaitable[Undo]]
-_Reconcile = Callable[[Recorded, OpContext], Awaitable[Reconciled | None]]
 
 
 def _planning(plan: _Plan) -> _Plan:
@@ -27,21 +26,6 @@ def _planning(plan: _Plan) -> _Plan:
             return await plan(recorded, ctx)
         except (FileReplaced, FileRefused) as error:
             return Undo(remains=(error.message,))
-
-    return wrapper
-
-
-def _reconciling(reconcile: _Reconcile) -> _Reconcile:
-    """Wrap a function that reconciles: if a path leads to something else, the outcome is unknown."""
-
-    @wraps(reconcile)
-    async def wrapper(recorded: Recorded, ctx: OpContext) -> Reconciled | None:
-        if recorded.note and "folders" not in recorded.note:
-            return None
-        try:
-            return await reconcile(recorded, ctx)
-        except FileReplaced:
-            return None
 
     return wrapper
 
@@ -62,7 +46,6 @@ async def _digest_now(ctx: OpContext, name: str, folders: Sequence[str]) -> str 
         return None
 
 
-@_reconciling
 async def reconcile_change(recorded: Recorded, ctx: OpContext) -> Reconciled | None:
     """Compare the current file with the recorded states before and after the change."""
     note = recorded.note
@@ -79,7 +62,6 @@ async def reconcile_change(recorded: Recorded, ctx: OpContext) -> Reconciled | N
     return None
 
 
-@_reconciling
 async def reconcile_folder(recorded: Recorded, ctx: OpContext) -> Reconciled | None:
     """Check whether the folder exists."""
     note = recorded.note
@@ -167,7 +149,6 @@ async def _folder_exists(ctx: OpContext, name: str, folders: Sequence[str]) -> b
     return True
 
 
-@_reconciling
 async def reconcile_move(recorded: Recorded, ctx: OpContext) -> Reconciled | None:
     """Determine where the file is now."""
     note = recorded.note
