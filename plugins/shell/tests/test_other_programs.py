@@ -60,11 +60,27 @@ async def test_grant_without_names_covers_programs_that_run_others_only_if_it_na
 SKILL = "from sideband.skill import tool\n\n@tool\nasync def nothing() -> None:\n    pass\n"
 
 
-@pytest.mark.parametrize(("runs", "expected"), [("runs=any", True), ("runs=none", False), ("code=yes", False)])
-async def test_question_for_a_grant_says_that_programs_can_run_others(home, tmp_path, runs, expected):
+OTHERS = "these programs can run any other program, in the same isolation"
+SERVICES = "can use every service that listens at a socket in their places"
+REMARKS = {
+    "runs=any": OTHERS,
+    "runs=none|any": OTHERS,
+    "runs=a*": OTHERS,
+    "runs=*": OTHERS,
+    "runs=none": "",
+    "code=yes": "",
+    "sockets=yes": f"these programs {SERVICES}",
+    "sockets=no|y*": f"these programs {SERVICES}",
+    "sockets=no": "",
+    "runs=any,sockets=yes": f"{OTHERS}, and {SERVICES}",
+}
+
+
+@pytest.mark.parametrize("fields", REMARKS)
+async def test_question_for_a_grant_says_what_its_programs_can_reach(home, tmp_path, fields):
     folder = tmp_path / "skills" / "worker"
     folder.mkdir(parents=True)
-    front = f"name: worker\ndescription: Works.\nmetadata:\n  sideband.capabilities: shell:binary=git,{runs}\n"
+    front = f"name: worker\ndescription: Works.\nmetadata:\n  sideband.capabilities: shell:binary=git,{fields}\n"
     (folder / "SKILL.md").write_text(f"---\n{front}---\n")
     (folder / "worker.py").write_text(SKILL)
     shown = []
@@ -75,7 +91,8 @@ async def test_question_for_a_grant_says_that_programs_can_run_others(home, tmp_
 
     async with Host(home=home, skill_dirs=[tmp_path / "skills"], asker=Questions(ask).grant_asker()) as host:
         await host.run(CallRequest("worker.nothing", {}))
-    assert ("these programs can run any other program, in the same isolation" in shown[0]) is expected
+    _, _, remark = shown[0].partition(" (these")
+    assert remark == (REMARKS[fields] and f"{REMARKS[fields]})").removeprefix("these")
     assert "shell:binary=git" in shown[0]
 
 

@@ -18,6 +18,12 @@ NO_OPTIONS = "none"
 _NOTHING = "none/"  # not a valid name for a place or a variable
 
 
+_REMARKS = (
+    ("runs", "any", "can run any other program, in the same isolation"),
+    ("sockets", "yes", "can use every service that listens at a socket in their places"),
+)
+
+
 @attrs.frozen
 class ShellScope(Scope, family="shell"):
     """The fields of a `shell` capability, such as `shell:runs=any,binary=git,sub=status,place=/srv/repo`.
@@ -60,9 +66,8 @@ class ShellScope(Scope, family="shell"):
     @classmethod
     def explain(cls, fields: Mapping[str, tuple[str, ...]]) -> str:
         """Return what the user should know about a capability with these fields."""
-        if any(value in {"any", "*"} for value in fields.get("runs", ())):
-            return "these programs can run any other program, in the same isolation"
-        return ""
+        remarks = [remark for field, value, remark in _REMARKS if _includes(fields.get(field, ()), value)]
+        return f"these programs {', and '.join(remarks)}" if remarks else ""
 
     @classmethod
     def complete(cls, fields: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
@@ -115,6 +120,11 @@ def scopes_of(
         yield attrs.evolve(program, place=place, mode=mode)
     for name in variables:
         yield attrs.evolve(program, env=name)
+
+
+def _includes(patterns: Sequence[str], value: str) -> bool:
+    """Return whether a value of a capability's field allows this one; a trailing ``*`` matches any ending."""
+    return any(each == value or (each.endswith("*") and value.startswith(each[:-1])) for each in patterns)
 
 
 def _options(args: Sequence[str]) -> str:
