@@ -124,9 +124,9 @@ def _permissions(facts: NamespaceFacts) -> Iterator[str]:
         )
     if facts.filtered:
         yield (
-            "a system call filter confines the host: use one that allows unshare, clone, mount, umount2, "
-            "pivot_root, open_tree, move_mount and mount_setattr (Docker and Podman: --security-opt "
-            "seccomp=PROFILE.json)"
+            "a system call filter confines the host: use one that allows unshare, mount, umount2, pivot_root, "
+            "open_tree, move_mount, mount_setattr and sethostname (Docker and Podman: --security-opt "
+            "seccomp=PROFILE.json; docs/containers.md has one)"
         )
 
 
