@@ -43,9 +43,9 @@ def start_writer(tmp_path):
     """Start a process that creates a session and appends two entries at a time until it is killed."""
     started = []
 
-    def start(name):
+    def start(name, *prefix):
         process = subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(tmp_path), name],
+            [*prefix, sys.executable, "-c", WRITER, str(tmp_path), name],
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             text=True,
@@ -97,6 +97,16 @@ async def test_session_is_written_by_one_process_only(sessions, start_writer):
     await anyio.to_thread.run_sync(process.wait)
     async with await sessions.open(session):
         pass
+
+
+async def test_process_of_another_container_is_not_named_because_its_id_means_another_one_here(sessions, start_writer):
+    users = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    process = start_writer("inside", "unshare", *users, "--pid", "--fork", "--kill-child", "--mount-proc")
+    session = (await anyio.to_thread.run_sync(process.stdout.readline)).strip()
+    with pytest.raises(SessionLocked, match="another agent"):
+        await sessions.open(session)
+    process.kill()
+    await anyio.to_thread.run_sync(process.wait)
 
 
 async def test_released_lock_leaves_no_file(sessions, tmp_path):
