@@ -92,8 +92,22 @@ def test_limit_is_named_with_the_key_that_raises_it(make_skill, load):
 
 
 def test_python_is_not_parsed_in_the_host(load_one, parsed_here):
-    assert load_one(files={"run.py": TOOL, "helper.py": "import sideband.skill\n"}).tools
-    assert [text for text in parsed_here if b"sideband" in (text if isinstance(text, bytes) else text.encode())] == []
+    quoted = f"{HEAD}@tool\nasync def quoted(a: 'list[int]') -> 'str | None':\n    'x'\n"
+    assert len(load_one(files={"run.py": TOOL, "quoted.py": quoted}).tools) == 2
+    texts = [text.decode() if isinstance(text, bytes) else str(text) for text in parsed_here]
+    assert [text for text in texts if "sideband" in text or "list[int]" in text] == []
+
+
+@pytest.mark.parametrize("quoted", ["x = 1", "a; b", "(", "", "'int'", "1 +", "\\n", "lambda: 0"])
+def test_quoted_annotation_that_is_not_a_type_accepts_any_value(load_one, quoted):
+    skill = load_one(files={"run.py": f"{HEAD}@tool\nasync def run(a: {quoted!r}):\n    'x'\n"})
+    assert skill.tools[0].parameters["properties"]["a"] in ({}, {"type": "integer"})
+
+
+def test_time_for_quoted_annotations_is_limited(beside):
+    alias = "X = '" + "int | " * 300 + "int'\n"
+    tools = "".join(f"@tool\nasync def r{n}(a: X, b: 'X'): 'x'\n" for n in range(50))
+    assert len(beside({"m.py": f"{HEAD}{alias}{tools}"}, seconds=4.0)) == 1
 
 
 def test_file_that_does_not_mention_an_sdk_is_not_parsed(load_one):
@@ -168,6 +182,21 @@ def test_time_of_a_skill_is_limited_outside_the_parser_too(make_skill, load, cod
         make_skill(manifest=manifest(*(f"key{number}: x" for number in range(50)))), limits=Config(seconds=1e-9)
     )
     assert codes(loaded.problems) == ["limit.seconds"]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"run.py": HEAD + "".join(f"@tool\nasync def r{n}(): 'x'\n" for n in range(20))},
+        {f"{number}\t.txt": "" for number in range(20)},
+        {"x" * 100 + f"{number}.txt": "" for number in range(20)},
+    ],
+    ids=["tools", "problems", "names of files"],
+)
+def test_all_data_that_is_kept_counts(skills, make_skill, load, codes, files):
+    for number in range(3):
+        make_skill(f"demo-{number}", files)
+    assert codes(load(skills, limits=Config(total_text=1_500)).problems) == ["limit.total_text"]
 
 
 @pytest.mark.parametrize(
@@ -321,7 +350,7 @@ def test_number_of_links_is_limited(make_skill, load, codes):
     assert codes(skill.problems) == ["files.link"] * 20
 
 
-def test_linked_files_count_towards_the_size(make_skill, load, codes):
+def test_linked_files_count_in_the_size(make_skill, load, codes):
     folder = make_skill(files={"a.bin": "x" * 1_000})
     for number in range(5):
         (folder / f"l{number}").symlink_to("a.bin")

@@ -9,6 +9,7 @@ from typing import Any
 from attrs import Factory, define
 
 from ._imports import Names
+from ._parser import InvalidPython, PythonParser
 from ._shape import Member, Shape
 from ._shape_factories import (
     ANYTHING,
@@ -28,7 +29,7 @@ from ._shape_factories import (
 
 _MAXIMUM_DEPTH = 24
 _MAXIMUM_NODES = 400
-_MAXIMUM_QUOTED = 500
+_MAXIMUM_QUOTED = 2_000
 _WRAPPERS = frozenset({"typing.Required", "typing.NotRequired", "typing.Final", "typing.ReadOnly"})
 _STRUCTURES = frozenset({"typing.TypedDict", "typing.NamedTuple"})
 _ENUMERATIONS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum"})
@@ -69,17 +70,20 @@ class AnnotationReader:
         names: the imported names of the module.
         classes: its top-level classes.
         aliases: its top-level assignments, such as ``Level = Literal["low", "high"]``.
+        parser: parses quoted annotations.
     """
 
     names: Names
     classes: Mapping[str, ast.ClassDef]
     aliases: Mapping[str, ast.expr]
+    parser: PythonParser
     unknown: list[str] = Factory(list)
     _stack: list[str] = Factory(list)
     _nodes: int = 0
+    _quoted: dict[str, ast.expr | None] = Factory(dict)
 
     @classmethod
-    def of(cls, tree: ast.Module, names: Names) -> AnnotationReader:
+    def of(cls, tree: ast.Module, names: Names, parser: PythonParser) -> AnnotationReader:
         """Create a reader for a module."""
         classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
         aliases: dict[str, ast.expr] = {}
@@ -91,7 +95,7 @@ class AnnotationReader:
                     aliases[name] = value
                 case _ if type(node).__name__ == "TypeAlias":  # the statement `type X = …` of Python 3.12
                     aliases[node.name.id] = node.value  # type: ignore[attr-defined]
-        return cls(names, classes, aliases)
+        return cls(names, classes, aliases, parser)
 
     def read(self, annotation: ast.expr | None) -> Shape:
         """Return the shape of an annotation. Unknown types become ``ANYTHING`` and are added to ``unknown``."""
@@ -99,7 +103,6 @@ class AnnotationReader:
         try:
             return ANYTHING if annotation is None else self._read(annotation)
         except _TooManyTypes:
-            self._stack.clear()
             self.unknown.append("…")
             return ANYTHING
 
@@ -149,10 +152,22 @@ class AnnotationReader:
         return name.replace("typing_extensions.", "typing.", 1)
 
     def _read_quoted(self, node: ast.expr, text: str) -> Shape:
+        if text not in self._quoted:
+            self._quoted[text] = self._parsed(text)
+        parsed = self._quoted[text]
+        return self._give_up(node) if parsed is None else self._read(parsed)
+
+    def _parsed(self, text: str) -> ast.expr | None:
+        """Return the expression of a quoted annotation, or ``None`` if it is not one."""
         try:
-            return self._read(ast.parse(text[:_MAXIMUM_QUOTED], mode="eval").body)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return self._give_up(node)
+            tree = self.parser.parse(text[:_MAXIMUM_QUOTED].strip())
+        except InvalidPython:
+            return None
+        match tree.body:
+            case [ast.Expr(expression)]:
+                return expression
+            case _:
+                return None
 
     def _read_name(self, node: ast.Name | ast.Attribute) -> Shape:
         name = self._full_name(node)

@@ -26,5 +26,8 @@ class Config(BaseModel):
     seconds: float = Field(5.0, gt=0, le=3_600, description="processor time for loading one skill")
     total_seconds: float = Field(120.0, gt=0, le=86_400, description="processor time for loading all skills")
     total_text: int = Field(
-        512 << 20, ge=1, le=16 << 30, description="characters: the maximum size of the instructions of all skills"
+        512 << 20,
+        ge=1,
+        le=16 << 30,
+        description="characters: the maximum size of all texts, tools, file names and problems",
     )

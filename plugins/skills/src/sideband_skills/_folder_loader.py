@@ -226,6 +226,8 @@ def _read_guarded(
         with parser.meter.skill():
             read = _read(candidate, problems, parser, everything=everything)
     except LimitReached as limit:
+        # what limits all skills is reported once, by the caller
+        parser.meter.check_total()
         problems.found.append(_exceeded(problems.source, limit))
         read = None
     except Exception as error:  # noqa: BLE001 - a failure must not stop the other skills from loading
@@ -247,12 +249,12 @@ def _read(candidate: _Candidate, problems: Problems, parser: PythonParser, *, ev
     manifest = read_manifest(folder, candidate.manifest, files, problems, package=candidate.package)
     if manifest is None:
         return None
-    parser.meter.add_text(len(manifest.instructions))
+    parser.meter.add_text(len(manifest.instructions) + sum(map(len, files)))
     python = read_python(folder, files, problems, parser, everything=everything)
     requirements = read_requirements(python.blocks, candidate.distribution, problems)
     if problems.is_fatal:
         return None
-    tools = find_tools(manifest.key, python.modules, problems)
+    tools = find_tools(manifest.key, python.modules, problems, parser)
     spec = SkillSpec(
         name=manifest.name,
         key=manifest.key,

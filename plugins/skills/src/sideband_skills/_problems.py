@@ -45,6 +45,7 @@ class Problems:
         if problem in self._known:
             return
         if len(self.found) < _MAXIMUM_PROBLEMS:
+            self.meter.add_text(len(problem.source) + len(problem.reason) + len(problem.hint))
             self._known.add(problem)
             self.found.append(problem)
             return

@@ -108,8 +108,12 @@ def _parsed(path: str, text: str, problems: Problems, parser: PythonParser) -> M
     return Module(path, tree, nodes, read_names(nodes))
 
 
-def find_tools(key: str, modules: Iterable[Module], problems: Problems) -> Tools:
-    """Find the tools in these modules, for the skill with the name part ``key``."""
+def find_tools(key: str, modules: Iterable[Module], problems: Problems, parser: PythonParser) -> Tools:
+    """Find the tools in these modules, for the skill with the name part ``key``.
+
+    Raises:
+        LimitReached: if they exceed a limit.
+    """
     found: dict[str, list[ToolSpec]] = {}
     families: set[str] = set()
     everything = False
@@ -117,7 +121,7 @@ def find_tools(key: str, modules: Iterable[Module], problems: Problems) -> Tools
         families |= set(module.names.families.values())
         everything |= module.names.everything
         if module.may_hold_tools:
-            for tool in _ToolReader(key, module, problems).read():
+            for tool in _ToolReader(key, module, problems, parser).read():
                 found.setdefault(tool.name, []).append(tool)
                 if sum(map(len, found.values())) > _MAXIMUM_TOOLS:
                     reason = f"the skill has more than {_MAXIMUM_TOOLS} tools; none of them is loaded"
@@ -149,15 +153,17 @@ class _ToolReader:
         key: the skill's name part.
         module: the module.
         problems: receives the problems.
+        parser: parses quoted annotations.
     """
 
     key: str
     module: Module
     problems: Problems
+    parser: PythonParser
     annotations: AnnotationReader = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.annotations = AnnotationReader.of(self.module.tree, self.module.names)
+        self.annotations = AnnotationReader.of(self.module.tree, self.module.names, self.parser)
 
     def read(self) -> Iterator[ToolSpec]:
         top_level = set(self.module.tree.body)
@@ -170,7 +176,7 @@ class _ToolReader:
             refusal = _refusal(self.key, node, top_level=node in top_level)
             tool = self._tool(node, mark) if refusal is None else None
             if tool is not None:
-                refusal = _too_large(tool)
+                refusal = self._too_large(tool)
             if tool is not None and refusal is None:
                 yield tool
             elif refusal is not None:
@@ -243,6 +249,18 @@ class _ToolReader:
             signature=_signature(node),
         )
 
+    def _too_large(self, tool: ToolSpec) -> tuple[str, str] | None:
+        """Return the reason why a tool cannot be offered to a model, and a hint; ``None`` if it can."""
+        try:
+            size = len(json.dumps([tool.parameters, tool.returns, tool.description]))
+        except ValueError:
+            # an integer with thousands of digits
+            return "a default value cannot be sent as JSON", "change it"
+        if size > _MAXIMUM_SCHEMA:
+            return f"its description and types exceed the limit of {_MAXIMUM_SCHEMA >> 10} KiB", "shorten them"
+        self.problems.meter.add_text(size)
+        return None
+
     def _parameters(self, node: Function, docstring: Docstring) -> tuple[dict[str, Member], dict[str, Any]]:
         members: dict[str, Member] = {}
         properties: dict[str, Mapping[str, Any]] = {}
@@ -308,18 +326,6 @@ def _refusal(key: str, node: Function, *, top_level: bool) -> tuple[str, str] | 
         (generator, "it is a generator", "return a list, and report progress with `progress.report`"),
     )
     return next(((reason, hint) for holds, reason, hint in reasons if holds), None)
-
-
-def _too_large(tool: ToolSpec) -> tuple[str, str] | None:
-    """Return the reason why a tool cannot be offered to a model, and a hint; ``None`` if it can."""
-    try:
-        size = len(json.dumps([tool.parameters, tool.returns, tool.description]))
-    except ValueError:
-        # an integer with thousands of digits
-        return "a default value cannot be sent as JSON", "change it"
-    if size > _MAXIMUM_SCHEMA:
-        return f"its description and types exceed the limit of {_MAXIMUM_SCHEMA >> 10} KiB", "shorten them"
-    return None
 
 
 def _own_nodes(node: Function) -> Iterator[ast.AST]:
