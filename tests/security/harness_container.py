@@ -6,7 +6,7 @@ namespace in a user namespace, in which it is root, as in a rootless container.
     first                  as process 1 of a new process namespace
     second                 as a child of its process 1
     without-proc           like first, but with the ``/proc`` of the former process namespace
-    without-administrator  in no new namespace, but without CAP_SYS_ADMIN
+    without-administrator  in no process namespace, without CAP_SYS_ADMIN and control groups
     outside                in no new namespace
 
 Each order is one line of JSON, as is its answer. The first one opens the host: ``tier``, ``home``, ``skills``
@@ -33,8 +33,10 @@ def enter(where):
     users = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     proc = [] if where == "without-proc" else ["--mount-proc"]
     if where == "without-administrator":
-        # Root of a container: without the capability, but the kernel permits user namespaces.
-        os.execvp("setpriv", ["setpriv", "--bounding-set", "-sys_admin", *script])
+        # Root of a container: without the capability and control groups, but the kernel permits user namespaces.
+        hidden = ["sh", "-c", 'umount --recursive --lazy /sys/fs/cgroup; exec "$@"', "sh"]
+        dropped = ["setpriv", "--bounding-set", "-sys_admin"]
+        os.execvp("unshare", ["unshare", "--mount", *hidden, *dropped, *script])
     os.execvp("unshare", ["unshare", *users, "--pid", "--fork", "--kill-child", *proc, *inside])
 
 
