@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sideband import SidebandError
+from sideband.broker import PlannedStep, UndoPlan
 from sideband.command_line._errors import print_error
 from sideband.hooks import ModelSelect, RetryStart, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
 from sideband.loading import SkillSpec
@@ -29,6 +30,7 @@ from sideband_cli._terminal._printing import joined, marked, notice, print_json,
 from sideband_cli._terminal._progressbar import Progressbar
 from sideband_cli._terminal._questions import Questions, grant_all, question_rows
 from sideband_cli._terminal._tables import format_table
+from sideband_cli._undo._plan_text import describe_plan
 from wcwidth import wcwidth
 
 WIDTH = 60
@@ -275,3 +277,30 @@ def test_many_arguments_are_cut_and_their_number_is_stated():
         effect(arguments={f"a{number}": 1 for number in range(1_000)})
     assert stream.getvalue().count("\n") < 60
     assert "960 arguments omitted" in stream.getvalue()
+
+
+@given(text=texts)
+def test_each_event_of_a_tool_is_shown_on_one_line_or_with_its_outcome_below(text):
+    lines = []
+    sink = SimpleNamespace(line=lines.append, progress=lines.append, end_text=lambda: None, aside=lambda _: None)
+    shown = Activity(sink)
+    for event in (
+        ToolExecutionStart("1", text, {text: text}),
+        ToolExecutionUpdate("1", text, None, None, text),
+        ToolExecutionEnd("1", text, text, False, 1),
+        RetryStart(1, 1, {"kind": text, "message": text}),
+        ModelSelect(text, text, "fallback"),
+        *tool_message(text),
+    ):
+        shown.take(event)
+    outcomes = ("ok", "not run: ")
+    assert [line for line in lines if "\n" in line and not line.partition("\n")[2].startswith(outcomes)] == []
+    assert set(HIDDEN) & set("".join(lines)) == set()
+
+
+def test_step_of_an_undo_plan_is_one_paragraph_with_escapes():
+    step = PlannedStep("e1", "files.restore", {}, f"restore `a\n{FORGED}\u200b`", "k")
+    plan = UndoPlan("e1", "files.write", (step,), (f"`b\n{FORGED}` is gone",))
+    text = describe_plan(plan)
+    assert f"restore `a\\n{FORGED}\\u200b`" in " ".join(text.split())
+    assert f"- `b\\n{FORGED}` is gone" in " ".join(text.split())

@@ -94,3 +94,39 @@ async def test_preview_of_a_blob_contains_its_size(preview_of, host, folder):
 async def test_preview_does_not_reveal_content(preview_of, folder):
     (folder / "x").write_text("old words")
     assert "words" not in await preview_of("write", "x", content="new words", overwrite=True)
+
+
+HOSTILE = "a` (1 byte) to `b"
+
+
+@pytest.mark.parametrize("exists", [False, True])
+@pytest.mark.parametrize(
+    "request_of",
+    [
+        ("write", HOSTILE, {"content": "y", "overwrite": True}),
+        ("write", HOSTILE, {"content": "z", "overwrite": True}),
+        ("write", HOSTILE, {"content": "y", "append": True}),
+        ("copy", HOSTILE, {"target": "new"}),
+        ("copy", "y", {"target": HOSTILE}),
+        ("move", HOSTILE, {"target": "new"}),
+        ("move", "y", {"target": HOSTILE}),
+        ("delete", HOSTILE, {}),
+        ("restore", HOSTILE, {"blob": "0" * 64}),
+        ("restore", HOSTILE, {"expected": "0" * 64}),
+    ],
+)
+async def test_name_of_a_file_cannot_end_its_quotation(preview_of, folder, request_of, exists):
+    name, path, params = request_of
+    if exists:
+        (folder / HOSTILE).write_text("y")
+    text = await preview_of(name, path, **params)
+    assert f'"{HOSTILE}"' in text
+    assert "` (1 byte) to `" not in text.replace(f'"{HOSTILE}"', "")
+
+
+@pytest.mark.parametrize(("name", "ending"), [("make_folder", ""), ("delete", "/")])
+@pytest.mark.parametrize("exists", [False, True])
+async def test_name_of_a_folder_cannot_end_its_quotation(preview_of, folder, name, ending, exists):
+    if exists or name == "delete":
+        (folder / HOSTILE).mkdir()
+    assert f'"{HOSTILE}"' in await preview_of(name, HOSTILE + ending)

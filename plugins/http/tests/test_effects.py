@@ -281,6 +281,12 @@ async def test_preview_of_a_download_mentions_the_existing_file(host, server, pr
     assert effect in text
 
 
+async def test_name_of_a_file_in_a_preview_cannot_end_its_quotation(host, server, previews):
+    params = {"url": server.url("/echo"), "path": "a`, replacing the file `b"}
+    text = await preview(host, previews, "http.download", params)
+    assert text.endswith(' into the new file "a`, replacing the file `b"')
+
+
 async def test_preview_in_a_session_shows_the_full_url(host, server, previews):
     opening = ("http.session_open", {"base_url": server.origin, "auth": "bearer"})
     request = {"url": "/x", "method": "POST", "body": "abc", "headers": {"X-Ask": "1"}}

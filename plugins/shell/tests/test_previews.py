@@ -61,3 +61,10 @@ async def test_preview_says_whether_the_program_can_run_others(preview_of):
     assert shown in await preview_of("git", "status", grants=["shell:binary=git,runs=any"])
     assert shown in await preview_of("cat", grants=["shell:binary=cat,runs=any"])
     assert shown not in await preview_of("cat", grants=["shell:binary=cat"])
+
+
+async def test_argument_cannot_end_the_quotation_of_its_command(preview_of):
+    text = await preview_of("git", "log`; without network access\n│ `x\u202e", env={"A": "1"})
+    assert text.startswith('run "')
+    assert "log`; without network access\\n│ `x\\u202e'\"; in a temporary folder" in text
+    assert len(text.split("\n")) == 1

@@ -68,3 +68,13 @@ async def test_preview_stores_no_inverse(preview_of, host):
     before = await host.blobs.list()
     await preview_of("execute", sql="DELETE FROM t")
     assert await host.blobs.list() == before
+
+
+@pytest.mark.parametrize("exists", [False, True])
+async def test_name_of_a_database_cannot_end_its_quotation(preview_of, host, tmp_path, exists):
+    db = str(tmp_path / "a` and `b.db")
+    if exists:
+        await host.op("sql.execute", {"db": db, "sql": "CREATE TABLE t (a)"})
+    assert f'"{db}"' in await preview_of("execute", db=db, sql="CREATE TABLE u (a)")
+    if exists:
+        assert f'"{db}"' in await preview_of("transaction", db=db, statements=[{"sql": "CREATE TABLE u (a)"}])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sideband.ops import OpContext
-from sideband.rendering import quoted, render
+from sideband.rendering import quoted
 from sideband_confined_files import FileMissing, normal_path
 
 from ._addresses._url import parse_url
@@ -36,7 +36,7 @@ async def preview_session_request(params: SessionRequestParams, ctx: OpContext) 
     try:
         session = state.sessions.get(params.session_id, ctx.domain)
     except HttpSessionNotFound:
-        return f"{params.method} {render(params.url)}, in an unknown or closed session"
+        return f"{params.method} {params.url}, in an unknown or closed session"
     target = target_of(session.locate(params.url), params, ctx)
     plan = session.complete(RequestPlan(params.method, target, state.user_agent, auth=params.auth))
     return f"{params.method} {target.url}{await _with(params, plan.auth, ctx)}, in a session"

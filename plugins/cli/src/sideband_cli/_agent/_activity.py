@@ -150,7 +150,7 @@ class Activity:
 
     def _on_retry(self, event: hooks.RetryStart) -> None:
         self._sink.end_text()
-        kind = str(event.error.get("kind") or "failed").replace("_", " ")
+        kind = one_line(str(event.error.get("kind") or "failed")).replace("_", " ")
         reason = one_line(str(event.error.get("message", "")))
         delay = describe_duration(event.delay)
         self._sink.line(f"! {kind}, retrying in {delay} (attempt {event.attempt + 1}): {reason}")

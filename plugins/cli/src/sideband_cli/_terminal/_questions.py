@@ -63,7 +63,7 @@ class Questions:
         if len(requested) > _MAX_LINES:  # the first ones may be above the screen
             requested.append(f"  ({len(requested):,} capabilities in total, requested by {quoted(skill.name)})")
         return await self._answer(
-            [f"The skill {quoted(skill.name)} ({render(str(skill.source))}) requests:", *requested],
+            [f"The skill {quoted(skill.name)} ({skill.source}) requests:", *requested],
             "Grant this and remember it for this version of the skill? [y/N] ",
         )
 
