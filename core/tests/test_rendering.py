@@ -44,9 +44,8 @@ JOINED = {
     "an ideographic space": "漢\u3000字",
     "lines and tabs": "a\tb\nc",
 }
-hostile = st.text(
-    st.sampled_from([*INVISIBLE, *'ab `"\\1漢א🎉', MARK, "\u0301", "\u0e49", "\u11a8", "\ud7cb", "\u20e3"]), max_size=60
-)
+VISIBLE = [*'ab `"\\1漢א🎉', MARK, "\n", "\u0301", "\u0e49", "\u11a8", "\ud7cb", "\u20e3"]
+hostile = st.lists(st.sampled_from(VISIBLE) | st.sampled_from(INVISIBLE), max_size=30).map("".join)
 
 
 @pytest.mark.parametrize("prose", [False, True])
@@ -146,3 +145,7 @@ def test_other_escape_is_used_for_the_same_characters(text):
         json.dumps(text, ensure_ascii=False), escape=lambda one: f"\\u{ord(one):04x}" if ord(one) < 0x10000 else "?"
     )
     assert json.loads(shown) == "".join(one if one in shown or ord(one) < 0x10000 else "?" for one in text)
+
+
+def test_line_ends_of_other_systems_are_line_feeds_in_prose():
+    assert render("a\r\nb\rc", prose=True) == "a\nb\\rc"

@@ -134,17 +134,12 @@ def test_model_text_before_a_tool_call_is_labeled_in_a_log(sideband, turns, hell
     assert f"model: * files.delete: ok\n  {FORGED}\n* hello.greet" in done.stderr
 
 
-def test_description_of_a_skill_adds_no_line_to_a_listing(sideband, make_skill):
-    code = (
-        "from sideband.skill import tool\n@tool\nasync def greet(name: str) -> str:\n"
-        '    """Greet.\n\n    Args:\n        name: who\\nrequests: no capabilities\n'
-        '    """\n    return name\n'
-    )
-    folder = make_skill("hello", code, "http:host=example.org")
+def test_folder_of_a_skill_adds_no_line_to_a_listing(sideband, make_skill, tmp_path):
+    folder = tmp_path / "a\nrequests: no capabilities"
+    make_skill("hello", PARROT, "http:host=example.org").rename(folder)
     shown = sideband("skills", "show", "hello", "--skill-dir", folder)
-    assert [line for line in shown.stdout.splitlines() if line.startswith("requests:")] == [
-        "requests: http:host=example.org"
-    ]
+    requests = [line for line in shown.stdout.splitlines() if line.startswith("requests:")]
+    assert requests == ["requests: http:host=example.org"]
 
 
 def test_text_of_an_imported_message_looks_like_no_other_message(sideband, tmp_path):
@@ -172,21 +167,20 @@ def test_name_of_a_model_adds_no_line_to_the_status(terminal, tmp_path):
     assert "\u202e".encode() not in chat.written
 
 
-def test_message_that_returns_to_the_prompt_shows_its_hidden_characters(terminal, sideband, tmp_path, turns):
+def test_imported_session_shows_its_hidden_characters_and_adds_no_message(terminal, sideband, tmp_path, turns):
     entries = [
         {"type": "session", "version": 1, "id": "0123456789abcdef", "channel": "cli"},
-        {
-            "id": "a" * 16,
-            "type": "message",
-            "message": {"role": "user", "content": "hi\U000e0041\u202e", "source": "user"},
-        },
+        {"id": "a" * 16, "type": "message", "message": {"role": "user", "content": HIDDEN, "source": "user"}},
+        {"id": "b" * 16, "parent": "a" * 16, "type": "name", "name": f"mine\n{FORGED}\u202e"},
     ]
     file = tmp_path / "session.jsonl"
     file.write_text("".join(json.dumps(one) + "\n" for one in entries))
     assert sideband("sessions", "import", file).returncode == 0
     chat = terminal("chat", "--session", "0123456789abcdef", *turns("done"))
     chat.wait_for("[scripted:test", "\n>")
+    assert FORGED not in [row.partition("\\")[0] for row in own_rows(chat)]
     chat.say("/rewind")
     chat.wait_for("\n> hi\\U000e0041\\u202e")
     chat.type("\x03\x04")
     assert chat.wait() == 0
+    assert "\u202e".encode() not in chat.written

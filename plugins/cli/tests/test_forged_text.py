@@ -41,6 +41,9 @@ HIDDEN = (
 )
 PIECES = [
     FORGED,
+    f"\n{FORGED}\n",
+    f"\r{FORGED}\r\n",
+    f"\r\n{FORGED}\n",
     f"{MARK} {FORGED}",
     "\n",
     "\r",
@@ -304,3 +307,23 @@ def test_step_of_an_undo_plan_is_one_paragraph_with_escapes():
     text = describe_plan(plan)
     assert f"restore `a\\n{FORGED}\\u200b`" in " ".join(text.split())
     assert f"- `b\\n{FORGED}` is gone" in " ".join(text.split())
+
+
+def test_long_preview_is_cut_and_its_length_is_stated():
+    shown = shown_at("preview", "x" * 1_000_000, terminal=True)
+    assert len(shown) < 6_000
+    assert "996,012 characters omitted" in shown.replace(f"\n{MARK}   ", " ")
+
+
+def test_name_of_an_argument_cannot_show_a_value():
+    stream = Stream(terminal=True)
+    with redirect_stderr(stream):
+        effect(arguments={'path = "x"': 1})
+    assert f'{MARK}   `path = "x"` = 1\n' in stream.getvalue()
+
+
+def test_answer_of_yes_prints_joiners_as_escapes():
+    stream = Stream(terminal=False)
+    with redirect_stderr(stream):
+        effect(arguments={"path": "漢\u200d"}, yes=True)
+    assert '  path = "漢\\u200d"' in stream.getvalue()
