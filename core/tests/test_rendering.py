@@ -149,3 +149,8 @@ def test_other_escape_is_used_for_the_same_characters(text):
 
 def test_line_ends_of_other_systems_are_line_feeds_in_prose():
     assert render("a\r\nb\rc", prose=True) == "a\nb\\rc"
+
+
+def test_escape_in_a_quoted_value_differs_from_the_character():
+    assert quoted("`\\n") == '"`\\\\n"'
+    assert quoted("`\n") == '"`\\n"'
