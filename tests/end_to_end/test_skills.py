@@ -238,7 +238,7 @@ async def test_changed_skill_neither_gets_stored_results_nor_repeats_effects(mak
         assert (await host.run(CallRequest("changing.add", grants=(SQL,), key="k"))).output == 1
     (skill / "tools.py").write_text(f"{code}# another version\n")
     async with make_host(skill) as host:
-        with pytest.raises(SkillFailed, match="belongs to another effect"):
+        with pytest.raises(SkillFailed, match="was already used"):
             await host.run(CallRequest("changing.add", grants=(SQL,), key="k"))
         rows = (await host.op("sql.query", {"sql": "SELECT a FROM t", "db": "test.db"}))["rows"]
     assert rows == [{"a": 1}]
