@@ -90,6 +90,11 @@ def ledger_page() -> list[str]:
         "",
         *_fields(Outcome, ()),
         "",
+        *paragraph(
+            "A line of an effect also has `secrets: closed` if the values of some secrets were unknown when it was "
+            "written, so that it may contain them."
+        ),
+        "",
         "## The chain",
         "",
         *paragraph(

@@ -190,3 +190,15 @@ async def test_example_program_runs_a_tool_with_a_scripted_model(page, monkeypat
     monkeypatch.setitem(sys.modules, "sideband_dice", page(PAGE).module("dice.roll"))
     await page(PAGE).module("sideband_dice").main()
     assert capsys.readouterr().out.rstrip().endswith("There you are.")
+
+
+@pytest.mark.anyio
+async def test_example_source_of_secrets_is_opened_at_startup(tmp_path, page):
+    path = tmp_path / "sideband_tokens.py"
+    path.write_text(page(PAGE).example("python", "class TokenFile"))
+    (tmp_path / "home" / "tokens").mkdir(parents=True)
+    (tmp_path / "home").chmod(0o700)
+    (tmp_path / "home" / "tokens" / "list").write_text("github https://api.github.com s3cr3t-value\n")
+    async with Host(home=tmp_path / "home", plugins=[Plugin("secrets", "tokens", load(path))]) as host:
+        assert host.redactor.text("s3cr3t-value") == "[redacted:github]"
+        assert not host.broker.sources.closed

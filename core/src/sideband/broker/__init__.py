@@ -9,6 +9,7 @@ from ._json_text import redact_json_text
 from ._lookup import BoundOp, Ops
 from ._recovery import Recovered, recover
 from ._redaction import Redaction, Unserializable
+from ._secret_sources import SecretSources
 from ._undo import PlannedStep, UndoneStep, UndoPlan, carry_out, plan_undo
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "Progress",
     "Recovered",
     "Redaction",
+    "SecretSources",
     "UndoPlan",
     "UndoneStep",
     "Unserializable",

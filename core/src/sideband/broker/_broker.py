@@ -43,6 +43,7 @@ from ._handlers import run_handler
 from ._lookup import BoundOp, Ops
 from ._recorder import EffectRecorder
 from ._redaction import Redaction, Unserializable
+from ._secret_sources import SecretSources
 from ._values import PLAIN, has_at_most
 
 _log = logging.getLogger("sideband.broker")
@@ -63,6 +64,7 @@ class Broker:
     redactor: Redaction
     blobs: BlobStore
     launch: StartProgram
+    sources: SecretSources
     _hooks: HookRegistry
     _ledger: Ledger
     _claims: Claims

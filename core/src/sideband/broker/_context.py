@@ -19,6 +19,7 @@ from ._call import Call, Progress
 from ._gate import check_scope
 from ._lookup import Ops
 from ._redaction import Redaction
+from ._secret_sources import SecretSources
 from ._streams import PartRedaction
 
 StartProgram = Callable[[ProgramRequest], Awaitable[ProgramProcess]]
@@ -43,6 +44,7 @@ class Seam(Protocol):
     redactor: Redaction
     blobs: BlobStore
     launch: StartProgram
+    sources: SecretSources
 
     async def record_note(self, effect: str, op: str, note: Mapping[str, Any]) -> None:
         """Record a note about a running effect."""
@@ -213,6 +215,7 @@ class DispatchContext:
 
     def check_egress(self, audience: str | None, parts: Mapping[str, str | bytes]) -> None:
         """See ``OpContext.check_egress``."""
+        self._seam.sources.check(self.op)
         for part, content in parts.items():
             name = self._seam.redactor.unbound(content, audience)
             if name is not None:

@@ -55,6 +55,10 @@ def shortened(value: Any) -> Any:
 
 
 def digest_of(params: BaseModel) -> str:
-    """Return a digest of validated parameters. Equal parameters have equal digests."""
-    plain = to_jsonable_python(params, bytes_mode="base64", inf_nan_mode="constants")
+    """Return a digest of validated parameters. Equal parameters have equal digests.
+
+    Parameters declared with ``repr=False`` are secrets. They are omitted, because digests are stored.
+    """
+    secret = {name for name, one in type(params).model_fields.items() if not one.repr}
+    plain = to_jsonable_python(params, exclude=secret, bytes_mode="base64", inf_nan_mode="constants")
     return hashlib.sha256(json.dumps(plain, sort_keys=True, allow_nan=False).encode()).hexdigest()

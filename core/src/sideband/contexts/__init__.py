@@ -3,7 +3,7 @@
 from ._agent import AgentContext, AgentSession, ChildResult
 from ._model import ModelContext
 from ._op import Credential, CredentialResolver, OpContext, Origin
-from ._plugin import OwnContext, PluginContext
+from ._plugin import OwnContext, PluginContext, SecretSource
 from ._tool import ToolContext
 
 __all__ = [
@@ -17,5 +17,6 @@ __all__ = [
     "Origin",
     "OwnContext",
     "PluginContext",
+    "SecretSource",
     "ToolContext",
 ]

@@ -25,6 +25,28 @@ class PluginContext(EffectContext, Protocol):
         """The entry-point name."""
 
 
+class SecretSource(Protocol):
+    """A source of secrets, returned by ``sideband_secret_sources()`` of a plugin in the group ``sideband.v1.secrets``.
+
+    When a host opens, before its first effect and record, it opens the sources of each such plugin that is in use: that
+    has a table ``[plugins.NAME]`` or a subfolder of the host's state folder.
+
+    Attributes:
+        name: a name for messages.
+        closed: why some values are unknown to the redactor, or ``None``. While a source is closed, records contain
+            ``secrets: closed``.
+    """
+
+    name: str
+    closed: str | None
+
+    async def open(self, ctx: PluginContext) -> None:
+        """Register all values with ``ctx.protect``, without asking the user and without writing anything.
+
+        If that is impossible, set ``closed`` or raise; set ``closed`` to ``None`` once all values are registered.
+        """
+
+
 class OwnContext(PluginContext, Protocol):
     """The context as used by the plugin host, which sets ``state`` to the value that the ``lifespan`` yields."""
 

@@ -22,6 +22,7 @@ from ..broker import (
     Progress,
     Recovered,
     Redaction,
+    SecretSources,
     UndoneStep,
     UndoPlan,
     carry_out,
@@ -129,8 +130,11 @@ class Host:
         )
         for found in await self.hooks.collect(Redactors()):
             self.redactor.add_pattern(found.value.pattern, found.value.name)
+        # Before the first effect and record, which may contain a value that a skill stored earlier.
+        sources = SecretSources(self.plugins, self.home, policy.require_open_secrets)
+        await sources.open()
         self.store = await enter(stack, await self._open_store())
-        self.ledger = await enter(stack, Ledger(self.home / "ledger", self.store))
+        self.ledger = await enter(stack, Ledger(self.home / "ledger", self.store, closed=lambda: sources.closed))
         claims = Claims(self.store, self.ledger)
         self.blobs = BlobStore(self.home / "blobs")
         self.sandbox = ChosenSandbox(self.plugins, policy.tier, self._make_worker_folders(), alone=policy.alone)
@@ -144,6 +148,7 @@ class Host:
             home=self.home,
             blobs=self.blobs,
             launch=self.sandbox.launch_program,
+            sources=sources,
             approver=self._approver,
         )
         self._broker = self.broker

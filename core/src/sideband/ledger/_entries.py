@@ -117,6 +117,8 @@ class EffectRecord(Intent):
     Attributes:
         status: the outcome, or ``None`` if no outcome is recorded.
         time: the time at which the effect began or was denied.
+        secrets: ``closed`` if the values of some secrets were unknown when a line was written, so that it may contain
+            them.
         entries: the lines of the effect.
     """
 
@@ -127,6 +129,7 @@ class EffectRecord(Intent):
     ms: float | None = None
     bytes: int | None = None
     result: Any = None
+    secrets: str | None = None
     entries: tuple[LedgerEntry, ...] = field(default=(), repr=False)
 
     @classmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -42,6 +42,7 @@ class Ledger:
         rotate_bytes: the size in bytes at which a new segment is started.
         head_interval: the minimum time between two writes of the head, in seconds.
         lock_timeout: the maximum time to wait for another host that is writing, in seconds.
+        closed: returns whether the values of some secrets are unknown. Entries then have ``secrets: closed``.
 
     Example:
         >>> async with Ledger(home / "ledger", store) as ledger:
@@ -58,12 +59,14 @@ class Ledger:
         rotate_bytes: int = 64 * _MEBIBYTE,
         head_interval: float = 0.25,
         lock_timeout: float = 10.0,
+        closed: Callable[[], object] = bool,
     ) -> None:
         self.folder = folder
         self.host = new_host_id()
         self._store = store
         self._head_interval = head_interval
         self._lock_timeout = lock_timeout
+        self._closed = closed
         self._chain = Chain(folder, self.host, rotate_bytes)
         self._commit = GroupCommit(self._chain)
         self._effects = 0
@@ -209,6 +212,8 @@ class Ledger:
 
     async def _append(self, entry: Mapping[str, Any], *, durable: bool) -> None:
         self._check_open()
+        if self._closed():
+            entry = {**entry, "secrets": "closed"}
         if not self._chain.append((entry,)):
             await self._write_locked((entry,))
         self._changed.set()

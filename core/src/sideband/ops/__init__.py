@@ -40,6 +40,7 @@ __all__ = [
     "Recorded",
     "Scope",
     "SdkInvalid",
+    "SecretsClosed",
     "Undo",
     "UndoStep",
     "op",

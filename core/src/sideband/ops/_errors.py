@@ -5,7 +5,8 @@ OpError(SidebandError)                        op.failed
 ├── OpUnavailable(RuntimeError)               the code of the plugin's error
 ├── OpParamsInvalid(ValueError)               op.params
 ├── OpDenied(PermissionError)                 op.denied
-│   └── EgressRefused                         op.egress      the data contains a secret that may not be sent there
+│   ├── EgressRefused                         op.egress      the data contains a secret that may not be sent there
+│   └── SecretsClosed                         op.secrets     the policy requires that all secrets are known
 ├── OpFailed(RuntimeError)                    op.failed      raised by handlers; op packages subclass it
 ├── OpResultInvalid(TypeError)                op.result
 ├── OpTimeout(TimeoutError)                   op.timeout
@@ -18,7 +19,7 @@ CapabilityInvalid(SidebandError, ValueError)  capability.invalid
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ..errors import SidebandError
 from ..exit_codes import ExitCode
@@ -39,6 +40,7 @@ __all__ = [
     "OpResultInvalid",
     "OpTimeout",
     "OpUnavailable",
+    "SecretsClosed",
 ]
 
 
@@ -127,6 +129,20 @@ class EgressRefused(OpDenied):
             op,
             f"the {part} contains the secret `{name}`, which must not {where}",
             hint="let the host add the secret: pass its handle in `auth`, and bind it to its origins",
+        )
+
+
+class SecretsClosed(OpDenied):
+    """The policy ``require_open_secrets`` forbids sending data while the values of some secrets are unknown."""
+
+    code = "op.secrets"
+
+    def __init__(self, op: str, closed: Mapping[str, str]) -> None:
+        sources = "; ".join(f"`{name}` is closed: {reason}" for name, reason in sorted(closed.items()))
+        super().__init__(
+            op,
+            f"`[policy] require_open_secrets` is set, and a source of secrets is not open ({sources})",
+            hint="open it before, for example with SIDEBAND_SECRETS_PASSPHRASE",
         )
 
 

@@ -44,6 +44,7 @@ __all__ = [
     "PluginNotFound",
     "PluginPolicy",
     "PluginRecord",
+    "SecretSource",
     "SidebandDeprecationWarning",
     "State",
     "StrictPluginError",

@@ -42,6 +42,7 @@ KINDS = {
         PluginKind("guard", When.START, "sideband_guards"),
         PluginKind("hook", When.START),
         PluginKind("op", When.FIRST_USE, "sideband_ops"),
+        PluginKind("secrets", When.FIRST_USE, "sideband_secret_sources"),
         PluginKind("provider", When.FIRST_USE, "sideband_providers"),
         PluginKind("loader", When.FIRST_USE, "sideband_loaders"),
         PluginKind("store", When.FIRST_USE, "sideband_stores"),

@@ -204,6 +204,7 @@ def _described(value: Any) -> str:
 _CHECKS: Mapping[str, Callable[[PluginRecord, Any], Any]] = {
     "guard": _guard,
     "op": _family,
+    "secrets": _named("open"),
     "provider": _named("models", "stream"),
     "loader": _named("load"),
     "store": _stores,

@@ -65,6 +65,9 @@ class Policy(BaseModel):
     deadlines: dict[str, float] = Field(
         default_factory=dict, description="hook = the deadline in seconds, shared by all plugins"
     )
+    require_open_secrets: bool = Field(
+        default=False, description="whether to refuse to send data while the values of stored secrets are unknown"
+    )
     order: dict[str, list[str]] = Field(default_factory=dict, description="hook = plugins, in the order to run them")
 
     @property

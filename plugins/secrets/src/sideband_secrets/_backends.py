@@ -212,6 +212,16 @@ class Backend(Protocol):
     async def summaries(self, wanted: Callable[[str], bool]) -> tuple[Summary, ...]:
         """Return the metadata of all secrets whose name is ``wanted``, sorted by name."""
 
+    async def all(self, *, ask: bool) -> tuple[StoredSecret, ...]:
+        """Return all secrets that can be read.
+
+        Args:
+            ask: whether the user may be asked to open the source.
+
+        Raises:
+            SecretsError: if the source is unavailable, or would ask the user although that is not allowed.
+        """
+
     async def change(self, name: str, step: Step) -> None:
         """Replace the secret with the result of ``step``, which is called with the current one.
 
@@ -235,6 +245,10 @@ class MemoryBackend:
     async def summaries(self, wanted: Callable[[str], bool]) -> tuple[Summary, ...]:
         """See ``Backend``."""
         return tuple(stored.summary for name, stored in sorted(self._secrets.items()) if wanted(name))
+
+    async def all(self, *, ask: bool) -> tuple[StoredSecret, ...]:  # noqa: ARG002  never asks
+        """See ``Backend``."""
+        return tuple(self._secrets.values())
 
     async def change(self, name: str, step: Step) -> None:
         """See ``Backend``."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from attrs import evolve
 
 from ._config import Config
-from ._encrypted import EncryptedBackend
+from ._encrypted import STORE_FILE, EncryptedBackend
 from ._errors import SecretsUnavailable
 from ._keyring import KeyringBackend, find_keyring
 from ._keys import Keys
@@ -37,6 +37,14 @@ def choose_backend(config: Config, home: Path) -> BlockingBackend:
     return _best(config, folder)
 
 
+def used_backend(config: Config, home: Path) -> str | None:
+    """Return the name of the backend that secrets may be stored in, or ``None``. Opens and probes nothing."""
+    folder = home / "secrets"
+    if config.backend == "keyring" or (config.backend == "auto" and os.path.lexists(folder / _MARK)):
+        return "keyring"
+    return "encrypted" if config.backend != "memory" and os.path.lexists(folder / STORE_FILE) else None
+
+
 def _best(config: Config, folder: Path) -> BlockingBackend:
     encrypted = _encrypted(config, folder)
     if os.path.lexists(encrypted.path):
@@ -47,13 +55,19 @@ def _best(config: Config, folder: Path) -> BlockingBackend:
         return encrypted
 
 
+def keyring_service(config: Config, home: Path) -> str:
+    """Return the service name of the entries in the keyring."""
+    return config.service or f"sideband {home}"
+
+
 def _keyring(config: Config, folder: Path, *, only_known: bool) -> KeyringBackend:
-    service = config.service or f"sideband {folder.parent}"
+    service = keyring_service(config, folder.parent)
     return KeyringBackend(find_keyring(only_known=only_known), service, folder)
 
 
 def _encrypted(config: Config, folder: Path) -> EncryptedBackend:
-    interactive = config.prompt and sys.stdin is not None and sys.stdin.isatty()
+    is_given = bool(os.environ.get(PASSPHRASE_VARIABLE))
+    interactive = config.prompt and not is_given and sys.stdin is not None and sys.stdin.isatty()
     keys = Keys(
         file=(config.key_file or folder / "key").expanduser(),
         source=config.key,

@@ -24,6 +24,7 @@ from ._files import (
 from ._keys import Keys
 from ._sealing import Sealed, new_key_header, seal
 
+STORE_FILE = "store.json"
 _MAX_BYTES = 256 * 1024 * 1024
 
 
@@ -48,7 +49,7 @@ class EncryptedBackend:
     @property
     def path(self) -> Path:
         """The file of the store."""
-        return self.folder / "store.json"
+        return self.folder / STORE_FILE
 
     def read(self, name: str) -> StoredSecret | None:
         """See ``Backend``."""
@@ -57,6 +58,14 @@ class EncryptedBackend:
     def summaries(self) -> tuple[Summary, ...]:
         """See ``Backend``."""
         return tuple(stored.summary for _, stored in sorted(self._read_all().items()))
+
+    def all(self, *, ask: bool) -> tuple[StoredSecret, ...]:
+        """See ``Backend``."""
+        private_folder(self.folder)
+        sealed = self._sealed()
+        if sealed is not None and self.interactive and not ask:
+            self.keys.check_known(sealed)
+        return () if sealed is None else tuple(self._opened(sealed).values())
 
     def change(self, name: str, step: Step) -> None:
         """See ``Backend``."""

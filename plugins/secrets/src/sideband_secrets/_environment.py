@@ -34,6 +34,11 @@ class EnvironmentBackend:
         found = (self._stored(name, one) for name, one in sorted(self.secrets.items()) if wanted(name))
         return tuple(stored.summary for stored in found if stored is not None)
 
+    async def all(self, *, ask: bool) -> tuple[StoredSecret, ...]:  # noqa: ARG002  never asks
+        """See ``Backend``."""
+        found = (self._stored(name, one) for name, one in self.secrets.items())
+        return tuple(stored for stored in found if stored is not None)
+
     async def change(self, name: str, step: Step) -> None:  # noqa: ARG002  read-only
         """See ``Backend``."""
         raise SecretReadOnly(name, self.name)

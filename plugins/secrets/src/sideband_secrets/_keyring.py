@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +52,36 @@ def find_keyring(*, only_known: bool) -> OsKeyring:
     return found
 
 
+def read_unlocked(service: str) -> tuple[StoredSecret, ...]:
+    """Return all secrets of a Secret Service, over one connection, without asking the user to unlock it.
+
+    Raises:
+        SecretsLocked: if it is locked.
+        SecretsUnavailable: if the keyring is of another kind, which might ask the user, or does not respond.
+    """
+    import keyring  # noqa: PLC0415  slow to import, and only one of several backends
+    from keyring.backends import SecretService  # noqa: PLC0415  as above
+
+    if not isinstance(_safe(keyring.get_keyring(), only_known=False), SecretService.Keyring):
+        raise SecretsUnavailable("only an op opens it, since it may ask the user")
+    import secretstorage  # noqa: PLC0415  exists on Linux only
+
+    with _keyring_errors(), closing(secretstorage.dbus_init()) as connection:
+        items = list(secretstorage.search_items(connection, {"service": service}))
+        is_locked = any(item.is_locked() for item in items)
+        entries = {} if is_locked else {one.get_attributes().get("username", ""): one.get_secret() for one in items}
+    if is_locked:
+        raise _locked()
+    try:
+        return tuple(StoredSecret.from_data(name, json.loads(raw)) for name, raw in entries.items() if name != _INDEX)
+    except (KeyError, TypeError, AttributeError, ValueError):
+        raise SecretsDamaged(Path(service), "an entry has an invalid format") from None
+
+
+def _locked() -> SecretsLocked:
+    return SecretsLocked("OS keyring", hint="unlock it by logging in or in its own program")
+
+
 def _safe(keyring: OsKeyring, *, only_known: bool) -> OsKeyring:
     candidates: list[OsKeyring] = list(getattr(keyring, "backends", [keyring]))
     for candidate in candidates:
@@ -84,6 +114,13 @@ class KeyringBackend:
     def read(self, name: str) -> StoredSecret | None:
         """See ``Backend``."""
         return self._read(name)
+
+    def all(self, *, ask: bool) -> tuple[StoredSecret, ...]:
+        """See ``Backend``. Without asking, only an unlocked Secret Service is read."""
+        if not ask:
+            return read_unlocked(self.service)
+        found = (self._read(name) for name in self._get(_INDEX) or {})
+        return tuple(stored for stored in found if stored is not None)
 
     def change(self, name: str, step: Step) -> None:
         """See ``Backend``."""
@@ -160,7 +197,7 @@ def _keyring_errors() -> Iterator[None]:
     except PasswordDeleteError:
         raise
     except KeyringLocked:
-        raise SecretsLocked("OS keyring", hint="unlock it by logging in or in its own program") from None
+        raise _locked() from None
     except Exception as error:  # noqa: BLE001  a backend may raise any exception, such as a D-Bus error
         # its message may contain the value
         raise SecretsUnavailable(f"it raised {type(error).__name__}") from None

@@ -63,6 +63,16 @@ class Keys:
             self._derived[header["salt"]] = known
         return known
 
+    def check_known(self, sealed: Sealed) -> None:
+        """Check that a store can be opened without asking for its passphrase.
+
+        Raises:
+            SecretsKeyMissing: if it needs a passphrase that was not entered before.
+        """
+        header = sealed.key_header
+        if header["source"] == "passphrase" and header["salt"] not in self._derived:
+            raise _passphrase_missing()
+
     def check_source(self, source: str) -> None:
         """Check that the configuration allows this kind of key.
 
@@ -128,10 +138,14 @@ class Keys:
     def _ask_passphrase(self, *, new: bool) -> str:
         if passphrase := self.passphrase(new):
             return passphrase
-        raise SecretsKeyMissing(
-            "the store needs a passphrase",
-            hint="set SIDEBAND_SECRETS_PASSPHRASE, or set `prompt = true` in `[plugins.secrets]`",
-        )
+        raise _passphrase_missing()
+
+
+def _passphrase_missing() -> SecretsKeyMissing:
+    return SecretsKeyMissing(
+        "the store needs a passphrase",
+        hint="set SIDEBAND_SECRETS_PASSPHRASE, or set `prompt = true` in `[plugins.secrets]`",
+    )
 
 
 def _parsed(path: Path, raw: bytes) -> bytes:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -13,15 +14,18 @@ from sideband import SidebandError
 from sideband.ops import OpContext
 
 from ._backends import Backend, MemoryBackend, Step, StoredSecret, Summary
-from ._choice import PASSPHRASE_VARIABLE, choose_backend
+from ._choice import PASSPHRASE_VARIABLE, choose_backend, keyring_service, used_backend
 from ._config import Config
 from ._encrypted import EncryptedBackend
 from ._environment import EnvironmentBackend
 from ._errors import SecretMissing, SecretReadOnly, SecretsRekeyRefused
+from ._keyring import read_unlocked
 from ._models import SecretRekeyParams
 from ._threads import ThreadedBackend, run_abandonable
 from ._vault import VaultBackend, find_token
 from ._vault_client import VaultClient
+
+_LOAD_SECONDS = 5.0
 
 
 class Protector(Protocol):
@@ -46,6 +50,7 @@ class Secrets:
     _opening: anyio.Lock = field(init=False, factory=anyio.Lock)
     _environment: EnvironmentBackend = field(init=False)
     _vault: VaultBackend | None = field(init=False, default=None)
+    _closed: dict[str, str] = field(init=False, factory=dict)
 
     def __attrs_post_init__(self) -> None:
         self._environment = EnvironmentBackend(self.config.environment)
@@ -53,11 +58,45 @@ class Secrets:
             client = VaultClient(self.config.vault, address, self._vault_token)
             self._vault = VaultBackend(self.config.vault, client)
 
+    @property
+    def closed(self) -> str | None:
+        """Why some values are not registered with the redactor, or ``None``."""
+        return "; ".join(self._closed.values()) or None
+
     async def start(self) -> None:
         """Register the values of the environment with the redactor, whether or not they are used."""
-        for name in self.config.environment:
-            if (stored := await self._environment.read(name)) is not None:
-                self._protect(stored, self.protector)
+        for stored in await self._environment.all(ask=False):
+            self._protect(stored, self.protector)
+
+    async def load(self) -> None:
+        """Register all values with the redactor that are available without asking the user."""
+        used = used_backend(self.config, self.home)
+        if used == "keyring":
+            service = keyring_service(self.config, self.home)
+            await self._register(used, lambda: run_abandonable(lambda: read_unlocked(service)))
+        elif used is not None:
+            await self._register(used, partial(self._all_of_own, ask=False))
+        if self._vault is not None:
+            await self._register("vault", partial(self._vault.all, ask=False))
+
+    async def _all_of_own(self, *, ask: bool) -> tuple[StoredSecret, ...]:
+        return await (await self._open(self.protector)).all(ask=ask)
+
+    async def _register(self, name: str, read_all: Callable[[], Awaitable[tuple[StoredSecret, ...]]]) -> None:
+        self._closed[name] = f"the {name} secrets could not be read within {_LOAD_SECONDS:g} s"
+        with anyio.move_on_after(_LOAD_SECONDS):
+            try:
+                for stored in await read_all():
+                    self._protect(stored, self.protector)
+            except SidebandError as error:
+                self._closed[name] = error.message
+            else:
+                del self._closed[name]
+
+    async def _was_opened(self, backend: Backend) -> None:
+        """Register all values of a source that could not be opened before."""
+        if backend.name in self._closed:
+            await self._register(backend.name, partial(backend.all, ask=True))
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -74,7 +113,9 @@ class Secrets:
         for backend in (await self._open(protector), *self._others()):
             if (stored := await backend.read(name)) is not None:
                 self._protect(stored, protector)
+                await self._was_opened(backend)
                 return stored
+            await self._was_opened(backend)
         raise SecretMissing(name, audience=audience, variable=self._environment.variable_of(name))
 
     async def own_name(self, protector: Protector) -> str:
@@ -83,8 +124,10 @@ class Secrets:
 
     async def read_own(self, name: str, protector: Protector) -> StoredSecret | None:
         """Return the secret of the local store, or ``None``, regardless of other sources."""
-        if (stored := await (await self._open(protector)).read(name)) is not None:
+        own = await self._open(protector)
+        if (stored := await own.read(name)) is not None:
             self._protect(stored, protector)
+        await self._was_opened(own)
         return stored
 
     async def change(self, name: str, step: Step, ctx: OpContext) -> tuple[StoredSecret | None, StoredSecret | None]:
@@ -116,6 +159,7 @@ class Secrets:
         for stored in (before, after):
             if stored is not None:
                 self._protect(stored, ctx)
+        await self._was_opened(own)
         return before, after
 
     async def summaries(
@@ -124,6 +168,7 @@ class Secrets:
         """Return the local store's name, the ``wanted`` secrets with their sources, and the errors of other sources."""
         own = await self._open(protector)
         found = {one.name: (own.name, one) for one in await own.summaries(wanted)}
+        await self._was_opened(own)
         problems = {}
         for backend in self._others():
             try:

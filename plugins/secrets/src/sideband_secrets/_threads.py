@@ -39,6 +39,9 @@ class BlockingBackend(Protocol):
     def summaries(self) -> tuple[Summary, ...]:
         """Return the metadata of all secrets, sorted by name."""
 
+    def all(self, *, ask: bool) -> tuple[StoredSecret, ...]:
+        """See ``Backend``."""
+
     def change(self, name: str, step: Step) -> None:
         """See ``Backend``."""
 
@@ -67,6 +70,10 @@ class ThreadedBackend:
     async def summaries(self, wanted: Callable[[str], bool]) -> tuple[Summary, ...]:
         """See ``Backend``."""
         return tuple(one for one in await self.run(self.blocking.summaries) if wanted(one.name))
+
+    async def all(self, *, ask: bool) -> tuple[StoredSecret, ...]:
+        """See ``Backend``."""
+        return await self.run(lambda: self.blocking.all(ask=ask))
 
     async def change(self, name: str, step: Step) -> None:
         """See ``Backend``."""

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 from anyio import to_thread
 from attrs import define, field
 from pydantic import ValidationError
@@ -21,6 +22,7 @@ from ._config import VaultConfig, VaultSecret
 from ._errors import (
     SecretAudience,
     SecretReadOnly,
+    SecretsError,
     VaultDenied,
     VaultMalformed,
     VaultMount,
@@ -32,6 +34,7 @@ from ._vault_client import VaultClient
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}\Z")
 _MAX_NAMES = 1000
+_REQUESTS = 16  # concurrent ones
 _MAX_TOKEN_FILE_BYTES = 64 * 1024
 
 
@@ -63,23 +66,44 @@ class VaultBackend:
 
     async def summaries(self, wanted: Callable[[str], bool]) -> tuple[Summary, ...]:
         """See ``Backend``. Leaves out secrets that the token may not read, and invalid ones."""
-        answer = await self.client.get("LIST", self._path("metadata", ""))
-        keys = [] if answer is None else answer.get("keys")
-        if not isinstance(keys, list) or len(keys) > _MAX_NAMES:
-            raise VaultMalformed(self.client.address, f"the list is invalid, or exceeds {_MAX_NAMES:,} names")
-        found = []
-        for name in sorted(key for key in keys if isinstance(key, str) and _NAME.match(key) and wanted(key)):
-            try:
-                stored = await self.read(name)
-            except (VaultDenied, VaultMalformed):
-                continue
-            if stored is not None:
-                found.append(stored.summary)
-        return tuple(found)
+        return tuple(stored.summary for stored in await self._read_all(wanted))
+
+    async def all(self, *, ask: bool) -> tuple[StoredSecret, ...]:  # noqa: ARG002  never asks
+        """See ``Backend``."""
+        return await self._read_all(lambda _: True)
 
     async def change(self, name: str, step: Step) -> None:  # noqa: ARG002  read-only
         """See ``Backend``."""
         raise SecretReadOnly(name, self.name)
+
+    async def _read_all(self, wanted: Callable[[str], bool]) -> tuple[StoredSecret, ...]:
+        answer = await self.client.get("LIST", self._path("metadata", ""))
+        keys = [] if answer is None else answer.get("keys")
+        if not isinstance(keys, list) or len(keys) > _MAX_NAMES:
+            raise VaultMalformed(self.client.address, f"the list is invalid, or exceeds {_MAX_NAMES:,} names")
+        names = sorted(key for key in keys if isinstance(key, str) and _NAME.match(key) and wanted(key))
+        found: dict[str, StoredSecret] = {}
+        errors: list[SecretsError] = []
+        waiting = iter(names)
+
+        async def read_next() -> None:
+            for name in waiting:
+                try:
+                    stored = await self.read(name)
+                except (VaultDenied, VaultMalformed):
+                    continue
+                except SecretsError as error:
+                    errors.append(error)
+                    return
+                if stored is not None:
+                    found[name] = stored
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(_REQUESTS):
+                tasks.start_soon(read_next)
+        if errors:
+            raise errors[0]
+        return tuple(found[name] for name in sorted(found))
 
     def _path(self, kind: str, name: str) -> str:
         return "/".join(part for part in (self.config.mount, kind, self.config.prefix, name) if part)

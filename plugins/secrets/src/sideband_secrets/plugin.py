@@ -21,9 +21,10 @@ from ._ops import (
 )
 from ._resolver import SecretResolver
 from ._scope import SecretsScope
+from ._source import StoredSecrets
 from ._state import Secrets
 
-__all__ = ["Config", "lifespan", "sideband_ops"]
+__all__ = ["Config", "lifespan", "sideband_ops", "sideband_secret_sources"]
 
 
 @asynccontextmanager
@@ -35,6 +36,11 @@ async def lifespan(ctx: PluginContext) -> AsyncIterator[Secrets]:
         yield secrets
     finally:
         await secrets.aclose()
+
+
+def sideband_secret_sources() -> list[StoredSecrets]:
+    """Return the source of all values, which the host opens before its first effect."""
+    return [StoredSecrets()]
 
 
 def sideband_ops() -> OpFamily:
