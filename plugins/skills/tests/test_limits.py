@@ -245,6 +245,17 @@ def test_each_problem_checks_the_time():
         Problems("demo", meter).warn("code", "reason")
 
 
+def test_skill_that_requests_thousands_of_capabilities_does_not_load(beside):
+    words = " ".join(f"a{number}" for number in range(9_000))
+    assert beside(manifest=manifest(f"metadata: {{sideband.capabilities: {words}}}")) == ["capability.many"]
+
+
+def test_number_of_allowed_tools_is_limited(load_one, codes):
+    skill = load_one(manifest(f"allowed-tools: {'a ' * 300}"))
+    assert len(skill.allowed_tools) == 256
+    assert codes(skill.problems) == ["allowed_tools.many"]
+
+
 def test_number_of_problems_is_limited(load_one, codes):
     skill = load_one(files={f"a\t{number}.txt": "" for number in range(300)})
     assert codes(skill.problems) == ["files.name"] * 200 + ["problems"]
@@ -406,7 +417,8 @@ async def test_cancelled_load_ends_the_parser(make_skill):
         async with anyio.create_task_group() as tasks:
             limits = Config(seconds=600, total_seconds=600)
             tasks.start_soon(FolderLoader(limits).load, SkillSources(folders=(folder,)))
-            while not children() - before:
+            # in a process group of its own, which an interrupt from a terminal does not reach
+            while not any(os.getpgid(int(child)) == int(child) for child in children() - before):
                 await anyio.lowlevel.checkpoint()
             tasks.cancel_scope.cancel()
         while children() - before:

@@ -13,7 +13,8 @@ from sideband.loading import LoadedSkills, SkillProblem, SkillSources, SkillSpec
 
 from ._config import Config
 from ._lints import lint
-from ._manifest import find_manifest, read_manifest
+from ._manifest import read_manifest
+from ._manifest_search import find_manifest
 from ._meter import LimitReached, Meter
 from ._parser import PythonParser
 from ._problems import Problems

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,6 @@ from sideband.ops import Capability, CapabilityInvalid
 from sideband.suggestions import did_you_mean
 
 from ._frontmatter import SkillDocument, read_document, read_mapping
-from ._meter import Meter
 from ._problems import Problems, shown
 from ._skill_files import Identity, read_text
 from ._skill_names import FORMAT_NAME, MAXIMUM_MODEL_NAME, key_of
@@ -45,6 +42,8 @@ _AGENTOS_KEYS = frozenset(
 _YAML_KEYS = frozenset({"id", "name", "description", "scenarios", "activation", "instructions"})
 _MAXIMUM_NAME = 200
 _MAXIMUM_KEY = 64
+_MAXIMUM_CAPABILITIES = 100
+_MAXIMUM_ALLOWED = 256
 _MAXIMUM_DESCRIPTION = 1024
 _MAXIMUM_TIMEOUT = 86_400.0
 _MEMORY = re.compile(r"(?P<number>[0-9]{1,15})[ ]?(?P<unit>|[KMGT](?:i?B)?)", re.IGNORECASE)
@@ -86,34 +85,6 @@ class _Source:
     agentos: bool = False
 
 
-def find_manifest(folder: Path, entries: Iterable[os.DirEntry[str]], meter: Meter) -> str | None:
-    """Return the manifest of a folder: SKILL.md, skill.yaml or a readme.md in AgentOS's format, or ``None``."""
-    files = {entry.name: entry for entry in entries if not entry.is_dir(follow_symlinks=False)}
-    for wanted in ("SKILL.md", "skill.md", "skill.yaml", "skill.yml"):
-        if wanted in files:
-            return wanted
-        found = [name for name in files if name.lower() == wanted.lower()]
-        if found:
-            return min(found)
-    # a readme is opened to detect the format, so it must not be a link; the others are only selected by name
-    readmes = [entry for entry in files.values() if entry.name.lower() == "readme.md"]
-    return next((entry.name for entry in readmes if _is_agentos(folder, entry, meter)), None)
-
-
-def _is_agentos(folder: Path, entry: os.DirEntry[str], meter: Meter) -> bool:
-    """Return whether a readme is a manifest in AgentOS's format."""
-    ignored = Problems(str(folder), meter)
-    try:
-        status = entry.stat(follow_symlinks=False)
-    except OSError:
-        return False
-    if not stat.S_ISREG(status.st_mode):
-        return False
-    text = read_text(folder, entry.name, (status.st_dev, status.st_ino), ignored)
-    values = read_document(text, ignored, file=entry.name).values if text is not None else None
-    return values is not None and bool(values.get("id") or values.get("name"))
-
-
 def read_manifest(
     folder: Path, file: str, files: Mapping[str, Identity], problems: Problems, *, package: str = ""
 ) -> Manifest | None:
@@ -121,7 +92,7 @@ def read_manifest(
 
     Args:
         folder: the skill's folder.
-        file: its manifest, from ``find_manifest``.
+        file: its manifest, from ``_manifest_search``.
         files: the identities of the skill's files; no other file is read.
         problems: receives the problems.
         package: the name of its entry point for a skill in an installed package, whose folder is a module; else empty.
@@ -148,7 +119,7 @@ def read_manifest(
         memory=_memory(source, metadata, problems),
         alone=_alone(source, metadata, problems),
         connections=_connections(source, metadata, problems),
-        allowed_tools=_allowed_tools(values.get("allowed-tools")),
+        allowed_tools=_allowed_tools(source, problems),
         license=_text(values.get("license")) or None,
         compatibility=_text(values.get("compatibility")) or None,
         metadata=metadata,
@@ -317,16 +288,23 @@ def _metadata(source: _Source, values: Mapping[str, Any], problems: Problems) ->
 
 
 def _capabilities(source: _Source, metadata: Mapping[str, str], problems: Problems) -> tuple[str, ...]:
-    requested: list[str] = []
+    requested: dict[str, None] = {}
     for text in [metadata.get("sideband.capabilities", ""), _text(source.values.get("capabilities"))]:
         for word in text.split():
+            problems.meter.check()
             try:
                 capability = str(Capability.parse(word))
             except CapabilityInvalid as error:
                 problems.warn("capability", f"{error.message}; it is ignored", error.hint, file=source.file)
                 continue
-            if capability not in requested:
-                requested.append(capability)
+            requested[capability] = None
+    if len(requested) > _MAXIMUM_CAPABILITIES:
+        problems.fail(
+            "capability.many",
+            f"the skill requests {len(requested):,} capabilities, more than the limit of {_MAXIMUM_CAPABILITIES}",
+            "combine them: values of a field are separated by `|`",
+            file=source.file,
+        )
     return tuple(requested)
 
 
@@ -390,10 +368,20 @@ def _connections(source: _Source, metadata: Mapping[str, str], problems: Problem
     return connections
 
 
-def _allowed_tools(value: Any) -> tuple[str, ...]:
+def _allowed_tools(source: _Source, problems: Problems) -> tuple[str, ...]:
+    value = source.values.get("allowed-tools")
     if isinstance(value, list):
-        return tuple(_text(item) for item in value if _text(item))
-    return tuple(_PRE_APPROVED.findall(_text(value)))
+        found = [_text(item) for item in value if _text(item)]
+    else:
+        found = _PRE_APPROVED.findall(_text(value))
+    if len(found) > _MAXIMUM_ALLOWED:
+        problems.warn(
+            "allowed_tools.many",
+            f"`allowed-tools` has {len(found):,} entries; using the first {_MAXIMUM_ALLOWED}",
+            "use patterns",
+            file=source.file,
+        )
+    return tuple(found[:_MAXIMUM_ALLOWED])
 
 
 def _line(value: Any) -> str:

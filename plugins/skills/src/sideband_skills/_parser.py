@@ -97,6 +97,8 @@ class PythonParser:
                 stderr=subprocess.DEVNULL,
                 env={},
                 cwd="/",
+                # Ctrl+C is for the host, which may continue
+                process_group=0,
             )
         return self._process
 
