@@ -206,3 +206,24 @@ async def test_outcome_is_recovered_after_a_crash(open_host, home, crashed_homes
                 await read(host)
         else:
             assert await read(host) == (OLD if verb == "rollback" else NEW)
+
+
+class TestChangeAfterThePlan:
+    """Undo reverts only the change that it was planned for."""
+
+    @pytest.mark.parametrize("verb", ["set", "rotate"])
+    async def test_undo_does_not_revert_a_later_change(self, host, verb):
+        effect = await store(host)
+        if verb == "rotate":
+            effect = await change(host, "rotate", value=NEW)
+        plan = await host.plan_undo(effect)
+        await change(host, "rotate", value="changed-since")
+        (step,) = await host.undo(plan)
+        assert step.error.code == "secrets.changed"
+        assert await read(host) == "changed-since"
+
+    async def test_undo_of_a_deleted_secret_reports_that_it_is_missing(self, host):
+        plan = await host.plan_undo(await store(host))
+        await change(host, "delete")
+        (step,) = await host.undo(plan)
+        assert step.error.code == "secrets.missing"

@@ -8,6 +8,7 @@ from ._config import Config
 from ._errors import (
     SecretAudience,
     SecretBinary,
+    SecretChanged,
     SecretMissing,
     SecretReadOnly,
     SecretsDamaged,
@@ -43,6 +44,7 @@ __all__ = [
     "Rekeyed",
     "SecretAudience",
     "SecretBinary",
+    "SecretChanged",
     "SecretInfo",
     "SecretList",
     "SecretMissing",

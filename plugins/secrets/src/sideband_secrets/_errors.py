@@ -8,6 +8,7 @@
         ├── SecretUnusable(ValueError)           secrets.unusable     the value cannot be sent in a header
         ├── SecretReadOnly(PermissionError)      secrets.read_only    the secret comes from a read-only source
         ├── SecretUnrotated(LookupError)         secrets.unrotated    no previous value is kept
+        ├── SecretChanged(RuntimeError)          secrets.changed      the secret was changed since
         ├── SecretsLocked(RuntimeError)          secrets.locked       the keyring is locked, or the file is in use
         ├── SecretsUnavailable(RuntimeError)     secrets.unavailable  the keyring is unavailable
         ├── SecretsKeyMissing(LookupError)       secrets.key          the key file or the passphrase is missing
@@ -117,6 +118,15 @@ class SecretUnrotated(SecretsError, LookupError):
             f"no previous value of `{name}` is kept",
             hint="rotate the secret first; `grace` in `[plugins.secrets]` sets how long the previous value is kept",
         )
+
+
+class SecretChanged(SecretsError, RuntimeError):
+    """The secret was changed after the effect that would be undone."""
+
+    code = "secrets.changed"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"secret `{name}` was changed since", hint="undo the later change first; nothing was changed")
 
 
 class SecretsLocked(SecretsError, RuntimeError):

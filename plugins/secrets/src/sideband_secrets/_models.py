@@ -83,9 +83,12 @@ class SecretRotateParams(OpParams):
 
 
 class SecretNameParams(OpParams):
-    """Parameters of the ops that take only a name."""
+    """Parameters of `secrets.rollback` and `secrets.delete`."""
 
     name: Name
+    stored_by: str | None = Field(
+        None, max_length=100, description="the effect that stored the current value, for undo"
+    )
 
 
 class SecretReadParams(OpParams):

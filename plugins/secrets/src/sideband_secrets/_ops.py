@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from sideband.ops import Level, OpContext, OpDenied, op
 
 from ._backends import Step, StoredSecret, Summary
-from ._errors import SecretBinary, SecretMissing, SecretUnrotated
+from ._errors import SecretBinary, SecretChanged, SecretMissing, SecretUnrotated
 from ._models import (
     Rekeyed,
     SecretInfo,
@@ -139,7 +139,7 @@ async def roll_back_secret(params: SecretNameParams, ctx: OpContext) -> SecretIn
     """Restore the value that a secret had before its last rotation. The newer value is discarded.
 
     Args:
-        params: the `name` of the secret.
+        params: the `name` of the secret; `stored_by`, the effect that must have stored its current value.
         ctx: the op's context.
 
     Returns:
@@ -148,6 +148,7 @@ async def roll_back_secret(params: SecretNameParams, ctx: OpContext) -> SecretIn
     Raises:
         SecretMissing: if the secret does not exist.
         SecretUnrotated: if no previous value is kept.
+        SecretChanged: if another effect stored the current value.
         SecretReadOnly: if it comes from another source.
         SecretsError: if it could not be stored; the current value is unchanged.
     """
@@ -155,6 +156,7 @@ async def roll_back_secret(params: SecretNameParams, ctx: OpContext) -> SecretIn
     def roll_back(before: StoredSecret | None) -> StoredSecret:
         if before is None:
             raise SecretMissing(params.name, changing=True)
+        _check_stored_by(before, params)
         if (after := before.rolled_back()) is None:
             raise SecretUnrotated(params.name)
         return after
@@ -195,7 +197,7 @@ async def delete_secret(params: SecretNameParams, ctx: OpContext) -> None:
     """Delete a secret, including its previous value.
 
     Args:
-        params: the `name` of the secret.
+        params: the `name` of the secret; `stored_by`, the effect that must have stored its current value.
         ctx: the op's context.
 
     Raises:
@@ -203,7 +205,12 @@ async def delete_secret(params: SecretNameParams, ctx: OpContext) -> None:
         SecretReadOnly: if it comes from another source.
         SecretsError: if the backend is unavailable.
     """
-    before, _ = await secrets_of(ctx).change(params.name, lambda _: None, ctx)
+
+    def delete(before: StoredSecret | None) -> None:
+        if before is not None:
+            _check_stored_by(before, params)
+
+    before, _ = await secrets_of(ctx).change(params.name, delete, ctx)
     if before is None:
         raise SecretMissing(params.name, changing=True)
 
@@ -302,6 +309,12 @@ def _check_rebinding(ctx: OpContext, origins: tuple[str, ...], parts: Mapping[st
         return  # a person
     for origin in origins:
         ctx.check_egress(origin, parts)
+
+
+def _check_stored_by(before: StoredSecret, params: SecretNameParams) -> None:
+    """Check that undo reverts the change that it was planned for, and no later one."""
+    if params.stored_by not in {None, before.effect}:
+        raise SecretChanged(params.name)
 
 
 def _raw(value: str | bytes) -> bytes:

@@ -37,12 +37,13 @@ async def plan_undo(recorded: Recorded, ctx: OpContext) -> Undo:
     found = await secrets_of(ctx).read_own(name, ctx)
     if found is None or found.effect != recorded.effect:
         return Undo(remains=(f"`{name}` was changed or deleted since",))
+    params = {"name": name, "stored_by": recorded.effect}
     if verb == "set" and recorded.note.get("version", 0) is None:
         text = f"delete `{name}`, which did not exist before"
-        return Undo(steps=(UndoStep("secrets.delete", {"name": name}, text),))
+        return Undo(steps=(UndoStep("secrets.delete", params, text),))
     if found.rolled_back() is not None:
         text = f"restore the previous value of `{name}`"
-        return Undo(steps=(UndoStep("secrets.rollback", {"name": name}, text),))
+        return Undo(steps=(UndoStep("secrets.rollback", params, text),))
     return Undo(remains=(f"the previous value of `{name}` is not kept",))
 
 
