@@ -4,6 +4,7 @@ import json
 import anyio
 import pytest
 from sideband.ops import OpDenied, OpParamsInvalid
+from sideband_http import HeaderRefused
 
 pytestmark = pytest.mark.anyio
 BOTH_BACKENDS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
@@ -50,11 +51,41 @@ async def test_default_method_of_request_is_get(host, server):
     assert seen(await host.op("http.request", {"url": server.url("/echo")}))["method"] == "GET"
 
 
-@pytest.mark.parametrize("method", ["CONNECT", "TRACE", "GET /x", "GET\r\n", ""])
+UNSUPPORTED = [
+    "CONNECT",
+    "TRACE",
+    "TRACK",
+    "PRI",
+    "trace",
+    "Track",
+    "pri",
+    "pr\u0131",
+    "TRACK ",
+    "GET /x",
+    "GET\r\n",
+    "",
+]
+
+
+@pytest.mark.parametrize("method", UNSUPPORTED)
 async def test_unsupported_method_is_rejected(host, server, method):
     with pytest.raises(OpParamsInvalid):
         await host.op("http.request", {"url": server.url("/echo"), "method": method})
+    with pytest.raises(OpParamsInvalid):
+        await host.op("http.session_request", {"session_id": "s", "url": server.url("/echo"), "method": method})
     assert server.seen == []
+
+
+@pytest.mark.parametrize(
+    "header", ["X-HTTP-Method-Override", "x_http_method_override", "X-HTTP-Method", "X-Method-Override"]
+)
+async def test_header_that_names_an_unsupported_method_is_rejected(host, server, header):
+    for method in ("TRACE", "track", " Pri", "CONNECT\t"):
+        with pytest.raises(HeaderRefused):
+            await host.op("http.post", {"url": server.url("/echo"), "headers": {header: method}})
+    assert server.seen == []
+    await host.op("http.post", {"url": server.url("/echo"), "headers": {header: "PATCH"}})
+    assert len(server.seen) == 1
 
 
 async def test_params_are_added_to_the_query(host, server):

@@ -13,6 +13,9 @@ MAX_REQUEST_SECONDS = 600.0
 MAX_DOWNLOAD_SECONDS = 6 * 3600.0
 
 _METHOD = re.compile(r"[A-Z][A-Z-]{0,19}\Z")
+# A server that supports TRACE or TRACK returns the request with its credentials. CONNECT opens a tunnel, and PRI begins
+# HTTP/2.
+UNSUPPORTED_METHODS = frozenset({"CONNECT", "PRI", "TRACE", "TRACK"})
 
 Scalar = str | bool | int | float
 Values = dict[str, Scalar | list[Scalar] | None]
@@ -25,7 +28,7 @@ Id = Annotated[str, Field(max_length=100)]
 
 def _method(text: str) -> str:
     method = text.upper()
-    if not _METHOD.match(method) or method in {"CONNECT", "TRACE"}:
+    if not _METHOD.match(method) or method in UNSUPPORTED_METHODS:
         raise ValueError("unsupported HTTP method")
     return method
 

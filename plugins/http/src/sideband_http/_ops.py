@@ -10,6 +10,7 @@ from sideband.ops import Level, OpContext, OpSpec, op
 from sideband_confined_files import normal_path
 
 from ._addresses._url import parse_url
+from ._errors import HeaderRefused
 from ._exchange._downloads import download_folder, save_body
 from ._exchange._hops import exchange, time_limit
 from ._exchange._retry import RequestRetry, is_repeatable
@@ -137,7 +138,7 @@ async def _fetch(
     started = perf_counter()
     state: HttpState = ctx.state
     async with state.share(ctx.domain), exchange(plan, connections, ctx, jar) as arrival:
-        return await response_result(arrival, max_bytes=max_bytes, started=started)
+        return await response_result(arrival, ctx, max_bytes=max_bytes, started=started)
 
 
 @op("http.session_open", requires="http", level=Level.SAFE, record=["base_url", "auth", "retry"])
@@ -284,6 +285,8 @@ async def fetch_blob(params: FetchBlobParams, ctx: OpContext) -> FetchedBlob:
 async def _download_plan(
     params: DownloadParams | FetchBlobParams, ctx: OpContext, *, file: str | None = None
 ) -> RequestPlan:
+    if any(name.lower() == "range" for name in params.headers):
+        raise HeaderRefused("Range", "is not supported for a body that is saved", hint="save the whole body")
     state: HttpState = ctx.state
     return await plan_of(
         params,

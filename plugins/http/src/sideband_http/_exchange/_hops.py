@@ -72,7 +72,7 @@ async def exchange(
             following = _following(plan, hop, response, len(redirects))
             if following is None:
                 with translated(hop.method, hop.target, plan.timeout):
-                    yield Arrival(response, hop.method, hop.target, tuple(redirects))
+                    yield Arrival(response, hop.method, hop.target, tuple(redirects), hop.part)
                 return
             redirects.append(Redirect(status=response.status_code, url=hop.target.url))
             with translated(hop.method, hop.target, plan.timeout):

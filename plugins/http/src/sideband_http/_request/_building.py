@@ -12,6 +12,7 @@ from ._cookies import CookieJar, cookie_header, parse_cookie_header
 from ._header_rules import check_cookies, check_headers
 from ._headers import credential_headers, headers_of
 from ._plan import Hop, RequestPlan
+from ._ranges import RequestedRange
 
 if TYPE_CHECKING:
     import httpx
@@ -32,7 +33,12 @@ async def first_hop(plan: RequestPlan, ctx: OpContext) -> Hop:
         raise HeaderRefused("Cookie", "is set by the credential", hint="remove either `cookies` or `auth`")
     if plan.content_type is not None:
         headers.setdefault("content-type", plan.content_type)
-    return Hop(plan.method, target, headers, cookies, credential, plan.content)
+    part = None
+    if "range" in headers and plan.method != "HEAD":
+        part = RequestedRange.parse(headers["range"])
+        # A part of a compressed body cannot be decompressed.
+        headers |= {"range": part.widened, "accept-encoding": "identity"}
+    return Hop(plan.method, target, headers, cookies, credential, plan.content, part)
 
 
 def build_request(hop: Hop, user_agent: str, jar: CookieJar) -> httpx.Request:

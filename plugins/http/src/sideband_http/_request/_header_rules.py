@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from .._errors import HeaderRefused
+from .._models import UNSUPPORTED_METHODS
 
 _MAX_COUNT = 100
 _MAX_BYTES = 32_768
@@ -31,6 +32,10 @@ _FRAMING = frozenset(
     }
 )
 
+# Servers take the method from these headers, and the requested part of the body from those.
+_METHODS = frozenset({"x-http-method", "x-http-method-override", "x-method-override"})
+_RANGES = frozenset({"request-range", "x-ms-range"})
+
 
 def check_headers(headers: Mapping[str, str], *, attached: Iterable[str] = ()) -> dict[str, str]:
     """Check the headers set by a skill, and return them with lower-case names.
@@ -53,6 +58,10 @@ def check_headers(headers: Mapping[str, str], *, attached: Iterable[str] = ()) -
             raise HeaderRefused(name, "cannot be set directly", hint="pass `cookies`")
         if _normalized(lower) in attached_names:
             raise HeaderRefused(name, "is set by the credential", hint="remove either the header or `auth`")
+        if _normalized(lower) in _METHODS and value.strip().upper() in UNSUPPORTED_METHODS:
+            raise HeaderRefused(name, "names an unsupported HTTP method", hint="remove it")
+        if _normalized(lower) in _RANGES:
+            raise HeaderRefused(name, "is not supported", hint="use the header `Range`")
         if lower in checked:
             raise HeaderRefused(name, "is duplicated")
         checked[lower] = value

@@ -12,6 +12,7 @@ from .._models import BodyParams, DownloadParams, FetchBlobParams, SessionReques
 from ._bodies import Body
 from ._content import body_of, target_of
 from ._headers import with_idempotency_key
+from ._ranges import RequestedRange
 
 IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE"})
 
@@ -49,6 +50,7 @@ class Hop:
         cookies: the cookies from the skill. Those from servers are in the jar.
         credential: the headers of the credential.
         content: the body.
+        part: the part of the response body that the skill requests; ``None`` for the whole body.
     """
 
     method: str
@@ -57,6 +59,7 @@ class Hop:
     cookies: Mapping[str, str] = field(factory=dict, repr=False)
     credential: Mapping[str, str] = field(factory=dict, repr=False)
     content: Body | None = field(default=None, repr=False)
+    part: RequestedRange | None = None
 
 
 async def plan_of(

@@ -12,6 +12,7 @@ from attrs import frozen
 from .._addresses._url import RequestTarget
 from .._errors import ResponseTooLarge
 from .._models import Redirect
+from .._request._ranges import RequestedRange
 from ._decoding import decoded
 
 if TYPE_CHECKING:
@@ -20,12 +21,17 @@ if TYPE_CHECKING:
 
 @frozen
 class Arrival:
-    """A response before its body is read."""
+    """A response before its body is read.
+
+    Args:
+        part: the part of the body that the skill requested; ``None`` for the whole body.
+    """
 
     response: httpx.Response
     method: str
     target: RequestTarget
     redirects: tuple[Redirect, ...]
+    part: RequestedRange | None = None
 
 
 @asynccontextmanager

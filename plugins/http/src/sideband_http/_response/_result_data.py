@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from anyio import to_thread
 from sideband.broker import redact_json_text
+from sideband.ops import OpContext
 
+from .._errors import ProtocolFailed, ResponseTooLarge
 from .._models import Download, FetchedBlob, Response
+from .._request._ranges import MARGIN, RequestedRange
 from ._arrival import Arrival, reading
 
 if TYPE_CHECKING:
@@ -37,29 +40,39 @@ _CHARSETS = frozenset(
 _KNOWN_NAMES = frozenset(
     {normalize_encoding(name).lower() for name in _CHARSETS} | aliases.keys() | set(aliases.values())
 )
+_PARTIAL, _UNSATISFIABLE = 206, 416
 _COOKIES = frozenset({"set-cookie", "set-cookie2"})
 
 
-async def response_result(arrival: Arrival, *, max_bytes: int, started: float) -> Response:
+async def response_result(arrival: Arrival, ctx: OpContext, *, max_bytes: int, started: float) -> Response:
     """Read the body and return the result of a request.
 
     Raises:
         ResponseTooLarge: if the body exceeds ``max_bytes``.
         ContentInvalid: if the body does not match its ``Content-Encoding``.
+        ProtocolFailed: if the server sent another part of the body than requested.
+        EgressRefused: if the requested part of the body begins or ends inside a known secret.
     """
-    async with reading(arrival, max_bytes) as pieces:
+    async with reading(arrival, max_bytes if arrival.part is None else max_bytes + 2 * MARGIN) as pieces:
         content = b"".join([piece async for piece in pieces])
     response = arrival.response
+    status, headers = response.status_code, _headers(response)
+    if arrival.part is not None and (status == _PARTIAL or (status != _UNSATISFIABLE and "content-range" in headers)):
+        content, headers["content-range"] = _part(arrival, arrival.part, content, ctx)
+        headers["content-length"] = str(len(content))
+        status = status if content else _UNSATISFIABLE
+    if len(content) > max_bytes:
+        raise ResponseTooLarge("the body", max_bytes)
     kind, charset = _content_type(response.headers.get("content-type", ""))
     text = _text(content, charset)
     data = _json(text) if text and _is_json(kind) else None
     if data is not None and text is not None:
         text = await _redacted(text) if len(content) <= _MAX_JSON_AND_TEXT else None
     return Response(
-        status=response.status_code,
-        ok=response.is_success,
+        status=status,
+        ok=200 <= status < 300,
         url=arrival.target.url,
-        headers=_headers(response),
+        headers=headers,
         body=text,
         bytes=content if text is None and data is None else None,
         json=data,
@@ -75,6 +88,17 @@ async def _redacted(text: str) -> str:
     if len(text) <= _MAX_SCANNED_INLINE:
         return redact_json_text(text)
     return await to_thread.run_sync(redact_json_text, text)
+
+
+def _part(arrival: Arrival, part: RequestedRange, content: bytes, ctx: OpContext) -> tuple[bytes, str]:
+    """Return the requested part of a body and its ``Content-Range``."""
+    headers = arrival.response.headers
+    # A part of a compressed body could not be searched.
+    compressed = headers.get("content-encoding", "identity").lower() != "identity"
+    try:
+        return part.cut_from(content, "" if compressed else headers.get("content-range", ""), ctx)
+    except ValueError as error:
+        raise ProtocolFailed(arrival.method, arrival.target.origin, str(error), retryable=False) from None
 
 
 def blob_result(arrival: Arrival, *, size: int, sha256: str | None, started: float) -> FetchedBlob:
