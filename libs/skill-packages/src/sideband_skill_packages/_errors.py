@@ -4,7 +4,7 @@
     ├── InstallerMissing(LookupError)             environment.no_installer
     └── EnvironmentFailed(RuntimeError)           environment.failed
                                                   environment.packages, .network, .disk, .build,
-                                                  .unwritable, .content
+                                                  .unwritable, .content, .size
 
 When one of them is raised, everything that was installed has been removed.
 """
@@ -80,6 +80,21 @@ class EnvironmentFailed(SidebandError, RuntimeError):
             f"{error.strerror or error}",
             hint="check free space and permissions, or set SIDEBAND_HOME to a writable folder",
             code="environment.unwritable",
+        )
+
+    @classmethod
+    def too_large(cls, skill: str, size: int, files: int) -> EnvironmentFailed:
+        """Build the error for packages that exceed the limits.
+
+        Args:
+            skill: the name of the skill.
+            size: the maximum unpacked size in bytes.
+            files: the maximum number of files.
+        """
+        return cls(
+            f"the packages of skill `{skill}` exceed the limit of {size:,} bytes or {files:,} files when unpacked",
+            hint="check the packages: a small wheel of this size may be hostile; `max_bytes` of the source limits it",
+            code="environment.size",
         )
 
     @classmethod

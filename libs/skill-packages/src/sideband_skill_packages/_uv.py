@@ -10,15 +10,19 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
+from secrets import token_hex
 
 import anyio
+from anyio import to_thread
 from anyio.abc import Process
 from anyio.streams.text import TextReceiveStream
 from attrs import field, frozen
 
 from ._errors import EnvironmentFailed, InstallerMissing
+from ._limits import MAX_BYTES, PackageLimits, limited, remove_leftovers
 
 _KEPT_LINES = 200
 _LONGEST_LINE = 4_000
@@ -42,12 +46,19 @@ class PackageSource:
         offline: whether to use uv's cache only.
         build: whether packages without a wheel may be built, which runs their code with the user's rights.
         on_progress: called with each line that uv writes; must not block.
+        max_bytes: the maximum size of all packages when unpacked. For a folder of wheels, it is also limited to 100
+            times the size of the wheels, or 32 MiB if that is more.
     """
 
     wheels: Path | None = None
     offline: bool = False
     build: bool = False
     on_progress: Callable[[str], object] | None = field(default=None, repr=False)
+    max_bytes: int = field(default=MAX_BYTES, kw_only=True)
+
+    def limits(self) -> PackageLimits:
+        """Return the limits on what is installed."""
+        return PackageLimits.of(self.max_bytes, self.wheels)
 
 
 def _find_uv() -> Path:
@@ -79,9 +90,12 @@ async def install_packages(folder: Path, skill: str, requirements: Iterable[str]
 
     Raises:
         InstallerMissing: if uv was not found.
-        EnvironmentFailed: if uv failed.
+        EnvironmentFailed: if uv failed, or the packages exceed the limits.
     """
-    command = [*_bound_to_host(), str(_find_uv()), *_arguments(folder, source), "--", *requirements]
+    limits = await to_thread.run_sync(source.limits)
+    # An unguessable name, so that no package contains a file in it.
+    cache = folder / f".{token_hex(16)}"
+    command = [*_bound_to_host(), str(_find_uv()), *_arguments(folder, cache, source), "--", *requirements]
     environment = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
     process = await anyio.open_process(
         command,
@@ -94,14 +108,20 @@ async def install_packages(folder: Path, skill: str, requirements: Iterable[str]
         start_new_session=True,
     )
     try:
-        output = await _follow(process, source.on_progress)
-        exit_code = await process.wait()
+        with limited(process.pid, limits) as watch:
+            output = await _follow(process, source.on_progress)
+            exit_code = await process.wait()
     finally:
         _end(process)
         with anyio.CancelScope(shield=True):
             await process.aclose()
+    if watch.exceeded:
+        await to_thread.run_sync(remove_leftovers, watch.leftovers)
+        raise EnvironmentFailed.too_large(skill, limits.size, limits.files)
     if exit_code:
         raise EnvironmentFailed.of_uv(skill, exit_code, output)
+    await to_thread.run_sync(partial(shutil.rmtree, cache, ignore_errors=True))
+    await to_thread.run_sync(limits.check, folder, skill)
 
 
 def _bound_to_host() -> list[str]:
@@ -111,7 +131,7 @@ def _bound_to_host() -> list[str]:
     return [sys.executable, "-I", "-S", "-c", _ENDS_WITH_HOST, str(os.getpid())]
 
 
-def _arguments(folder: Path, source: PackageSource) -> list[str]:
+def _arguments(folder: Path, cache: Path, source: PackageSource) -> list[str]:
     arguments = ["pip", "install", "--target", str(folder), "--python", sys.executable, "--no-python-downloads"]
     arguments += ["--color", "never", "--no-progress"]
     # a link into uv's cache could be changed through it; workers cannot save bytecode that they compile
@@ -121,7 +141,7 @@ def _arguments(folder: Path, source: PackageSource) -> list[str]:
     if source.offline or source.wheels is not None:
         arguments.append("--offline")
     if source.wheels is not None:
-        arguments += ["--no-index", "--find-links", str(source.wheels.absolute())]
+        arguments += ["--no-index", "--find-links", str(source.wheels.absolute()), "--cache-dir", str(cache)]
     return arguments
 
 
