@@ -143,7 +143,7 @@ def test_run_with_an_unknown_model_can_resume_with_another(sideband, turns, mode
 
 
 def test_problems_with_skills_are_reported(sideband, turns, make_skill):
-    bad = make_skill("torn", "async def (:\n")
+    bad = make_skill("torn", "from sideband.skill import tool\nasync def (:\n")
     done = sideband("run", "hello", "--skill-dir", "nowhere", "--skill-dir", bad, *turns("yes"))
     assert (done.returncode, done.stdout) == (0, "yes\n")
     assert "notice: nowhere: " in done.stderr
