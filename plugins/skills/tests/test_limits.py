@@ -1,3 +1,4 @@
+import ast
 import os
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 from sideband.loading import SkillSources
 from sideband_skills import FolderLoader
 from sideband_skills._config import Config
+from sideband_skills._imports import Names
 from sideband_skills._meter import LimitReached, Meter
 from sideband_skills._problems import Problems
 
@@ -248,6 +250,23 @@ def test_each_problem_checks_the_time():
 def test_skill_that_requests_thousands_of_capabilities_does_not_load(beside):
     words = " ".join(f"a{number}" for number in range(9_000))
     assert beside(manifest=manifest(f"metadata: {{sideband.capabilities: {words}}}")) == ["capability.many"]
+
+
+def test_open_parentheses_in_allowed_tools_are_read_in_linear_time(beside):
+    (skill,) = beside(manifest=manifest("allowed-tools: " + "a(" * 32_000), seconds=0.4)
+    assert skill.allowed_tools == ("a",) * 256
+
+
+@pytest.mark.parametrize(("parts", "is_resolved"), [(16, True), (17, False), (500, False)])
+def test_name_with_many_parts_is_not_resolved(parts, is_resolved):
+    # each part of a chain is resolved, which would take quadratic time
+    name = "a" + ".a" * parts
+    assert (Names().resolve(ast.parse(name, mode="eval").body) == name) is is_resolved
+
+
+def test_number_of_values_in_frontmatter_is_limited(load_one, codes):
+    skill = load_one(manifest(f"x: [{'1,' * 3_000}]"))
+    assert codes(skill.problems) == ["frontmatter.yaml", "key.unknown"]
 
 
 def test_number_of_allowed_tools_is_limited(load_one, codes):
