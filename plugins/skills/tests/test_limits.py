@@ -186,6 +186,12 @@ def test_time_of_a_skill_is_limited_outside_the_parser_too(make_skill, load, cod
     assert codes(loaded.problems) == ["limit.seconds"]
 
 
+def test_limit_of_all_skills_that_is_reached_within_a_skill_is_reported_once(skills, make_skill, load, codes):
+    for name in ("a", "b"):
+        make_skill(name, {"run.py": TOOL})
+    assert codes(load(skills, limits=Config(total_text=1)).problems) == ["limit.total_text"]
+
+
 @pytest.mark.parametrize(
     "files",
     [

@@ -222,7 +222,6 @@ def _read_guarded(
         LimitReached: if all skills together exceed a limit.
     """
     problems = Problems(str(candidate.folder), parser.meter)
-    parser.meter.check_total()
     try:
         with parser.meter.skill():
             read = _read(candidate, problems, parser, everything=everything)
