@@ -26,6 +26,9 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "progress": {"__id__": "c1", "current": 3, "total": 10, "message": "third page"},
     "log": {"__id__": "c1", "stream": "stdout", "text": "hello"},
     "result": {"__id__": "c1", "value": 42},
+    "begun": {"__id__": "c1"},
+    "late": {"__id__": "c1"},
+    "pong": {"number": 3},
 }
 _FAILED = {"__id__": "c1", "__error__": {"code": "skill.raised", "message": "ValueError: no", "traceback": "…"}}
 HOST = {
@@ -41,8 +44,10 @@ HOST = {
             arguments={"repo": "pytest-dev/pluggy"},
             capabilities=("http:host=api.github.com",),
             environment={"timezone": "UTC", "locale": "C"},
-        )
+        ),
+        begin_by=5210.25,
     ),
+    "ping": _wire.ping(3),
     "cancel": _wire.cancel("c1"),
     "dispatch_result": _wire.dispatch_result("d-7", {"status": 200}),
     "dispatch_result, an error": _wire.dispatch_error(
@@ -55,6 +60,10 @@ _ABOUT = {
     "progress": "Equivalent to a dispatch of `progress.report`, but without an answer.",
     "log": "A line that the skill printed.",
     "result": "A call has ended.",
+    "begun": "A call with `begin_by` begins. Sent before the function runs.",
+    "late": "A call with `begin_by` was not begun and never will be, because that time has passed.",
+    "pong": "The answer of the worker's event loop to `ping`.",
+    "ping": "Sent while the worker has calls, to detect that its event loop is blocked.",
     "hello": "The first message.",
     "call": "Runs a function of the worker's skill.",
     "dispatch_result": "The result of an op: exactly one for each dispatch, except for fire-and-forget ops.",
@@ -81,7 +90,9 @@ _MEANINGS = {
     "not begin with `__`",
     "__error__": "`code`, `message` and further keys: `traceback` and `cause` for an error of a skill, the keys of "
     "[errors](errors.md) for an error of an op. A string is accepted as the message",
-    "__call__": "`module`, `function`, `kwargs`, `working_dir`, `capabilities` and `env` (`timezone`, `locale`)",
+    "__call__": "`module`, `function`, `kwargs`, `working_dir`, `capabilities` and `env` (`timezone`, `locale`), and "
+    "optionally `begin_by`, the time on the monotonic clock after which the call must not begin",
+    "number": "the number of the ping",
     "payload": "the result",
 }
 

@@ -169,6 +169,12 @@ class WorkerProcess(_StartedProcess, Protocol):
     def was_out_of_memory(self) -> bool:
         """Return whether the kernel killed the worker for exceeding its memory limit. Call it after it exits."""
 
+    def show_stack(self) -> None:
+        """Send SIGURG to the process. The runtime then prints its stack to standard error, even if Python is blocked.
+
+        Do nothing if the process has exited.
+        """
+
 
 class Sandbox(Protocol):
     """A sandbox, as ``sideband_sandboxes()`` of a plugin in the group ``sideband.v1.sandbox`` returns it in a list.

@@ -126,8 +126,8 @@ async def test_worker_that_does_not_finish_a_line_is_killed(make_skill, make_poo
         write(b'{"__type__":')
         while drip:
             write(b" ")
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(30)
+            time.sleep(0.01)
+        time.sleep(30)
     """
     )
     async with make_pool(line_timeout=0.3) as pool:

@@ -147,9 +147,10 @@ class ToolEffects:
         return ToolAnswer.error(error.message, code=error.code, effect=effect, **plugin)
 
     def _seconds(self, tool: Tool) -> float:
-        """Return the timeout of a tool. For a skill's tool without one, the policy applies."""
-        usual = LONGEST_CALL if _is_of_skill(tool) else PLUGIN_TOOL_SECONDS
-        return tool.timeout or self.seconds or usual
+        """Return the timeout of a tool. A call of a skill enforces its own timeout, and reports the cause."""
+        if _is_of_skill(tool):
+            return (self.seconds if tool.timeout is None else None) or LONGEST_CALL
+        return tool.timeout or self.seconds or PLUGIN_TOOL_SECONDS
 
     def _timeout_message(self, tool: Tool, error: OpTimeout) -> str:
         by_setting = tool.timeout is None and self.seconds is not None

@@ -49,6 +49,7 @@ __all__ = [
     "Snapshot",
     "SnapshotFailed",
     "ToolNotFound",
+    "WorkerBlocked",
     "WorkerCall",
     "WorkerError",
     "WorkerExited",

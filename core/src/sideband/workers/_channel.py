@@ -10,7 +10,7 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from socket import socket
+from socket import MSG_PEEK, socket
 
 import anyio
 
@@ -60,6 +60,17 @@ class WorkerChannel:
                 await anyio.wait_readable(self._socket)
             except OSError:
                 return b""
+
+    @property
+    def is_drained(self) -> bool:
+        """Whether all that the worker has sent so far has been received."""
+        try:
+            self._socket.recv(1, MSG_PEEK)
+        except BlockingIOError:
+            return True
+        except OSError:
+            pass
+        return False
 
     async def send(self, line: bytes) -> None:
         """Send a complete line, in the order of the calls. A closed connection discards it.

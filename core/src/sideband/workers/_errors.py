@@ -12,6 +12,7 @@ CallError(SidebandError)                      call.failed
 WorkerError(SidebandError)                    worker.failed
 ├── WorkerStartFailed(OSError)                worker.start
 ├── WorkerExited(ConnectionError)             worker.exited
+├── WorkerBlocked(RuntimeError)               worker.blocked
 ├── ProtocolViolation(ValueError)             worker.protocol
 ├── WorkerOverLimit(RuntimeError)             worker.memory, .threads, .files, .output, .processor
 └── IsolationUnavailable(PermissionError)     isolation.unavailable
@@ -39,6 +40,7 @@ __all__ = [
     "SkillFailed",
     "SkillRefused",
     "ToolNotFound",
+    "WorkerBlocked",
     "WorkerError",
     "WorkerExited",
     "WorkerOverLimit",
@@ -146,9 +148,9 @@ class CallTimeout(CallError, TimeoutError):
 
     code = "call.timeout"
 
-    def __init__(self, tool: str, seconds: float, *, hint: str = "") -> None:
+    def __init__(self, tool: str, seconds: float, *, hint: str = "", where: str = "") -> None:
         super().__init__(
-            f"{tool} did not end within {seconds:g} s",
+            f"{tool} did not end within {seconds:g} s" + (f"; its worker was blocked at {where}" if where else ""),
             hint=hint or "raise the timeout with --timeout, or with `sideband.timeout` in SKILL.md",
             retryable=True,
         )
@@ -192,6 +194,24 @@ class WorkerExited(WorkerError, ConnectionError):
             hint="see the last lines of the call's log; the next call gets a new worker",
             retryable=True,
         )
+
+
+class WorkerBlocked(WorkerError, RuntimeError):
+    """Another call of the skill blocked the event loop of the worker until this call failed.
+
+    Args:
+        where: the file, line and function of the blocking code, or an empty string if unknown.
+    """
+
+    code = "worker.blocked"
+
+    def __init__(self, where: str) -> None:
+        super().__init__(
+            "another call of the skill blocked the worker" + (f" at {where}" if where else ""),
+            hint="compute in `await asyncio.to_thread(…)`, or set `sideband.isolation: call` in SKILL.md",
+            retryable=True,
+        )
+        self.where = where
 
 
 class ProtocolViolation(WorkerError, ValueError):

@@ -30,8 +30,12 @@ class Intake:
         outputs: the receiver of ``log`` messages.
         share: the worker's share of the host's time.
         answer: a function that sends the answer to a refused dispatch.
+        pong: called with the number of each ``pong``.
         line_timeout: the maximum time from the first to the last byte of a line in seconds, not counting pauses in
             reading.
+
+    Attributes:
+        is_paused: whether received messages wait to be handled.
     """
 
     _calls: PendingCalls
@@ -39,7 +43,9 @@ class Intake:
     _outputs: WorkerOutputs
     _share: TimeShare = field(kw_only=True)
     _answer: Callable[[bytes], Awaitable[None]] = field(kw_only=True)
+    _pong: Callable[[int], None] = field(kw_only=True)
     _line_timeout: float = field(kw_only=True)
+    is_paused: bool = field(default=False, init=False)
     _lines: LineBuffer = field(factory=LineBuffer, init=False)
     _line_began: float | None = field(default=None, init=False)
 
@@ -75,14 +81,18 @@ class Intake:
         found = self.cut(data)
         for index, line in enumerate(found):
             if len(line) > _LARGE_LINE:
-                return partial(self._take_with_waits, found[index:])
+                return self._pause(found[index:])
             refusal = self._take(_wire.parse(line), len(line))
             if self._share.lap() or refusal is not None or self._dispatching.is_full:
-                return partial(self._take_with_waits, found[index + 1 :], refusal)
+                return self._pause(found[index + 1 :], refusal)
         # Handled messages have been charged above. Charge the splitting of an incomplete line here.
-        return partial(self._take_with_waits, []) if not found and self._share.lap() else None
+        return self._pause([]) if not found and self._share.lap() else None
 
-    async def _take_with_waits(self, lines: list[bytes], refusal: bytes | None = None) -> bool:
+    def _pause(self, lines: list[bytes], refusal: bytes | None = None) -> Later:
+        self.is_paused = True
+        return partial(self._take_with_waits, lines, refusal)
+
+    async def _take_with_waits(self, lines: list[bytes], refusal: bytes | None) -> bool:
         """Handle lines with waits: for room, for the time budget, for a thread, or for the worker to read an answer."""
         # The worker cannot finish a line while the host does not read.
         line_began, self._line_began = self._line_began, None
@@ -96,6 +106,7 @@ class Intake:
             await self._settle(refusal)
         if line_began is not None:
             self._line_began = line_began + perf_counter() - paused
+        self.is_paused = False
         return True
 
     async def _settle(self, refusal: bytes | None) -> None:
@@ -123,6 +134,10 @@ class Intake:
                 call = self._calls.find(message.call)
                 if call is not None:
                     self._dispatching.take_progress(call, message, size)
+            case _wire.BegunMessage():
+                self._calls.mark(message)
+            case _wire.PongMessage():
+                self._pong(message.number)
             case _wire.ReadyMessage():
                 raise ProtocolViolation("it sent `ready` twice")
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -142,6 +143,11 @@ class _PlainWorker(PlainProcess):
         self.channel = pipes.channel
         self.stdout = pipes.stdout.fileno()
         self.stderr = pipes.stderr.fileno()
+
+    def show_stack(self) -> None:
+        """See ``WorkerProcess.show_stack``."""
+        # `Popen` reaps the process itself, so the id cannot belong to another process.
+        self._process.send_signal(signal.SIGURG)
 
     def was_out_of_memory(self) -> bool:
         """Return ``False``, because only the host's watchdog limits its memory."""

@@ -11,6 +11,7 @@ import anyio
 from attrs import define, field
 
 from ..sandboxing import WorkerProcess
+from ._blocking import Stack
 from ._errors import WorkerError, WorkerOverLimit
 from ._host_time import TimeShare
 from ._pending import PendingCall, PendingCalls
@@ -83,6 +84,7 @@ class WorkerOutputs:
         calls: the running calls of the worker.
         limit: the maximum number of bytes that bypass the runtime. The runtime limits the output of each call.
         share: the worker's share of the host's time.
+        stack: the reader of the stack that the worker prints on request, which is not part of its output.
         end: called with a factory for the error to end a worker that exceeds the limit.
 
     Attributes:
@@ -93,6 +95,7 @@ class WorkerOutputs:
     _calls: PendingCalls
     _limit: int = field(kw_only=True)
     _share: TimeShare = field(kw_only=True)
+    _stack: Stack = field(kw_only=True)
     _end: Callable[[Callable[[], WorkerError]], None] = field(kw_only=True)
     done: anyio.Event = field(factory=anyio.Event, init=False)
     _last_words: deque[str] = field(factory=partial(deque, maxlen=5), init=False)
@@ -121,7 +124,7 @@ class WorkerOutputs:
 
     async def _take_lines(self, stream: str, lines: list[str]) -> None:
         self._share.begin()
-        for text in lines:
+        for text in self._stack.without(lines) if stream == "stderr" else lines:
             self._take(stream, text)
             if self._share.lap():
                 await self._share.rest()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from functools import partial
+from time import monotonic
 from typing import Any
 
 import anyio
@@ -13,7 +14,7 @@ from attrs import define, field
 from ..ops import LimitExceeded, OpError
 from ._calls import LogLine, WorkerCall
 from ._errors import CallCancelled, CallError, ProtocolViolation, SkillFailed, SkillRefused
-from ._wire import DispatchMessage, ResultMessage
+from ._wire import BegunMessage, DispatchMessage, ResultMessage
 from .runtime import MAX_LINE, OutputAllowance, left_out
 
 MAX_IN_FLIGHT = 32
@@ -21,6 +22,10 @@ MAX_DISPATCHES = 5_000
 MAX_LINES = 10_000
 MAX_TEXT = 4 * 1024 * 1024
 _MAX_FINISHED = 4_096
+
+
+class NotBegun(Exception):
+    """The worker did not begin the call and never will, so another worker may run it."""
 
 
 class CallLog:
@@ -85,10 +90,17 @@ class PendingCall:
         dispatches: the running dispatches, by id.
         silent: those dispatches that are fire-and-forget. The first one is running, the others are queued.
         total: the number of dispatches requested so far.
+        begin_by: the time by ``time.monotonic`` after which the worker does not begin it, or ``None`` if it begins at
+            once, because the worker had no other calls.
+        begun: whether it has begun, according to the worker.
+        settled: whether the worker has sent the result, or that it was late.
     """
 
     spec: WorkerCall
     log: CallLog
+    begin_by: float | None
+    begun: bool = field(init=False)
+    settled: bool = field(default=False, init=False)
     ended: anyio.Event = field(factory=anyio.Event, init=False)
     value: Any = field(default=None, init=False)
     size: int = field(default=0, init=False)
@@ -97,6 +109,15 @@ class PendingCall:
     silent: deque[PendingDispatch] = field(factory=deque, init=False)
     total: int = field(default=0, init=False)
     _next_end: anyio.Event | None = field(default=None, init=False)
+
+    @begun.default
+    def _begins_at_once(self) -> bool:
+        return self.begin_by is None
+
+    @property
+    def never_begins(self) -> bool:
+        """Whether the worker has not begun it, and must not begin it anymore."""
+        return not self.begun and self.begin_by is not None and monotonic() > self.begin_by
 
     def admit(self, op: str, *, silent: bool) -> LimitExceeded | None:
         """Count a dispatch, and return the error if it exceeds a limit.
@@ -161,15 +182,15 @@ class PendingCalls:
     def __iter__(self) -> Iterator[PendingCall]:
         return iter(self._calls.values())
 
-    def add(self, spec: WorkerCall) -> PendingCall:
+    def add(self, spec: WorkerCall, begin_by: float | None) -> PendingCall:
         """Add a call that is sent to the worker."""
-        call = self._calls[spec.id] = PendingCall(spec, CallLog(spec.handler.log))
+        call = self._calls[spec.id] = PendingCall(spec, CallLog(spec.handler.log), begin_by)
         return call
 
     def forget(self, call: PendingCall) -> None:
         """Remove a call that has ended, but keep its id."""
         del self._calls[call.spec.id]
-        self._finished[call.spec.id] = call.ended.is_set()
+        self._finished[call.spec.id] = call.settled
         if len(self._finished) > _MAX_FINISHED:
             self._finished.popitem(last=False)
 
@@ -182,7 +203,24 @@ class PendingCalls:
         call = self._calls.get(identifier)
         if call is None and identifier not in self._finished:
             raise ProtocolViolation("it refers to an unknown call")
+        if call is not None:
+            call.begun = True
         return call
+
+    def mark(self, message: BegunMessage) -> None:
+        """Mark a call as begun, or end it with ``NotBegun`` if the worker was too late to begin it.
+
+        Raises:
+            ProtocolViolation: if a call that may have had effects is claimed to be late: it would be repeated.
+        """
+        call = self.find(message.call)
+        if not message.is_late:
+            return
+        if call is not None:
+            call.begun = False
+            if call.total or not call.never_begins:
+                raise ProtocolViolation("it did not begin a call in time that it has begun")
+        self._settle(message.call, error=NotBegun)
 
     def settle(self, result: ResultMessage, size: int) -> None:
         """Set the result of a call.
@@ -191,14 +229,25 @@ class PendingCalls:
             ProtocolViolation: if the call already has a result, or never existed.
         """
         call = self.find(result.call)
-        if call is not None and not call.ended.is_set():
-            error = result.error
+        error = result.error
+        if call is not None:
             call.size = size
-            call.end(result.value, None if error is None else partial(_call_error, call.spec.tool, error))
-        elif call is None and not self._finished[result.call]:
-            self._finished[result.call] = True
-        else:
+        self._settle(
+            result.call,
+            result.value,
+            None if error is None or call is None else partial(_call_error, call.spec.tool, error),
+        )
+
+    def _settle(self, identifier: str, value: Any = None, error: Callable[[], Exception] | None = None) -> None:
+        call = self._calls.get(identifier)
+        if call.settled if call is not None else self._finished[identifier]:
             raise ProtocolViolation("it sent two results for a call")
+        if call is None:
+            self._finished[identifier] = True
+            return
+        call.settled = True
+        if not call.ended.is_set():
+            call.end(value, error)
 
 
 def _call_error(tool: str, error: Any) -> CallError:

@@ -16,6 +16,7 @@ from ..sandboxing import LaunchRequest, Sandbox
 from ._calls import CallAnswer, WorkerCall, WorkerReport
 from ._errors import CallTimeout, WorkerStartFailed
 from ._host_time import HostTime
+from ._pending import NotBegun
 from ._slots import Permits, Slot, make_way
 from ._worker import Worker
 
@@ -97,6 +98,7 @@ class WorkerPool:
             CallTimeout: if the call did not end in time. It was cancelled, or its worker is being replaced.
             WorkerStartFailed: if no worker could be started.
             WorkerExited: if the worker ended during the call.
+            WorkerBlocked: if another call blocked the worker until it was replaced, or until this call timed out.
             ProtocolViolation: if the worker sent an invalid message and was killed.
             WorkerOverLimit: if the worker exceeded a resource limit and was killed.
         """
@@ -110,6 +112,8 @@ class WorkerPool:
                 if slot.worker is not None and slot.is_ready:
                     call.handler.assigned(slot.worker.process.isolation)
                     return await slot.worker.call(call, deadline)
+            except NotBegun:
+                continue
             finally:
                 self._exit(slot, call)
             if slot.error is not None:
@@ -127,8 +131,8 @@ class WorkerPool:
 
     def _slot(self, call: WorkerCall) -> Slot:
         """Return the slot for a new call: that of the domain if it accepts calls, else a new one."""
-        slot = None if call.alone else self._shared.get(call.domain)
-        if slot is not None and slot.takes_calls:
+        slot = None if call.alone else self._open_slot(call.domain)
+        if slot is not None:
             return slot
         if self._closed:
             raise WorkerStartFailed(_ENDED)
@@ -140,6 +144,17 @@ class WorkerPool:
         # Run it in the pool's task group: the first caller may be cancelled while others wait for the same worker.
         self._tasks.start_soon(self._run, slot, call.launch)
         return slot
+
+    def _open_slot(self, domain: str) -> Slot | None:
+        """Return a slot of the domain that accepts calls. There are several if workers were blocked for some time."""
+        slot = self._shared.get(domain)
+        if slot is not None and slot.takes_calls:
+            return slot
+        for other in self._slots:
+            if other.permit.domain == domain and other.takes_calls and not other.alone:
+                self._shared[domain] = other
+                return other
+        return None
 
     def _exit(self, slot: Slot, call: WorkerCall) -> None:
         slot.exit(call.id)

@@ -143,7 +143,7 @@ class Slot:
     @property
     def is_ready(self) -> bool:
         """Whether its worker can run calls."""
-        return self.worker is not None and not self.worker.ended and not self.worker.stuck
+        return self.worker is not None and self.worker.takes_calls
 
     @property
     def is_idle(self) -> bool:

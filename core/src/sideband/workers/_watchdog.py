@@ -18,12 +18,16 @@ class Watchdog:
     Args:
         process: the worker's process.
         limits: the limits of the worker.
+
+    Attributes:
+        processor: the processor time of the process at the last check, in seconds.
     """
 
     def __init__(self, process: WorkerProcess, limits: WorkerLimits) -> None:
         self._process = process
         self._limits = limits
         self._idle_since: float | None = None
+        self.processor = 0.0
 
     def check(self, *, is_idle: bool) -> Callable[[], WorkerError] | None:
         """Check the usage once.
@@ -38,6 +42,7 @@ class Watchdog:
         usage = self._process.usage()
         if usage is None:
             return None
+        self.processor = usage.processor
         limits = self._limits
         if usage.memory > limits.memory:
             used, limit = mebibytes(usage.memory), mebibytes(limits.memory)

@@ -76,7 +76,31 @@ class ReadyMessage:
     lockdown: Mapping[str, Any] | None
 
 
-Message = DispatchMessage | ResultMessage | CancelMessage | LogMessage | ProgressMessage | ReadyMessage
+@frozen
+class BegunMessage:
+    """``begun`` or ``late``: a call with ``begin_by`` begins now, or was not begun because that time has passed."""
+
+    call: str
+    is_late: bool
+
+
+@frozen
+class PongMessage:
+    """``pong``: the answer of the worker's event loop to a ``ping``."""
+
+    number: int
+
+
+Message = (
+    DispatchMessage
+    | ResultMessage
+    | CancelMessage
+    | LogMessage
+    | ProgressMessage
+    | ReadyMessage
+    | BegunMessage
+    | PongMessage
+)
 
 
 def parse(line: bytes) -> Message:
@@ -186,6 +210,18 @@ def _ready(raw: dict[str, Any]) -> ReadyMessage:
     return ReadyMessage(raw["version"], _text(raw, "python", 64), lockdown)
 
 
+def _begun(raw: dict[str, Any]) -> BegunMessage:
+    _exact(raw, raw["__type__"], {"__type__", "__id__"})
+    return BegunMessage(_text(raw, "__id__", _MAX_ID), raw["__type__"] == "late")
+
+
+def _pong(raw: dict[str, Any]) -> PongMessage:
+    _exact(raw, "pong", {"__type__", "number"})
+    if type(raw["number"]) is not int:
+        raise ProtocolViolation("`number` of a `pong` message must be an integer")
+    return PongMessage(raw["number"])
+
+
 _PARSERS: Mapping[str, Callable[[dict[str, Any]], Message]] = {
     "dispatch": _dispatch,
     "result": _result,
@@ -193,6 +229,9 @@ _PARSERS: Mapping[str, Callable[[dict[str, Any]], Message]] = {
     "log": _log,
     "progress": _progress,
     "ready": _ready,
+    "begun": _begun,
+    "late": _begun,
+    "pong": _pong,
 }
 
 
@@ -230,13 +269,22 @@ def hello() -> bytes:
     return encode({"__type__": "hello", "version": PROTOCOL})
 
 
-def call(spec: WorkerCall) -> bytes:
+def ping(number: int) -> bytes:
+    """Encode the message that the worker's event loop answers with ``pong``."""
+    return encode({"__type__": "ping", "number": number})
+
+
+def call(spec: WorkerCall, begin_by: float | None) -> bytes:
     """Encode the message that starts a call.
+
+    Args:
+        spec: the call.
+        begin_by: the time by ``time.monotonic`` after which the worker must not begin it, or ``None``.
 
     Raises:
         Unsendable: if the arguments cannot be sent.
     """
-    request = {
+    request: dict[str, Any] = {
         "module": spec.module,
         "function": spec.function,
         "kwargs": dict(spec.arguments),
@@ -244,6 +292,8 @@ def call(spec: WorkerCall) -> bytes:
         "capabilities": spec.capabilities,
         "env": dict(spec.environment),
     }
+    if begin_by is not None:
+        request["begin_by"] = begin_by
     return encode({"__type__": "call", "__id__": spec.id, "__call__": request})
 
 

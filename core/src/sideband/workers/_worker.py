@@ -5,6 +5,8 @@ from __future__ import annotations
 import signal
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
+from time import monotonic
 
 import anyio
 from anyio.abc import TaskGroup
@@ -12,10 +14,19 @@ from attrs import define, field
 
 from ..sandboxing import WorkerLimits, WorkerProcess
 from . import _wire
+from ._blocking import BEGIN_SECONDS, LoopWatch, Stack
 from ._calls import CallAnswer, WorkerCall, WorkerReport
 from ._channel import Later, WorkerChannel, WriteTimeout, open_channel
 from ._dispatching import Dispatching
-from ._errors import ArgumentsInvalid, CallTimeout, ProtocolViolation, WorkerError, WorkerExited, WorkerStartFailed
+from ._errors import (
+    ArgumentsInvalid,
+    CallTimeout,
+    ProtocolViolation,
+    WorkerBlocked,
+    WorkerError,
+    WorkerExited,
+    WorkerStartFailed,
+)
 from ._host_time import TimeShare
 from ._intake import Intake
 from ._outputs import WorkerOutputs
@@ -71,6 +82,8 @@ class Worker:
     _channel: WorkerChannel = field(init=False)
     _outputs: WorkerOutputs = field(init=False)
     _watchdog: Watchdog = field(init=False)
+    _stack: Stack = field(factory=Stack, init=False)
+    _loop: LoopWatch = field(init=False)
     _tasks: TaskGroup = field(init=False)
     _intake: Intake = field(init=False)
 
@@ -78,9 +91,26 @@ class Worker:
         process, limits = self.process, self._limits
         self._channel = open_channel(process.channel, write_timeout=self._write_timeout)
         self._outputs = WorkerOutputs(
-            process, self._calls, limit=limits.output, share=self._share, end=self._end_with_report
+            process,
+            self._calls,
+            limit=limits.output,
+            share=self._share,
+            stack=self._stack,
+            end=self._end_with_report,
         )
         self._watchdog = Watchdog(process, limits)
+        self._loop = LoopWatch(process, self._calls, self._stack, self._ping, self._is_drained)
+
+    @property
+    def takes_calls(self) -> bool:
+        """Whether it accepts new calls."""
+        return not self.ended and not self.stuck and not self._loop.is_blocked
+
+    def _is_drained(self) -> bool:
+        return not self._intake.is_paused and self._channel.is_drained
+
+    def _ping(self, number: int) -> None:
+        self._tasks.start_soon(self._send, _wire.ping(number))
 
     async def run(self, started: Callable[[], None]) -> None:
         """Perform the handshake, serve the worker until it ends, and release its resources.
@@ -99,6 +129,7 @@ class Worker:
                     self._outputs,
                     share=self._share,
                     answer=self._channel.send,
+                    pong=self._loop.pong,
                     line_timeout=self._line_timeout,
                 )
                 self._tasks.start_soon(self._outputs.read)
@@ -123,6 +154,8 @@ class Worker:
             failure = self._watchdog.check(is_idle=self._ready and not self._calls) or self._intake.overdue()
             if failure is not None:
                 self._end_with_report(failure)
+            elif not self.ended:
+                self._loop.check(self._watchdog.processor)
 
     def _end_with_report(self, failure: Failure) -> None:
         if self._failure is None:
@@ -200,6 +233,8 @@ class Worker:
         return lambda: WorkerExited(how)
 
     def _write_timed_out(self) -> WorkerError:
+        if self._loop.is_blocked:
+            return WorkerBlocked(self._loop.where)
         return WorkerExited(f"was killed because it read nothing for {self._write_timeout:g} s")
 
     def _report(self, code: str, message: str, call: str | None = None, op: str | None = None) -> None:
@@ -218,13 +253,15 @@ class Worker:
 
     async def call(self, spec: WorkerCall, deadline: float) -> CallAnswer:
         """Run one call with a ``deadline`` on the event loop's clock. See ``WorkerPool.call``."""
+        # A worker without other calls begins it at once.
+        begin_by = monotonic() + BEGIN_SECONDS if self._calls else None
         try:
-            line = _wire.call(spec)
+            line = _wire.call(spec, begin_by)
         except Unsendable as problem:
             raise ArgumentsInvalid(spec.tool, f"cannot send the arguments: {problem}") from None
         if self._failure is not None:
             raise self._failure()
-        call = self._calls.add(spec)
+        call = self._calls.add(spec, begin_by)
         self._share.touch()
         try:
             with anyio.CancelScope(deadline=deadline):
@@ -233,8 +270,10 @@ class Worker:
                 if call.silent:
                     await call.wait_for_silent(_SILENT_SECONDS)
             if not call.ended.is_set():
+                blocked = self._blocked_by_other(call)
                 await self._cancel(call)
-                raise CallTimeout(spec.tool, spec.timeout)
+                blocked = blocked or self._blocked_by_other(call)
+                raise blocked or CallTimeout(spec.tool, spec.timeout, where=self._loop.where)
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
                 await self._cancel(call)
@@ -248,15 +287,28 @@ class Worker:
             raise call.error()
         return CallAnswer(call.value, self.process.isolation, call.size)
 
+    def _blocked_by_other(self, call: PendingCall) -> WorkerBlocked | None:
+        return WorkerBlocked(self._loop.where) if self._loop.is_blocked_by_other(call) else None
+
     async def _cancel(self, call: PendingCall) -> None:
-        """Cancel a call in the worker. A worker that ignores the cancellation gets no new calls."""
+        """Cancel a call in the worker. A worker that ignores the cancellation gets no new calls.
+
+        If another call blocks the worker, it will see the cancellation later. If this call blocks it, it is killed.
+        """
         call.cancel_dispatches()
+        self._loop.ask()
         with anyio.move_on_after(self._cancel_grace):
             await self._send(_wire.cancel(call.spec.id))
             await call.ended.wait()
-        if not call.ended.is_set():
-            self.stuck = True
-            self._report("worker.stuck", f"{call.spec.tool} did not end after it was cancelled", call.spec.id)
+        if call.ended.is_set():
+            return
+        await self._loop.find_blocking_call()
+        if self._loop.is_blocked_by_other(call):
+            return
+        self.stuck = True
+        self._report("worker.stuck", f"{call.spec.tool} did not end after it was cancelled", call.spec.id)
+        if self._loop.is_blocked_by(call):
+            self.end(partial(WorkerBlocked, self._loop.where))
 
     async def _send(self, line: bytes) -> None:
         try:

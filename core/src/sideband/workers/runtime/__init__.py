@@ -1,12 +1,13 @@
 """The runtime inside a worker. It uses the standard library only, because nothing else is importable there."""
 
 from ._codec import MAX_FRAME, MAX_NESTING, MAX_VALUES, BadFrame, LineBuffer, Unsendable, decode, encode
-from ._context import current_call
+from ._context import CALL_FILE, current_call
 from ._errors import OpError
 from ._output import MAX_LINE, OutputAllowance, left_out
 from ._runtime import PROTOCOL, running, serve
 
 __all__ = [
+    "CALL_FILE",
     "MAX_FRAME",
     "MAX_LINE",
     "MAX_NESTING",

@@ -50,17 +50,18 @@ class HostChannel:
         """Whether the host reads so slowly that log lines should be dropped."""
         return len(self._unsent) > _CROWDED
 
-    def send(self, line: bytes) -> None:
-        """Send a complete line, in the order of the calls. Thread-safe."""
+    def send(self, line: bytes) -> bool:
+        """Send a complete line, in the order of the calls, and return whether the host can read it now. Thread-safe."""
         with self._lock:
             if not self._unsent:
                 sent = self._write_some(line)
                 if sent == len(line):
-                    return
+                    return True
                 self._unsent += line[sent:]
                 self._loop.call_soon_threadsafe(self._loop.add_writer, self._write, self._writable)
             else:
                 self._unsent += line
+        return False
 
     def _write_some(self, data: bytes | bytearray) -> int:
         try:

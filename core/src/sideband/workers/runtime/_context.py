@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from concurrent.futures.thread import ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
+from types import FunctionType
 from typing import Any
+
+CALL_FILE = "<call>"
+"""The file name of the stack frame whose function name is the id of the running call."""
 
 MAX_IN_FLIGHT = 32
 """The maximum number of unanswered dispatches of one call. The host refuses more, so further ones wait here."""
@@ -68,9 +72,11 @@ class CurrentCall:
         slots: the semaphore that limits the dispatches in flight.
         started: whether the function's task has taken its first step.
         cancelled: whether the host has cancelled it.
+        step: an async function that runs another one in a stack frame whose function name is the call's id, so that a
+            printed stack shows which call is running.
     """
 
-    __slots__ = ("cancelled", "capabilities", "children", "environment", "id", "slots", "started", "task")
+    __slots__ = ("cancelled", "capabilities", "children", "environment", "id", "slots", "started", "step", "task")
 
     def __init__(self, id: str, capabilities: tuple[str, ...], environment: Mapping[str, Any]) -> None:  # noqa: A002  the name on the wire
         self.id = id
@@ -81,6 +87,12 @@ class CurrentCall:
         self.slots = Slots(MAX_IN_FLIGHT)
         self.started = False
         self.cancelled = False
+        code = _step.__code__.replace(co_filename=CALL_FILE, co_name=id)
+        self.step: Callable[..., Coroutine[Any, Any, Any]] = FunctionType(code, {})
+
+
+async def _step(run: Callable[..., Coroutine[Any, Any, Any]], *arguments: Any) -> Any:
+    return await run(*arguments)
 
 
 def _resolve(turn: asyncio.Future[None]) -> None:

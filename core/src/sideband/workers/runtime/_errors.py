@@ -14,6 +14,8 @@ import reprlib
 from types import TracebackType
 from typing import Any
 
+from ._context import CALL_FILE
+
 _MAX_MESSAGE = 4_000
 _FIRST_FRAMES = 5
 _LAST_FRAMES = 25
@@ -138,7 +140,7 @@ def _frames(trace: TracebackType | None) -> str:
     cut = 0
     while trace is not None:
         code = trace.tb_frame.f_code
-        if not code.co_filename.startswith(_OWN_FOLDER):
+        if not code.co_filename.startswith((_OWN_FOLDER, CALL_FILE)):
             found.append(f"  {code.co_filename}:{trace.tb_lineno} in {code.co_name}\n")
         if len(found) > 2 * (_FIRST_FRAMES + _LAST_FRAMES):
             del found[_FIRST_FRAMES:-_LAST_FRAMES]

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import faulthandler
+import math
 import os
+import signal
 import sys
 import time
 from collections.abc import Coroutine, Mapping
@@ -86,6 +89,8 @@ class Runtime:
         _active = self
         inherit_context()
         sys.stdout, sys.stderr = self._outputs
+        # It works while Python code cannot run. By default, SIGURG is ignored.
+        faulthandler.register(signal.SIGURG, file=2, all_threads=False)
         asyncio.set_event_loop(self._loop)
         while True:
             # A child task that raises SystemExit stops the loop. Run it again for the other calls.
@@ -108,6 +113,8 @@ class Runtime:
                 self._start(message["__id__"], message["__call__"])
             elif kind == "cancel":
                 self._cancel(message["__id__"])
+            elif kind == "ping":
+                self._channel.send(encode({"__type__": "pong", "number": message["number"]}))
             elif kind == "hello":
                 self._greet()
             else:
@@ -123,25 +130,41 @@ class Runtime:
     def _start(self, id: str, request: dict[str, Any]) -> None:  # noqa: A002  the name on the wire
         if id in self._calls:
             raise ValueError("duplicate call id")
+        if time.monotonic() > request.get("begin_by", math.inf):
+            # Refuse it before later messages are answered: after its next `pong`, the host may send the call again.
+            self._channel.send(_late(id))
+            return
         environment = request.get("env", {})
         call = CurrentCall(id, tuple(request.get("capabilities", ())), environment)
         _set_timezone(environment.get("timezone"))
         context = copy_context()
         context.run(current_call.set, call)
         # Bypass the task factory, because the call's own task is not one of its children.
-        call.task = asyncio.Task(self._run(call, request), loop=self._loop, context=context)
+        call.task = asyncio.Task(call.step(self._run, call, request), loop=self._loop, context=context)
         self._calls[id] = call
 
     async def _run(self, call: CurrentCall, request: dict[str, Any]) -> None:
         call.started = True
         try:
-            line = await self._result(call, request)
+            begins = "begin_by" not in request or await self._begins(call, request["begin_by"])
+            line = await self._result(call, request) if begins else _late(call.id)
         except SkillRefusal as refusal:
             line = _error(call, {"code": refusal.code, "message": str(refusal)})
         except BaseException as error:  # noqa: BLE001  SystemExit in a skill must end its own call only
             cancelled = call.cancelled and isinstance(error, asyncio.CancelledError)
             line = _error(call, _CANCELLED if cancelled else failure(error))
         self._finish(call, line)
+
+    async def _begins(self, call: CurrentCall, begin_by: float) -> bool:
+        """Report that a call begins, and return whether it may begin.
+
+        The host assigns a call to another worker if it has read no report when ``begin_by`` has passed. Check the time
+        after the report, so that the host has read it if the call begins.
+        """
+        if self._channel.send(encode({"__type__": "begun", "__id__": call.id})):
+            return time.monotonic() <= begin_by
+        await asyncio.sleep(begin_by - time.monotonic())
+        return False
 
     async def _result(self, call: CurrentCall, request: dict[str, Any]) -> bytes:
         name = request["function"]
@@ -201,6 +224,10 @@ class Runtime:
         self._channel.send(encode({**message, "__id__": call} if call is not None else message))
 
 
+def _late(call: str) -> bytes:
+    return encode({"__type__": "late", "__id__": call})
+
+
 def _result(call: CurrentCall, name: str, value: Any) -> bytes:
     alongside = isinstance(value, dict) and set(value) != {"value"}
     fields = value if alongside else {"value": value}
@@ -221,11 +248,18 @@ def _own_children(
     loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, Any], **options: Any
 ) -> asyncio.Task[Any]:
     """Create a task that is cancelled when the call that started it ends."""
-    task = asyncio.Task(coroutine, loop=loop, **options)
     call = current_call.get()
-    if call is not None:
-        call.children.add(task)
-        task.add_done_callback(call.children.discard)
+    if call is None:
+        return asyncio.Task(coroutine, loop=loop, **options)
+
+    def end(task: asyncio.Task[Any]) -> None:
+        call.children.discard(task)
+        # If the task was cancelled before its first step, the coroutine was not awaited.
+        coroutine.close()
+
+    task = asyncio.Task(call.step(lambda: coroutine), loop=loop, **options)
+    call.children.add(task)
+    task.add_done_callback(end)
     return task
 
 

@@ -297,6 +297,12 @@ class ForkedWorker:
         finally:
             os.close(handle)
 
+    def show_stack(self) -> None:
+        """Make the runtime print its stack to standard error. Does nothing if the worker has exited."""
+        if not self._closed:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._handle, signal.SIGURG)
+
     def was_out_of_memory(self) -> bool:
         """Return whether the kernel killed the worker for exceeding its memory limit."""
         return self._cgroup is not None and self._cgroup.was_out_of_memory()
