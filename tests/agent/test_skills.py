@@ -26,6 +26,20 @@ async def wait() -> int:
     return 1
 '''
 
+SPINNING = '''
+from sideband.skill import tool
+
+@tool
+async def spin() -> int:
+    """Compute forever."""
+    while True: pass
+
+@tool
+async def quick() -> int:
+    """Return a number."""
+    return 42
+'''
+
 
 @pytest.fixture
 def make_skills(tmp_path):
@@ -92,3 +106,17 @@ async def test_skills_own_timeout_takes_precedence_over_tool_seconds(stage, make
     answer = await waited(stage, make_skills, {}, {"tool_seconds": 0.1}, lines)
     assert "0.6 s" in answer.text
     assert "tool_seconds" not in answer.text
+
+
+@pytest.mark.parametrize("lines", ["", "metadata:\n  sideband.timeout: '2'\n"])
+async def test_tool_of_a_turn_that_computes_forever_fails_alone_and_names_its_line(stage, make_skills, lines):
+    skills = Plugin("loader", "skills", sideband_skills.plugin)
+    settings = {"agent": {"model": "scripted:test"}, "policy": {"isolation": "none", "timeout": 2.0}}
+    turns = [Turn(tool_calls=[("spinning__spin", {}), ("spinning__quick", {})]), "done"]
+    folders = [make_skills(SPINNING, spinning=lines)]
+    async with stage(turns, skills, settings=settings, skill_dirs=folders) as agent:
+        await agent.invoke("compute")
+        spun, quick = (message for message in agent.session.messages() if message.role == "tool")
+    assert quick.text == "42"
+    assert spun.metadata["code"] == "call.timeout"
+    assert "did not end within 2 s; its worker was blocked at tools.py, line 7, in spin" in spun.text
