@@ -19,7 +19,7 @@ BEGIN_SECONDS = 0.5
 # The processor time, and the time for a worker that uses none (as in `time.sleep`), without an answer to a ping.
 _PROCESSOR_SECONDS = 0.25
 _SECONDS = 2.0
-_STACK_SECONDS = 0.25
+_STACK_SECONDS = 1.0
 _HEADER = "Stack (most recent call first):"
 _FRAME = re.compile(r'  File "([ -~]{1,1000})", line ([0-9]{1,9}) in ([ -~]{1,1000})')
 _MAX_TEXT = 120
