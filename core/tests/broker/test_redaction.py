@@ -152,7 +152,16 @@ def test_key_of_a_secret_is_recognized_in_all_spellings(key):
 @pytest.mark.parametrize(
     "key",
     [
-        *("max_tokens", "token_count", "output_tokens", "tokens", "tokenizer", "token_type", "cost_per_token"),
+        *(
+            "max_tokens",
+            "/etc/passwd",
+            "token_count",
+            "output_tokens",
+            "tokens",
+            "tokenizer",
+            "token_type",
+            "cost_per_token",
+        ),
         *("next_page_token", "nextPageToken", "NextToken", "pageToken", "page_token", "nextpagetoken", "next-token"),
         *("continuationToken", "NextContinuationToken", "nextSyncToken", "cursor_token", "eos_token", "pad_token_id"),
         *("secretary", "secret_name", "secrets", "password_changed_at", "passwords_checked", "public_key", "key"),

@@ -88,7 +88,7 @@ def test_text_of_an_error_cannot_imitate_messages_of_the_host(command, capsys):
     assert lines == [
         "  x",
         "  error: all is well",
-        "error: no\ufffderror",
+        "error: no\\rerror",
         "  hint: run this [greet.refused]",
         "hint: a",
         "  hint: b",

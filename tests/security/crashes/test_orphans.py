@@ -142,15 +142,21 @@ def test_calls_work_after_any_two_descendants_are_killed(start, who, tier):
     crashing.open()
     assert works(crashing)
     count = len(crashing.below)
+
+    def restored():
+        """Return the descendants once calls work and all of them have been replaced."""
+        return works(crashing) and len(below := crashing.below) == count and below
+
     # Recording the crash opens files that remain open.
     crashing.below[-1].signal(signal.SIGKILL)
-    assert crashing.eventually(lambda: works(crashing) and len(crashing.below) == count), crashing.names()
+    below = crashing.eventually(restored)
+    assert below, crashing.names()
     descriptors = crashing.descriptors()
     for places in [*itertools.combinations(range(count), 1), *itertools.permutations(range(count), 2)]:
-        below = crashing.below
         for place in places:
             below[place].signal(signal.SIGKILL)
-        assert crashing.eventually(lambda: works(crashing) and len(crashing.below) == count), crashing.names()
+        below = crashing.eventually(restored)
+        assert below, crashing.names()
         assert crashing.eventually(lambda: crashing.descriptors() == descriptors)
     crashing.close()
     check_next_host(crashing)

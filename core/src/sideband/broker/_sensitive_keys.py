@@ -8,7 +8,7 @@ from functools import lru_cache
 _NOT_LETTERS = re.compile(r"[^a-z0-9]+")
 _EXACT = frozenset({"cookie", "cookies", "pwd", "secretbinary", "secretstring", "setcookie"})
 _ENDINGS = re.compile(
-    r"(?:authorization|(?<!allow)credentials|jwt|passphrase|passwd|password|secret|token"
+    r"(?:authorization|(?<!allow)credentials|jwt|passphrase|(?<!etc)passwd|password|secret|token"
     r"|(?:access|api|auth|encryption|master|private|secret|signing)key)[0-9]*\Z"
 )
 # A token that continues a list or marks a position, a token of a language model, or a price.
