@@ -68,3 +68,12 @@ async def test_argument_cannot_end_the_quotation_of_its_command(preview_of):
     assert text.startswith('run "')
     assert "log`; without network access\\n│ `x\\u202e'\"; in a temporary folder" in text
     assert len(text.split("\n")) == 1
+
+
+async def test_preview_of_a_script_is_refused_like_its_run(run, previews, tmp_path):
+    script = tmp_path.resolve() / "report"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    with pytest.raises(OpDenied, match="is a script of"):
+        await run(str(script), grants=["shell:binary=*"])
+    assert not previews

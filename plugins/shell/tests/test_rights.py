@@ -152,7 +152,10 @@ async def test_pattern_that_ends_within_an_argument_is_rejected(pattern):
      "perl5.36-x86_64-linux-gnu", "perl5.38-aarch64-linux-gnu", "python3.11d", "python3.13t", "python3.12-intel64",
      "x86_64-linux-gnu-python3.11", "python3-dbg", ".python3.11-wrapped", "pypy3.10-c", "ruby3.1", "node20",
      "node-v20.1", "php-cgi8.2", "luajit-2.1.0-beta3", "guile-3.0", "gawk-5.2.1", "bash-5.2", "zsh5-static",
-     "sh.distrib", "java-17", "original-awk", "gdb-multiarch", "R", "R-4.2", "deploy.sh", "busybox.static", "run0"],
+     "sh.distrib", "java-17", "original-awk", "gdb-multiarch", "R", "R-4.2", "deploy.sh", "busybox.static", "run0",
+     "pydoc3", "pydoc3.11", "pdb3", "prove", "phar8.2.phar", "graalpy", "pyston3", "jython", "idle-python3.11", "mono",
+     "mono-sgen", "janet", "hy3", "gforth-fast", "csi", "chezscheme9.5", "chez", "gst", "luatex", "texlua", "bpftrace",
+     "stap", "gdbserver", "expectk", "oksh", "tcc", "wine64", "uwsgi-core", "gunicorn3", "flask"],
 )  # fmt: skip
 async def test_program_that_executes_code_is_recognized_by_name(name):
     assert runs_code(name)
@@ -167,7 +170,8 @@ async def test_ordinary_program_is_not_treated_as_executing_code(name):
     "name",
     ["git", "git-2.43", "find", "gfind-find", "tar", "ssh", "make", "env", "xargs", "vim.basic", "nvim", "less",
      "gcc-12", "x86_64-linux-gnu-gcc", "rsync", "sqlite3", "m4-1.4", "w3m.real", "c++-12", "docker-compose",
-     "systemd-nspawn", "/opt/bin/cargo-clippy", "wget", "g++", "clang++-15", "/usr/lib/git-core/git-shell", "pip3"],
+     "systemd-nspawn", "/opt/bin/cargo-clippy", "wget", "g++", "clang++-15", "/usr/lib/git-core/git-shell", "pip3",
+     "perlthanks", "perlbug5.36"],
 )  # fmt: skip
 async def test_program_that_runs_others_is_recognized_by_name(name):
     assert runs_others(name)

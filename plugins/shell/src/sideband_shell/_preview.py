@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 
-import anyio.to_thread
 from sideband.ops import OpContext
 from sideband.rendering import quoted, render
 
@@ -15,7 +14,7 @@ from ._program_request import may_run_others, may_use_sockets, resolve_program, 
 
 async def preview_run(params: ShellRunParams, ctx: OpContext) -> str:
     """Describe what `shell.run` would do."""
-    program, places = await anyio.to_thread.run_sync(resolve_program, params, ctx.config, ctx.home)
+    program, places = await resolve_program(params, ctx)
     words = [f"run {quoted(shlex.join([str(program.path), *params.args]))}"]
     words.append("in a temporary folder" if places.folder == PRIVATE else f"in {quoted(str(places.folder))}")
     for mode, verb in (("read", "may read"), ("write", "may change")):

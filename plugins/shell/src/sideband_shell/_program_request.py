@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import anyio.to_thread
 import attrs
 from sideband.ops import OpContext
 from sideband.workers import Place, ProgramLimits, ProgramRequest
 
 from ._config import Config
-from ._errors import ShellArguments
+from ._errors import ShellArguments, ShellDenied
+from ._known_programs import runs_code, runs_others
 from ._models import ShellRunParams
 from ._places import ResolvedPlaces, find_places
 from ._programs import ShellProgram, find_program, safe_folders
@@ -20,12 +22,36 @@ from ._variables import environment_of
 _LONGEST_ARGUMENT = 128 * 1024 - 1
 _LONGEST_VECTOR = 1024 * 1024
 _POINTER_BYTES = 8
+_ANY_CODE = "any"
 
 
-def resolve_program(params: ShellRunParams, config: Config, home: Path) -> tuple[ShellProgram, ResolvedPlaces]:
-    """Find the program and its places. Blocks on the file system."""
+async def resolve_program(params: ShellRunParams, ctx: OpContext) -> tuple[ShellProgram, ResolvedPlaces]:
+    """Find the program and its places, and check that the grant covers the interpreter of a script."""
+    program, places = await anyio.to_thread.run_sync(_find, params, ctx.config, ctx.home)
+    _check_interpreters(params, program, ctx)
+    return program, places
+
+
+def _find(params: ShellRunParams, config: Config, home: Path) -> tuple[ShellProgram, ResolvedPlaces]:
     program = find_program(params.binary, config.path, home)
     return program, find_places(params.places, params.cwd, home, maximum=config.max_places)
+
+
+def _check_interpreters(params: ShellRunParams, program: ShellProgram, ctx: OpContext) -> None:
+    """Raise ``ShellDenied`` if an interpreter needs rights that the grant does not give to a script that it names."""
+    for interpreter in program.interpreters:
+        if not runs_others(interpreter):
+            continue
+        code, what = ("yes", "executes code") if runs_code(interpreter) else ("no", "runs other programs")
+        for scope in params.scopes():
+            needed = attrs.evolve(scope, code="yes" if scope.code == "yes" else code, runs="any")
+            # Only a capability that names its programs in full leaves this field open to any value.
+            named = attrs.evolve(scope, code=_ANY_CODE)
+            if not (ctx.allows(needed) or ctx.allows(named)):
+                rights = "runs=any,code=yes|no" if code == "yes" else "runs=any"
+                problem = f"it is a script of `{interpreter}`, which {what}"
+                hint = f"grant `shell:binary={params.binary}` to run this script, or `shell:{rights}` to run any"
+                raise ShellDenied(params.binary, problem, hint=hint)
 
 
 def seconds_of(params: ShellRunParams, config: Config) -> float:

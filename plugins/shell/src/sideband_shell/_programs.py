@@ -8,10 +8,11 @@ import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ._errors import ShellDenied, ShellMissing, ShellNotExecutable
 from ._known_programs import runs_code, runs_others
+from ._scripts import interpreters_of
 
 _NAME = re.compile(r"[A-Za-z0-9_\[][A-Za-z0-9_.+@\[-]{0,127}\Z")
 # The maximum path length of the system. Resolving a path takes quadratic time.
@@ -26,10 +27,12 @@ class ShellProgram:
     Args:
         path: the path to execute.
         real: the same path with symbolic links resolved.
+        interpreters: the paths of its interpreters if it is a script, because the kernel executes them with it.
     """
 
     path: Path
     real: Path
+    interpreters: tuple[str, ...] = ()
 
 
 def check_binary(text: str) -> str:
@@ -59,7 +62,7 @@ def find_program(binary: str, path: Iterable[str], home: Path) -> ShellProgram:
 
     Raises:
         ShellMissing: if the program does not exist.
-        ShellDenied: if a skill or another user could have written it.
+        ShellDenied: if a skill or another user could have written it, or if its interpreter is a relative path.
         ShellNotExecutable: if it is not an executable file.
     """
     if binary.startswith("/"):
@@ -74,7 +77,7 @@ def find_program(binary: str, path: Iterable[str], home: Path) -> ShellProgram:
         raise ShellNotExecutable(binary)
     _check_owner(binary, program.real, home)
     _check_other_name(binary, program.real)
-    return program
+    return evolve(program, interpreters=interpreters_of(binary, program.real))
 
 
 def safe_folders(path: Iterable[str]) -> Iterator[str]:

@@ -7,7 +7,6 @@ import os
 import time
 
 import anyio
-import anyio.to_thread
 from anyio.lowlevel import checkpoint
 from attrs import define, field
 from sideband.ops import OpContext
@@ -119,7 +118,7 @@ async def run_program(params: ShellRunParams, ctx: OpContext) -> ShellRunResult:
     """Check the request, and run the program until it exits."""
     config: Config = ctx.config
     refuse_variables(params.env)
-    found, places = await anyio.to_thread.run_sync(resolve_program, params, config, ctx.home)
+    found, places = await resolve_program(params, ctx)
     check_egress(params, ctx)
     check_size(found, params)
     seconds = seconds_of(params, config)
