@@ -380,3 +380,15 @@ def test_host_works_under_asyncio_run(make_host, make_skill):
             return (await host.run(request("plain.go", [SQL]))).output
 
     assert asyncio.run(main()) == 1
+
+
+async def test_skill_cannot_name_the_folders_that_undo_recorded(make_host, make_skill, tmp_path):
+    code = (
+        "from sideband.skill import files, tool\n@tool\nasync def go(path: str) -> None:\n"
+        "    await files.make_folder(path, folders=['x'])\n"
+    )
+    grants = (f"files:path={tmp_path}/*,mode=*",)
+    async with make_host(make_skill("maker", code)) as host:
+        with pytest.raises(SkillFailed, match="a skill cannot name recorded folders"):
+            await host.run(CallRequest("maker.go", arguments={"path": str(tmp_path / "new")}, grants=grants))
+    assert not (tmp_path / "new").exists()

@@ -3,11 +3,23 @@
 import anyio
 import pytest
 from attrs import frozen
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from sideband import hookimpl
 from sideband.broker import Call, Claims, KeyReused
 from sideband.hooks import Deny
-from sideband.ops import EffectInFlight, EffectUnknown, Grant, Level, OpContext, OpDenied, OpFailed, Origin, Scope, op
+from sideband.ops import (
+    EffectInFlight,
+    EffectUnknown,
+    Grant,
+    Level,
+    OpContext,
+    OpDenied,
+    OpFailed,
+    OpParamsInvalid,
+    Origin,
+    Scope,
+    op,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -304,3 +316,39 @@ async def test_failed_claim_of_an_earlier_version_is_free(make_host, vault):
         for principal in ("alice", "user"):
             await host.op("vault.open", {}, key="k", principal=principal)
     assert ran == ["a", "a"]
+
+
+async def test_key_of_an_effect_with_a_secret_parameter_is_not_used_twice(make_host, family):
+    class Keep(BaseModel):
+        value: str = Field(repr=False)
+
+    kept = []
+
+    @op("safe.keep", level=Level.CONTROLLED)
+    async def keep(params: Keep, ctx: OpContext) -> int:
+        kept.append(params.value)
+        return len(kept)
+
+    async with make_host(family("safe", keep)) as host:
+        await host.op("safe.keep", {"value": "first"}, key="k")
+        for value in ("first", "second"):
+            with pytest.raises(KeyReused):
+                await host.op("safe.keep", {"value": value}, key="k")
+    assert kept == ["first"]
+
+
+async def test_key_that_contains_a_secret_is_refused_and_not_recorded(make_host, family, ledger_lines):
+    @op("safe.learn", level=Level.SAFE)
+    async def learn(params: Nothing, ctx: OpContext) -> None:
+        ctx.protect("s3cr3t-value", "demo")
+
+    @op("safe.work", level=Level.CONTROLLED)
+    async def work(params: Nothing, ctx: OpContext) -> None:
+        pass
+
+    async with make_host(family("safe", learn, work)) as host:
+        await host.op("safe.learn", {})
+        with pytest.raises(OpParamsInvalid, match="contains the secret `demo`"):
+            await host.op("safe.work", {}, key="order-s3cr3t-value")
+        await host.op("safe.work", {}, key="order")
+    assert "s3cr3t" not in str(ledger_lines())

@@ -13,14 +13,14 @@ from attrs import evolve, frozen
 
 from ..hooks import Effect, HookRegistry
 from ..ledger import Intent, Ledger, Outcome, Status
-from ..ops import Level, OpCancelled, OpDenied, OpError, OpTimeout, Origin
+from ..ops import Level, OpCancelled, OpDenied, OpError, OpParamsInvalid, OpTimeout, Origin
 from ._call import EffectReport
 from ._claims import UNDO, Claims, Replay
 from ._dispatch import Dispatch
 from ._errors import KeyReused, safe_text
 from ._gate import check_used
 from ._redaction import Redaction, Unserializable
-from ._values import digest_of, shortened
+from ._values import digest_of, secret_fields, shortened
 
 _log = logging.getLogger("sideband.broker")
 
@@ -70,6 +70,8 @@ class EffectRecorder:
             if dispatch.key is None and not spec.idempotent:
                 dispatch.key = dispatch.call.effect_key(dispatch.op, digest)
         if dispatch.key is not None:
+            if name := self._redactor.unbound(dispatch.key, None):
+                raise OpParamsInvalid(dispatch.op, f"the idempotency key contains the secret `{name}`")
             if dispatch.key.startswith(UNDO) and not dispatch.call.domain.startswith(UNDO):
                 raise KeyReused(dispatch.op, dispatch.key)
             with CancelScope(shield=True):
@@ -84,6 +86,9 @@ class EffectRecorder:
                     grant=dispatch.grant,
                 )
             if replay is not None:
+                if secret_fields(dispatch.valid):
+                    # No digest of a secret is stored, so it is unknown whether the parameters are equal.
+                    raise KeyReused(dispatch.op, dispatch.key)
                 check_used(dispatch.grant, dispatch.op, replay.rights)
                 dispatch.used.update(replay.rights.capabilities)
                 return replay

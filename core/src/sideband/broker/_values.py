@@ -54,11 +54,15 @@ def shortened(value: Any) -> Any:
     return value
 
 
+def secret_fields(params: BaseModel) -> set[str]:
+    """Return the names of the parameters that are declared as secrets."""
+    return {name for name, one in type(params).model_fields.items() if not one.repr}
+
+
 def digest_of(params: BaseModel) -> str:
     """Return a digest of validated parameters. Equal parameters have equal digests.
 
     Parameters declared with ``repr=False`` are secrets. They are omitted, because digests are stored.
     """
-    secret = {name for name, one in type(params).model_fields.items() if not one.repr}
-    plain = to_jsonable_python(params, exclude=secret, bytes_mode="base64", inf_nan_mode="constants")
+    plain = to_jsonable_python(params, exclude=secret_fields(params), bytes_mode="base64", inf_nan_mode="constants")
     return hashlib.sha256(json.dumps(plain, sort_keys=True, allow_nan=False).encode()).hexdigest()

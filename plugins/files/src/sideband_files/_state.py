@@ -11,7 +11,7 @@ import anyio
 from anyio import to_thread
 from attrs import define, evolve, field
 from sideband.ops import OpContext
-from sideband_confined_files import REPLACED_FOLDERS, ConfinedFolder, RecordedFolders
+from sideband_confined_files import REPLACED_FOLDERS, ConfinedFolder, FileRefused, RecordedFolders
 
 from ._config import Config
 from ._targets import FileTarget, Mode, check_canonical, locate
@@ -51,9 +51,12 @@ class Files:
         """Resolve a path, unless its folders were recorded, and check the grant.
 
         Raises:
-            FileRefused: if the path leaves its folder, or belongs to the host.
+            FileRefused: if the path leaves its folder, or belongs to the host, or a skill names recorded folders.
             OpDenied: if it is not granted.
         """
+        if folders is not None and ctx.origin.skill is not None:
+            # They state what the host itself has recorded, and replace it if a folder is created again.
+            raise FileRefused(text, "a skill cannot name recorded folders", hint="leave out `folders`: undo sets it")
 
         def work() -> FileTarget:
             found = locate(text, folder=folder, folders=folders)
