@@ -2,14 +2,13 @@
 
 import errno
 import fcntl
-import os
 import subprocess
 import sys
 import threading
 
 import anyio
 import pytest
-from sideband.state import FileLock, locked_folders, try_lock
+from sideband.state import FileLock, try_lock
 
 pytestmark = pytest.mark.anyio
 
@@ -90,24 +89,10 @@ async def test_waiting_can_be_cancelled(path, in_thread):
         assert scope.cancelled_caught
 
 
-def test_equal_folders_are_locked_once(tmp_path):
-    one, two, again = (os.open(tmp_path / name, os.O_RDONLY) for name in ("", "", "."))
-    other = os.open(tmp_path, os.O_RDONLY)
-    with locked_folders(one, two, again):
-        assert not try_lock(other)
-    assert try_lock(other)
-    for descriptor in (one, two, again, other):
-        os.close(descriptor)
-
-
-def test_missing_lock_support_is_ignored_for_folders_and_raised_for_files(tmp_path, monkeypatch):
+def test_missing_lock_support_is_reported(tmp_path, monkeypatch):
     def refuse(_descriptor, _operation):
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    folder = os.open(tmp_path, os.O_RDONLY)
-    with locked_folders(folder):
-        pass
-    os.close(folder)
     with FileLock(tmp_path / "lock") as lock, pytest.raises(OSError, match="No locks"):
         lock.acquire(1)

@@ -4,7 +4,7 @@ import contextlib
 import os
 
 import pytest
-from sideband_confined_files import ConfinedFolder
+from sideband_confined_files import ConfinedFolder, FolderLocks
 
 
 @pytest.fixture
@@ -28,8 +28,15 @@ def outside(tmp_path):
 
 
 @pytest.fixture
-def folder(root):
-    return ConfinedFolder(root)
+def locks(tmp_path, monkeypatch):
+    """The locks of a host whose user has a home directory of their own."""
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    return FolderLocks(tmp_path / "home")
+
+
+@pytest.fixture
+def folder(root, locks):
+    return ConfinedFolder(root, locks=locks)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-import fcntl
+import contextlib
 import hashlib
 import os
 import resource
@@ -207,21 +207,23 @@ async def test_failed_write_leaves_no_file(folder, root, names):
 
 
 @pytest.fixture
-def lock_holder(root):
+def lock_holder(root, locks):
     """Hold the folder's lock for 20 seconds, longer than any test should wait. Yields an event set on release."""
     holder = os.open(root, os.O_RDONLY)
-    fcntl.flock(holder, fcntl.LOCK_EX)
+    held = contextlib.ExitStack()
+    held.enter_context(locks.held(holder))
     released = threading.Event()
 
     def release():
         released.set()
-        fcntl.flock(holder, fcntl.LOCK_UN)
+        held.close()
 
     timer = threading.Timer(20, release)
     timer.start()
     yield released
     timer.cancel()
     timer.join()
+    held.close()
     os.close(holder)
 
 

@@ -14,6 +14,13 @@ def anyio_backend():
     return "asyncio"
 
 
+@pytest.fixture(autouse=True)
+def home_directory(tmp_path, monkeypatch):
+    """A home directory, which also contains the locks of the user's hosts with different homes."""
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    return tmp_path / "user"
+
+
 @pytest.fixture
 def settings():
     return {}

@@ -1,6 +1,5 @@
 """A skill that occupies its threads leaves threads for others."""
 
-import fcntl
 import os
 from types import SimpleNamespace
 
@@ -9,6 +8,7 @@ import pytest
 from pydantic import BaseModel
 from sideband import Plugin
 from sideband.ops import OpContext, OpFamily, op
+from sideband_confined_files import FolderLocks
 
 pytestmark = pytest.mark.anyio
 
@@ -35,12 +35,12 @@ def more_plugins():
 
 
 @pytest.fixture
-def locked(home):
-    """A folder that is locked by another process."""
+def locked(host, home):
+    """A folder that is locked by another host."""
     (home / "locked").mkdir()
     folder = os.open(home / "locked", os.O_RDONLY)
-    fcntl.flock(folder, fcntl.LOCK_EX)
-    yield home / "locked"
+    with FolderLocks(host.home).held(folder):
+        yield home / "locked"
     os.close(folder)
 
 

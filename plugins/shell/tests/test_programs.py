@@ -172,6 +172,14 @@ async def test_place_must_not_overlap_the_folder_of_the_host(run, home, name):
     assert (caught.value.code, bool(caught.value.hint)) == ("shell.place", True)
 
 
+@pytest.mark.parametrize("place", ["", ".sideband", ".sideband/locks"])
+async def test_place_must_not_contain_the_locks_of_the_users_hosts(run, tmp_path, monkeypatch, place):
+    (tmp_path / "user/.sideband/locks").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    with pytest.raises(ShellPlace, match="own folder"):
+        await run("true", read=[str(tmp_path / "user" / place)])
+
+
 @pytest.mark.parametrize("name", ["/proc", "/proc/self", "/sys", "/dev", "/", "/none", "/dev/null"])
 async def test_kernel_file_system_or_missing_path_is_rejected_as_a_place(run, name):
     with pytest.raises(ShellPlace):

@@ -11,7 +11,7 @@ from .._lazy import lazy
 if TYPE_CHECKING:
     from ._folders import FolderFailed, StoredFile, folder_digest, publish_folder
     from ._home import default_home, make_home
-    from ._locks import FileLock, locked_folders, try_lock
+    from ._locks import FileLock, try_lock
     from ._opening import open_beneath
     from ._temporary_folders import TemporaryFolder, remove_temporary_folders
     from ._writing import PartialFile, remove_partial_files, replace_file, sync_folder, write_state_file
@@ -24,7 +24,6 @@ __all__ = [
     "TemporaryFolder",
     "default_home",
     "folder_digest",
-    "locked_folders",
     "make_home",
     "open_beneath",
     "publish_folder",

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import math
 import os
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -19,7 +17,6 @@ from attrs import define, field
 # Poll, because a blocking system call cannot be cancelled.
 _FIRST_PAUSE, _MAX_PAUSE = 0.000_05, 0.005
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_NO_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 
 
 def try_lock(descriptor: int, *, shared: bool = False) -> bool:
@@ -134,26 +131,3 @@ class FileLock:
 
     def __exit__(self, *_exception: object) -> None:
         self.close()
-
-
-@contextmanager
-def locked_folders(*folders: int) -> Iterator[None]:
-    """Hold exclusive locks on these folders while the body changes names in them. Waiting for a lock blocks.
-
-    Folders are locked in the same order by all processes, which prevents deadlocks. On a file system that does not
-    support locks, the body runs without one.
-
-    Args:
-        folders: the descriptors of the folders.
-    """
-    distinct = {(found.st_dev, found.st_ino): folder for folder in folders if (found := os.fstat(folder))}
-    with ExitStack() as held:
-        for _, folder in sorted(distinct.items()):
-            try:
-                wait_for_lock(folder)
-            except OSError as error:
-                if error.errno not in _NO_LOCKS:
-                    raise
-            else:
-                held.callback(fcntl.flock, folder, fcntl.LOCK_UN)
-        yield

@@ -24,6 +24,7 @@ from ._errors import (
 )
 from ._folder import ConfinedFolder
 from ._listing import EntryKind, FolderEntry, Listing
+from ._locks import FolderLocks
 from ._paths import normal_path, recorded_path, resolved_path
 from ._reading import FileReader
 from ._recorded import REPLACED_FOLDERS, RecordedFolders, identity_of
@@ -44,6 +45,7 @@ __all__ = [
     "FileTaken",
     "FileTooLarge",
     "FolderEntry",
+    "FolderLocks",
     "Listing",
     "NewFile",
     "RecordedFolders",

@@ -12,10 +12,10 @@ from typing import TypeVar
 
 from anyio import CancelScope, CapacityLimiter, from_thread, to_thread
 from attrs import evolve, frozen
-from sideband.state import locked_folders
 
 from ._errors import FileChanged, FileRefused, FileTooLarge
 from ._listing import FolderEntry, Listing, entry_of, list_folder
+from ._locks import FolderLocks
 from ._paths import parts_of
 from ._reading import FileReader
 from ._recorded import RecordedFolders, check_kind, opened_folder
@@ -36,6 +36,8 @@ class ConfinedFolder:
         excluded: folders below it that are never entered, by any path.
         limiter: bounds the number of threads; anyio's default limiter if ``None``.
         recorded: the recorded folder to which all access is restricted, see ``through``.
+        locks: the locks between hosts that change files in the same folder. Without them, only writers in one process
+            that lock files themselves can rely on ``expected``. Their folders are never entered either.
 
     Example:
         >>> folder = ConfinedFolder(Path("/var/lib/example"))
@@ -49,6 +51,7 @@ class ConfinedFolder:
     excluded: tuple[Path, ...] = ()
     limiter: CapacityLimiter | None = None
     recorded: RecordedFolders | None = None
+    locks: FolderLocks | None = None
 
     def through(self, recorded: RecordedFolders) -> ConfinedFolder:
         """Return this folder, restricted to one recorded folder: paths that lead to another one raise ``FileReplaced``.
@@ -112,7 +115,13 @@ class ConfinedFolder:
         def open_it() -> Iterator[NewFile]:
             with _parent(self, path, create=True) as (folder, name):
                 file = open_new(
-                    folder, name, self.shown(path), overwrite=overwrite, max_bytes=max_bytes, limiter=self.limiter
+                    folder,
+                    name,
+                    self.shown(path),
+                    overwrite=overwrite,
+                    max_bytes=max_bytes,
+                    limiter=self.limiter,
+                    locks=self.locks,
                 )
                 try:
                     yield file
@@ -241,7 +250,7 @@ class ConfinedFolder:
 
         def work() -> None:
             shown = self.shown(path)
-            with _parent(self, path) as (folder, name), translating(shown), locked_folders(folder):
+            with _parent(self, path) as (folder, name), translating(shown), _locked(self, folder):
                 check_expected(folder, name, shown, expected)
                 ordinary(folder, name, shown)
                 os.unlink(name, dir_fd=folder)
@@ -302,7 +311,7 @@ class ConfinedFolder:
                 _parent(self, path) as (folder, name),
                 _parent(other, target, create=True) as (target_folder, target_name),
                 translating(shown_target),
-                locked_folders(folder, target_folder),
+                _locked(self, folder, target_folder),
                 contextlib.ExitStack() as held,
             ):
                 ordinary(folder, name, shown)
@@ -329,6 +338,10 @@ class ConfinedFolder:
         finally:
             with CancelScope(shield=True):
                 await self._in_thread(lambda: blocking.__exit__(None, None, None))
+
+
+def _locked(where: ConfinedFolder, *folders: int) -> contextlib.AbstractContextManager[None]:
+    return where.locks.held(*folders) if where.locks else contextlib.nullcontext()
 
 
 @contextmanager
@@ -360,7 +373,7 @@ def _entered(
         parts,
         shown,
         create=create,
-        excluded=where.excluded,
+        excluded=(*where.excluded, *(where.locks.private if where.locks else ())),
         recorded=where.recorded,
         seen=seen,
     )

@@ -120,7 +120,8 @@ def entered(
 
 def _identities(folders: Iterable[Path]) -> Iterator[tuple[int, int]]:
     for folder in folders:
-        with contextlib.suppress(FileNotFoundError):
+        # what this user cannot look up cannot be entered either
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError):
             found = folder.stat()
             yield found.st_dev, found.st_ino
 

@@ -16,9 +16,9 @@ from collections.abc import Callable
 
 from anyio import CapacityLimiter, from_thread, to_thread
 from attrs import define, field
-from sideband.state import locked_folders
 
 from ._errors import FileChanged, FileRefused, FileTaken, FileTooLarge
+from ._locks import FolderLocks
 from ._steps import DESCRIPTORS, PIECE, digest_of, opened, ordinary, settle, translating
 
 _NAMED = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -43,6 +43,7 @@ class NewFile:
     _temporary: str | None
     _max_bytes: int | None
     _limiter: CapacityLimiter | None
+    _locks: FolderLocks | None
     size: int = field(default=0, init=False)
     _digest: hashlib._Hash = field(factory=hashlib.sha256, init=False)
     _pending: bytearray = field(factory=bytearray, init=False)
@@ -98,7 +99,8 @@ class NewFile:
 
         def work() -> None:
             self._complete()
-            with translating(self.path), locked_folders(self._folder):
+            locked = self._locks.held(self._folder) if self._locks else contextlib.nullcontext()
+            with translating(self.path), locked:
                 self._place(overwrite or expected is not None, expected, permissions)
 
         await self._in_thread(work)
@@ -182,7 +184,14 @@ def check_expected(folder: int, name: str, path: str, expected: str | None) -> N
 
 
 def open_new(
-    folder: int, name: str, path: str, *, overwrite: bool, max_bytes: int | None, limiter: CapacityLimiter | None
+    folder: int,
+    name: str,
+    path: str,
+    *,
+    overwrite: bool,
+    max_bytes: int | None,
+    limiter: CapacityLimiter | None,
+    locks: FolderLocks | None,
 ) -> NewFile:
     """Open a new file in this folder. The file owns its descriptor; the caller keeps that of the folder.
 
@@ -197,7 +206,7 @@ def open_new(
             if not overwrite:
                 raise FileTaken(path)
         descriptor, temporary = _open_nameless(folder) or _open_named(folder)
-    return NewFile(path, folder, name, descriptor, temporary, max_bytes, limiter)
+    return NewFile(path, folder, name, descriptor, temporary, max_bytes, limiter, locks)
 
 
 def _open_nameless(folder: int) -> tuple[int, None] | None:

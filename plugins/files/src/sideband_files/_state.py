@@ -11,7 +11,7 @@ import anyio
 from anyio import to_thread
 from attrs import define, evolve, field
 from sideband.ops import OpContext
-from sideband_confined_files import REPLACED_FOLDERS, ConfinedFolder, FileRefused, RecordedFolders
+from sideband_confined_files import REPLACED_FOLDERS, ConfinedFolder, FileRefused, FolderLocks, RecordedFolders
 
 from ._config import Config
 from ._targets import FileTarget, Mode, check_canonical, locate
@@ -70,10 +70,11 @@ class Files:
 
     def folder(self, ctx: OpContext, target: FileTarget) -> ConfinedFolder:
         """Return the confined folder that contains the target, restricted to the recorded folders, if any."""
+        locks = FolderLocks(ctx.home)
         if target.system:
-            folder = ConfinedFolder(Path("/"), excluded=(ctx.home,), limiter=self._limiter)
+            folder = ConfinedFolder(Path("/"), excluded=(ctx.home,), limiter=self._limiter, locks=locks)
         else:
-            folder = ConfinedFolder(ctx.home / _FILES, limiter=self._limiter)
+            folder = ConfinedFolder(ctx.home / _FILES, limiter=self._limiter, locks=locks)
         if target.folders is None:
             return folder
         return folder.through(RecordedFolders(target.folders, ctx.home / REPLACED_FOLDERS))

@@ -115,7 +115,15 @@ def _find(place: str, state: Path) -> Path:
 
 
 def _check_outside(place: str, path: Path, state: Path) -> None:
-    if path.is_relative_to(state) or state.is_relative_to(path):
+    if any(path.is_relative_to(own) or own.is_relative_to(path) for own in _own_folders(state)):
         raise ShellPlace(place, "it overlaps the host's own folder; paths in `SIDEBAND_HOME/files` must be relative")
     if any(path.is_relative_to(never) for never in _NEVER):
         raise ShellPlace(place, "it is in a kernel file system")
+
+
+def _own_folders(state: Path) -> tuple[Path, ...]:
+    """Return the host's folder, and the default one, which contains the common locks of the user's hosts."""
+    try:
+        return (state, Path(os.path.realpath(Path.home() / ".sideband")))
+    except RuntimeError:  # the user has no home directory
+        return (state,)

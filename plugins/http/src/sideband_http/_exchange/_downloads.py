@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sideband.ops import EgressRefused, OpContext
-from sideband_confined_files import REPLACED_FOLDERS, ConfinedFolder, RecordedFolders
+from sideband_confined_files import REPLACED_FOLDERS, ConfinedFolder, FolderLocks, RecordedFolders
 
 from .._errors import SecretReturned
 from .._models import MEBIBYTE
@@ -19,7 +19,7 @@ _FILES = "files"
 
 def download_folder(ctx: OpContext, folders: Sequence[str] | None = None) -> ConfinedFolder:
     """Return the folder for downloads, restricted to the recorded folders on the path of a file, if given."""
-    folder = ConfinedFolder(Path(ctx.home) / _FILES)
+    folder = ConfinedFolder(Path(ctx.home) / _FILES, locks=FolderLocks(ctx.home))
     if folders is None:
         return folder
     return folder.through(RecordedFolders(folders, ctx.home / REPLACED_FOLDERS))
