@@ -1,24 +1,12 @@
 """A skill stores a value in its own database, and another host, which did not use the secret yet, runs it again."""
 
-import importlib.util
-from pathlib import Path
-
 import anyio
 import pytest
 from sideband import CallRequest, SidebandError
 
-HERE = Path(__file__).parent
+from . import harness_host as harness
+from . import secret_stage as stage
 
-
-def load(name):
-    spec = importlib.util.spec_from_file_location(f"security_{name}", HERE / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-stage = load("secret_stage")
-harness = load("harness_host")
 CANARY = stage.CANARY
 ATTEMPTS = (
     "await http.post(other, body=value)",

@@ -7,29 +7,18 @@ the secret can always disclose it. The tests cover accidental leaks.
 
 import base64
 import gzip
-import importlib.util
 import json
 import logging
 import zlib
-from pathlib import Path
 from types import SimpleNamespace
 
 import anyio
 import pytest
 from sideband import CallRequest, SidebandError
 
-HERE = Path(__file__).parent
+from . import harness_host as harness
+from . import secret_stage as stage
 
-
-def load(name):
-    spec = importlib.util.spec_from_file_location(f"security_{name}", HERE / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-stage = load("secret_stage")
-harness = load("harness_host")
 CANARY, ok = stage.CANARY, stage.ok
 
 

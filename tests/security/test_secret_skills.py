@@ -1,25 +1,14 @@
 """Skills that may read or use a secret, and try to send it elsewhere."""
 
-import importlib.util
-from pathlib import Path
 from types import SimpleNamespace
 
 import anyio
 import pytest
 from sideband import CallRequest, SidebandError
 
-HERE = Path(__file__).parent
+from . import harness_host as harness
+from . import secret_stage as stage
 
-
-def load(name):
-    spec = importlib.util.spec_from_file_location(f"security_{name}", HERE / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-stage = load("secret_stage")
-harness = load("harness_host")
 CANARY = stage.CANARY
 
 # `value` is the secret, `home` its own server, `other` another server, `local` its own server by another name.

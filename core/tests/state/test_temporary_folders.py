@@ -83,8 +83,8 @@ def test_new_folder_is_never_one_that_another_host_removes(tmp_path):
 def test_folder_that_another_host_removed_before_it_was_locked_is_not_used(tmp_path, monkeypatch):
     real, removed = os.open, []
 
-    def open_and_remove(path, *arguments):
-        descriptor = real(path, *arguments)
+    def open_and_remove(path, *arguments, **options):
+        descriptor = real(path, *arguments, **options)
         if not removed:
             removed.append(path)
             path.rmdir()

@@ -84,6 +84,17 @@ def files(host):
 
 
 @pytest.fixture
+def effects():
+    """Collects the ids of effects."""
+
+    class Effects(list):
+        def __call__(self, report):
+            self.append(report.id)
+
+    return Effects()
+
+
+@pytest.fixture
 def digest():
     def of(data):
         return hashlib.sha256(data if isinstance(data, bytes) else data.encode()).hexdigest()

@@ -7,17 +7,6 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def effects():
-    """Collects the ids of effects."""
-
-    class Effects(list):
-        def __call__(self, report):
-            self.append(report.id)
-
-    return Effects()
-
-
-@pytest.fixture
 def plan(host, effects):
     """Return a function that plans to undo the last effect."""
 

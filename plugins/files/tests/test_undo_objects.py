@@ -18,17 +18,6 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def effects():
-    """Collects the ids of effects."""
-
-    class Effects(list):
-        def __call__(self, report):
-            self.append(report.id)
-
-    return Effects()
-
-
-@pytest.fixture
 def victim(tmp_path):
     """A folder of the user that no effect has changed."""
     folder = (tmp_path / "victim").resolve()

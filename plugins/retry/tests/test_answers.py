@@ -15,8 +15,8 @@ def anthropic(kind, message):
 
 
 def google(code, status, message, **detail):
-    details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", **detail}] if detail else []
-    return json.dumps([{"error": {"code": code, "message": message, "status": status, "details": details}}], indent=1)
+    info = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", **detail}] if detail else []
+    return json.dumps([{"error": {"code": code, "message": message, "status": status, "details": info}}], indent=1)
 
 
 def openrouter(code, message, **metadata):
