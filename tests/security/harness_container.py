@@ -7,6 +7,7 @@ namespace in a user namespace, in which it is root, as in a rootless container.
     second                 as a child of its process 1
     without-proc           like first, but with the ``/proc`` of the former process namespace
     without-administrator  in no process namespace, without CAP_SYS_ADMIN and control groups
+    same-processes         in no process namespace, as the same user as in one
     outside                in no new namespace
 
 Each order is one line of JSON, as is its answer. The first one opens the host: ``tier``, ``home``, ``skills``
@@ -31,6 +32,8 @@ def enter(where):
     # A shell would replace itself with its last command.
     inside = script if where == "first" else ["sh", "-c", '"$@"; exit $?', "sh", *script]
     users = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    if where == "same-processes":
+        os.execvp("unshare", ["unshare", *users, *script])
     proc = [] if where == "without-proc" else ["--mount-proc"]
     if where == "without-administrator":
         # Root of a container: without the capability and control groups, but the kernel permits user namespaces.

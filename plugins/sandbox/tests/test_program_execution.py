@@ -51,7 +51,7 @@ ATTEMPTS = {
 file = os.open('/bin/true', os.O_PATH)
 in_child(lambda: call('execveat', file, b'', arguments, 0, 0x1000))
 """,
-    "execute its own file": "in_child(lambda: os.execv(sys.executable, ['python', '-I', '-S', '-c', '']))",
+    "execute its own file": "in_child(lambda: os.execv(sys.executable, [sys.executable, '-I', '-S', '-c', '']))",
     "execute through the loader": """
 loader = {'x86_64': '/lib64/ld-linux-x86-64.so.2', 'aarch64': '/lib/ld-linux-aarch64.so.1'}[os.uname().machine]
 in_child(lambda: os.execv(loader, ['ld', '/bin/true']))
