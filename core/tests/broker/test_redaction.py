@@ -10,7 +10,7 @@ import urllib.parse
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sideband.broker import Redaction, Unserializable
 
@@ -54,6 +54,22 @@ def test_value_is_redacted_in_every_encoded_form(form, secret, before, after):
     assert "[redacted:canary]" in text
     # The last base64 character may remain. It is shared with the following data and reveals less than 6 bits.
     assert encoded[: max(6, len(encoded) - 6)] not in text.replace("[redacted:canary]", "")
+
+
+@example(values={"xyxxyx"}, text="xyxxyxxyxyxxyx")
+@given(values=st.sets(st.text("xy", min_size=4, max_size=14), min_size=1, max_size=3), text=st.text("xy", max_size=60))
+def test_each_character_of_overlapping_values_is_redacted_and_no_other(values, text):
+    redactor = Redaction()
+    for value in values:
+        redactor.protect(value, "canary")
+    hidden = {
+        at
+        for value in values
+        for start in range(len(text))
+        if text.startswith(value, start)
+        for at in range(start, start + len(value))
+    }
+    assert {at for start, end in redactor.value_spans(text) for at in range(start, end)} == hidden
 
 
 @given(secret=st.binary(min_size=9, max_size=30), before=st.binary(max_size=7), after=st.binary(max_size=7))

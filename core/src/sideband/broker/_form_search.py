@@ -5,6 +5,7 @@ Data and forms are strings with one character per byte (of UTF-8, for text), whi
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 
@@ -83,15 +84,15 @@ class FormSearch:
         return found
 
     def spans(self, data: str) -> Iterator[tuple[int, int, str]]:
-        """Yield the start and end of all occurrences, with their forms."""
+        """Yield the start and end of all occurrences, with their forms. Those that overlap may be yielded as one."""
         for form in self._short.find(data):
-            yield from ((start, start + len(form), form) for start in _starts(form, data))
+            yield from ((start, end, form) for start, end in _runs(form, data))
         for version in (data, _unescaped(data)):
             joined = _joined(version)
             kept: Sequence[int] | None = None
             for form in self._long.find(joined):
                 kept = kept or _kept(version)
-                yield from ((kept[start], kept[start + len(form) - 1] + 1, form) for start in _starts(form, joined))
+                yield from ((kept[start], kept[end - 1] + 1, form) for start, end in _runs(form, joined))
 
 
 def unbroken(form: str) -> str:
@@ -136,8 +137,15 @@ def _lines(data: str) -> list[str]:
     return data.replace("\r", "\n").split("\n")
 
 
-def _starts(form: str, data: str) -> Iterator[int]:
+def _runs(form: str, data: str) -> Iterator[tuple[int, int]]:
+    """Yield the start and end of all occurrences. Those that overlap in equal steps, as "aaaa" in "aaaaa", are one."""
     start = data.find(form)
     while start >= 0:
-        yield start
-        start = data.find(form, start + 1)
+        end = start + len(form)
+        following = data.find(form, start + 1)
+        if 0 < following < end:
+            step = re.escape(form[start - following :])
+            end = re.compile(f"(?:{step})*+").match(data, end).end()  # type: ignore[union-attr]  # it may be empty
+            following = data.find(form, end - len(form) + 1)
+        yield start, end
+        start = following
