@@ -6,8 +6,8 @@ A message is frozen and consists of parts. ``to_data`` converts it to plain data
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, TypeAdapter
 
@@ -103,12 +103,12 @@ class Usage(_MessageModel):
         cost: the cost in US dollars, or ``None`` if prices are unknown.
     """
 
-    input: int = Field(0, ge=0, le=_MAX_COUNT)
-    output: int = Field(0, ge=0, le=_MAX_COUNT)
-    cache_read: int = Field(0, ge=0, le=_MAX_COUNT)
-    cache_write: int = Field(0, ge=0, le=_MAX_COUNT)
-    reasoning: int = Field(0, ge=0, le=_MAX_COUNT)
-    cost: float | None = Field(None, ge=0, le=_MAX_COUNT, allow_inf_nan=False)
+    input: int = Field(default=0, ge=0, le=_MAX_COUNT)
+    output: int = Field(default=0, ge=0, le=_MAX_COUNT)
+    cache_read: int = Field(default=0, ge=0, le=_MAX_COUNT)
+    cache_write: int = Field(default=0, ge=0, le=_MAX_COUNT)
+    reasoning: int = Field(default=0, ge=0, le=_MAX_COUNT)
+    cost: float | None = Field(default=None, ge=0, le=_MAX_COUNT, allow_inf_nan=False)
 
     @property
     def context(self) -> int:
@@ -152,6 +152,10 @@ class UserMessage(_MessageModel):
     content: _ShownParts
     source: str = "user"
 
+    if TYPE_CHECKING:  # type checkers do not know that pydantic converts the content
+
+        def __init__(self, *, content: str | Sequence[_Shown], source: str = "user") -> None: ...
+
     @property
     def text(self) -> str:
         """The text, without images."""
@@ -175,6 +179,18 @@ class AssistantMessage(_MessageModel):
     stop: StopReason = "end"
     usage: Usage = Usage()
     error: dict[str, JsonValue] | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            content: str | Sequence[_Said],
+            model: str = "",
+            stop: StopReason = "end",
+            usage: Usage = ...,
+            error: dict[str, JsonValue] | None = None,
+        ) -> None: ...
 
     @property
     def text(self) -> str:
@@ -205,6 +221,18 @@ class ToolResultMessage(_MessageModel):
     content: _ShownParts
     is_error: bool = False
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            call: str,
+            tool: str,
+            content: str | Sequence[_Shown],
+            is_error: bool = False,
+            metadata: dict[str, JsonValue] = ...,
+        ) -> None: ...
 
     @property
     def text(self) -> str:

@@ -69,8 +69,8 @@ class Prices(_ProviderModel):
 
     input: float = Field(ge=0)
     output: float = Field(ge=0)
-    cache_read: float | None = Field(None, ge=0)
-    cache_write: float | None = Field(None, ge=0)
+    cache_read: float | None = Field(default=None, ge=0)
+    cache_write: float | None = Field(default=None, ge=0)
 
     def cost(self, usage: Usage) -> float:
         """Return the cost of ``usage`` in US dollars.
@@ -101,8 +101,8 @@ class ModelInfo(_ProviderModel):
     """
 
     id: str
-    context_window: int | None = Field(None, gt=0)
-    max_output: int | None = Field(None, gt=0)
+    context_window: int | None = Field(default=None, gt=0)
+    max_output: int | None = Field(default=None, gt=0)
     images: bool = False
     thinking: bool = False
     tools: bool = True
@@ -175,8 +175,8 @@ class ModelRequest(_ProviderModel):
     tools: tuple[ToolSchema, ...] = ()
     tool_choice: str = "auto"
     output_schema: dict[str, JsonValue] | None = None
-    max_tokens: int | None = Field(None, gt=0)
-    temperature: float | None = Field(None, ge=0, allow_inf_nan=False)
+    max_tokens: int | None = Field(default=None, gt=0)
+    temperature: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     thinking: Literal["off", "low", "medium", "high"] | None = None
     stop: tuple[str, ...] = ()
     cache_key: str = ""

@@ -17,20 +17,20 @@ class CompactionSettings(_Table):
     """The table ``[agent.compaction]``. The defaults are those of pi."""
 
     enabled: bool = Field(default=True, description="whether to compact long conversations automatically")
-    reserve: int = Field(16_384, ge=0, description="tokens of the context window that are reserved for the answer")
+    reserve: int = Field(default=16_384, ge=0, description="tokens of the context window reserved for the answer")
     percent: float | None = Field(
-        None, gt=0, le=100, description="percentage of the context window at which to compact, instead of `reserve`"
+        default=None, gt=0, le=100, description="compact at this percentage of the window instead of at `reserve`"
     )
-    keep: int = Field(20_000, ge=0, description="tokens of the newest messages that are kept unchanged")
+    keep: int = Field(default=20_000, ge=0, description="tokens of the newest messages that are kept unchanged")
 
 
 class BudgetSettings(_Table):
     """The table ``[agent.budget]``: the budget of a session, including its child agents. Missing keys mean no limit."""
 
-    money: _Amount | None = Field(None, description="the maximum cost in US dollars")
-    tokens: int | None = Field(None, gt=0, description="the maximum number of input and output tokens")
-    calls: int | None = Field(None, gt=0, description="the maximum number of tool calls")
-    seconds: _Amount | None = Field(None, description="the maximum time in seconds during which runs are in progress")
+    money: _Amount | None = Field(default=None, description="the maximum cost in US dollars")
+    tokens: int | None = Field(default=None, gt=0, description="the maximum number of input and output tokens")
+    calls: int | None = Field(default=None, gt=0, description="the maximum number of tool calls")
+    seconds: _Amount | None = Field(default=None, description="the maximum time that runs take, in seconds")
 
 
 class AgentSettings(_Table):
@@ -41,27 +41,27 @@ class AgentSettings(_Table):
         16384
     """
 
-    model: str | None = Field(None, description="the model to use, as provider:model")
+    model: str | None = Field(default=None, description="the model to use, as provider:model")
     fallbacks: list[str] = Field(default_factory=list, description="models to try, in order, if `model` fails")
     thinking: Literal["off", "low", "medium", "high"] | None = Field(
-        None, description="the reasoning effort of the model; by default, the provider decides"
+        default=None, description="the reasoning effort of the model; by default, the provider decides"
     )
-    max_tokens: int | None = Field(None, gt=0, description="the maximum number of output tokens of an answer")
+    max_tokens: int | None = Field(default=None, gt=0, description="the maximum number of output tokens of an answer")
     context_window: int | None = Field(
-        None, gt=0, description="the context window in tokens, if the provider reports none or a wrong one"
+        default=None, gt=0, description="the context window in tokens, if the provider reports none or a wrong one"
     )
     temperature: float | None = Field(
-        None, ge=0, le=2, description="the sampling temperature; by default, the provider decides"
+        default=None, ge=0, le=2, description="the sampling temperature; by default, the provider decides"
     )
-    tools: list[str] | None = Field(None, description="the tools that agents may call; by default all")
-    parallel: int = Field(10, ge=1, le=100, description="the maximum number of concurrent tool calls in a turn")
-    turns: int = Field(200, ge=1, description="the maximum number of turns in a run, after which it parks")
-    depth: int = Field(3, ge=0, le=10, description="the maximum nesting depth of child agents")
+    tools: list[str] | None = Field(default=None, description="the tools that agents may call; by default all")
+    parallel: int = Field(default=10, ge=1, le=100, description="the maximum number of concurrent tool calls in a turn")
+    turns: int = Field(default=200, ge=1, description="the maximum number of turns in a run, after which it parks")
+    depth: int = Field(default=3, ge=0, le=10, description="the maximum nesting depth of child agents")
     tool_seconds: _Amount | None = Field(
-        None,
+        default=None,
         description="the timeout in seconds of tools without a timeout of their own; by default `[policy] timeout` for "
         "tools of skills, and 600 for tools of plugins",
     )
-    output_tokens: int = Field(12_000, ge=100, description="tokens above which a tool result is truncated")
+    output_tokens: int = Field(default=12_000, ge=100, description="tokens above which a tool result is truncated")
     compaction: CompactionSettings = Field(default_factory=CompactionSettings)
     budget: BudgetSettings = Field(default_factory=BudgetSettings)

@@ -39,26 +39,30 @@ class Policy(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     isolation: str = Field(
-        "full",
+        default="full",
         description="the weakest isolation tier for workers; with `,call`, each call gets its own worker",
     )
     strict: bool = Field(default=False, description="whether an unusable plugin is an error at startup")
-    timeout: _Seconds = Field(60.0, description="the default timeout of a call in seconds")
+    timeout: _Seconds = Field(default=60.0, description="the default timeout of a call in seconds")
     maximum_timeout: _Seconds = Field(
-        3600.0, description="the maximum timeout in seconds that a skill, tool or call may set", validate_default=True
+        default=3600.0,
+        description="the maximum timeout in seconds that a skill, tool or call may set",
+        validate_default=True,
     )
-    memory: _Memory = Field(1 << 30, description="the default limit of a worker's resident memory, such as `1G`")
+    memory: _Memory = Field(default=1 << 30, description="the default limit of a worker's memory, such as `1G`")
     maximum_memory: _Memory = Field(
-        4 << 30, description="the maximum memory limit that a skill may set, such as `4G`", validate_default=True
+        default=4 << 30,
+        description="the maximum memory limit that a skill may set, such as `4G`",
+        validate_default=True,
     )
     workers: int = Field(
-        32, ge=1, le=1000, description="the maximum number of worker processes; further calls wait in a queue"
+        default=32, ge=1, le=1000, description="the maximum number of worker processes; further calls wait in a queue"
     )
     idle_seconds: float = Field(
-        300.0, ge=1, allow_inf_nan=False, description="the seconds after which an idle worker is stopped"
+        default=300.0, ge=1, allow_inf_nan=False, description="the seconds after which an idle worker is stopped"
     )
     deny: dict[str, str] = Field(default_factory=dict, description="plugins that must not load, each with a reason")
-    only: list[str] | None = Field(None, description="the only plugins that may load, as kind.name; by default all")
+    only: list[str] | None = Field(default=None, description="the only plugins that may load, such as `op.*`")
     conflicts: dict[str, str] = Field(
         default_factory=dict, description="kind.name = the distribution to use if several provide this plugin"
     )

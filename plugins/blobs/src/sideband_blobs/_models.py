@@ -18,8 +18,8 @@ class _BlobDigestParams(OpParams):
 class BlobPutParams(OpParams):
     """Parameters of `blobs.put`."""
 
-    content: str | bytes | None = Field(None, description="the content; text is stored as UTF-8")
-    base64: str | None = Field(None, description="the content as base64, instead of `content`")
+    content: str | bytes | None = Field(default=None, description="the content; text is stored as UTF-8")
+    base64: str | None = Field(default=None, description="the content as base64, instead of `content`")
 
     @model_validator(mode="after")
     def _check_content(self) -> Self:
@@ -40,9 +40,9 @@ class BlobPutParams(OpParams):
 class BlobGetParams(_BlobDigestParams):
     """Parameters of `blobs.get`."""
 
-    kind: Literal["bytes", "text", "base64"] = Field("bytes", description="the form of the result")
-    offset: int = Field(0, ge=0, description="the first byte")
-    length: int | None = Field(None, ge=1, description="the maximum number of bytes; by default all")
+    kind: Literal["bytes", "text", "base64"] = Field(default="bytes", description="the form of the result")
+    offset: int = Field(default=0, ge=0, description="the first byte")
+    length: int | None = Field(default=None, ge=1, description="the maximum number of bytes; by default all")
 
 
 class BlobStatParams(_BlobDigestParams):
@@ -56,7 +56,7 @@ class BlobDeleteParams(_BlobDigestParams):
 class BlobListParams(OpParams):
     """Parameters of `blobs.list`."""
 
-    limit: int | None = Field(None, ge=1, description="the maximum number of blobs")
+    limit: int | None = Field(default=None, ge=1, description="the maximum number of blobs")
 
 
 class BlobInfo(BaseModel):

@@ -18,11 +18,15 @@ class Config(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     strategy: Literal["summary", "window", "none"] = Field(
-        "summary",
+        default="summary",
         description="`summary`: a model summarizes the older messages; `window`: drop them; `none`: do not compact",
     )
     model: str | None = Field(
-        None, min_length=1, description="the model that writes summaries, as provider:model; the agent's if absent"
+        default=None,
+        min_length=1,
+        description="the model that writes summaries, as provider:model; the agent's if absent",
     )
-    clip: int = Field(2_000, ge=100, description="characters of each tool call and each result that are summarized")
-    max_tokens: int = Field(4_096, ge=100, description="the maximum length of a summary in tokens")
+    clip: int = Field(
+        default=2_000, ge=100, description="characters of each tool call and each result that are summarized"
+    )
+    max_tokens: int = Field(default=4_096, ge=100, description="the maximum length of a summary in tokens")

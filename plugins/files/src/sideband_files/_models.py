@@ -22,19 +22,21 @@ class _FilePathParams(OpParams):
 class FileReadParams(_FilePathParams):
     """Parameters of `files.read`."""
 
-    kind: Literal["text", "bytes", "blob"] = Field("text", description="the form of the result: `blob` stores a blob")
-    offset: int = Field(0, ge=0, description="the first byte")
-    length: int | None = Field(None, ge=1, description="the maximum number of bytes; by default all")
+    kind: Literal["text", "bytes", "blob"] = Field(
+        default="text", description="the form of the result: `blob` stores a blob"
+    )
+    offset: int = Field(default=0, ge=0, description="the first byte")
+    length: int | None = Field(default=None, ge=1, description="the maximum number of bytes; by default all")
 
 
 class FileWriteParams(_FilePathParams):
     """Parameters of `files.write`."""
 
-    content: str | bytes | None = Field(None, description="the content; text is written as UTF-8")
-    blob: Digest | None = Field(None, description="the SHA-256 of a blob to write instead")
+    content: str | bytes | None = Field(default=None, description="the content; text is written as UTF-8")
+    blob: Digest | None = Field(default=None, description="the SHA-256 of a blob to write instead")
     overwrite: bool = Field(default=False, description="whether an existing file may be replaced")
     append: bool = Field(default=False, description="append to an existing file")
-    expected: Digest | None = Field(None, description="the SHA-256 that an existing file must have")
+    expected: Digest | None = Field(default=None, description="the SHA-256 that an existing file must have")
 
     @model_validator(mode="after")
     def _check_content(self) -> Self:
@@ -46,9 +48,11 @@ class FileWriteParams(_FilePathParams):
 class FileListParams(OpParams):
     """Parameters of `files.list`."""
 
-    path: PathText = Field(".", description="the folder; by default the host's folder for files")
-    after: str = Field("", max_length=1_000, description="list only names after this one: `next` of the previous page")
-    limit: int | None = Field(None, ge=1, description="the maximum number of names")
+    path: PathText = Field(default=".", description="the folder; by default the host's folder for files")
+    after: str = Field(
+        default="", max_length=1_000, description="list only names after this one: `next` of the previous page"
+    )
+    limit: int | None = Field(default=None, ge=1, description="the maximum number of names")
     hidden: bool = Field(default=False, description="include names that begin with a dot")
 
 
@@ -56,8 +60,8 @@ class FileFindParams(OpParams):
     """Parameters of `files.find`."""
 
     pattern: Pattern = Field(description="such as `**/*.csv`: `*` and `?` within a name, `**` for any folders")
-    path: PathText = Field(".", description="the folder to search; by default the host's folder for files")
-    limit: int | None = Field(None, ge=1, description="the maximum number of paths")
+    path: PathText = Field(default=".", description="the folder to search; by default the host's folder for files")
+    limit: int | None = Field(default=None, ge=1, description="the maximum number of paths")
     hidden: bool = Field(default=False, description="include names that begin with a dot")
 
 
@@ -70,14 +74,14 @@ class FileStatParams(_FilePathParams):
 class FileDeleteParams(_FilePathParams):
     """Parameters of `files.delete`."""
 
-    expected: Digest | None = Field(None, description="the SHA-256 that the file must have")
-    folders: Folders | None = Field(None, description="the recorded folders on the path, for undo")
+    expected: Digest | None = Field(default=None, description="the SHA-256 that the file must have")
+    folders: Folders | None = Field(default=None, description="the recorded folders on the path, for undo")
 
 
 class FolderMakeParams(_FilePathParams):
     """Parameters of `files.make_folder`."""
 
-    folders: Folders | None = Field(None, description="the recorded folders on the path, for undo")
+    folders: Folders | None = Field(default=None, description="the recorded folders on the path, for undo")
 
 
 class FileMoveParams(_FilePathParams):
@@ -85,9 +89,9 @@ class FileMoveParams(_FilePathParams):
 
     target: PathText = Field(description="the new path")
     overwrite: bool = Field(default=False, description="whether an existing file may be replaced")
-    expected: Digest | None = Field(None, description="the SHA-256 that the file must have")
-    folders: Folders | None = Field(None, description="the recorded folders on the path, for undo")
-    target_folders: Folders | None = Field(None, description="the recorded folders on the new path, for undo")
+    expected: Digest | None = Field(default=None, description="the SHA-256 that the file must have")
+    folders: Folders | None = Field(default=None, description="the recorded folders on the path, for undo")
+    target_folders: Folders | None = Field(default=None, description="the recorded folders on the new path, for undo")
 
 
 class FileCopyParams(_FilePathParams):
@@ -100,10 +104,12 @@ class FileCopyParams(_FilePathParams):
 class FileRestoreParams(_FilePathParams):
     """Parameters of `files.restore`."""
 
-    blob: Digest | None = Field(None, description="the blob to restore; if omitted, the file is removed")
-    expected: Digest | None = Field(None, description="the SHA-256 of the current file; if omitted, none may exist")
-    permissions: int | None = Field(None, ge=0, le=0o777, description="the permission bits")
-    folders: Folders | None = Field(None, description="the recorded folders on the path, for undo")
+    blob: Digest | None = Field(default=None, description="the blob to restore; if omitted, the file is removed")
+    expected: Digest | None = Field(
+        default=None, description="the SHA-256 of the current file; if omitted, none may exist"
+    )
+    permissions: int | None = Field(default=None, ge=0, le=0o777, description="the permission bits")
+    folders: Folders | None = Field(default=None, description="the recorded folders on the path, for undo")
 
     @model_validator(mode="after")
     def _check_content(self) -> Self:

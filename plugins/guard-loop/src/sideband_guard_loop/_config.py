@@ -20,20 +20,20 @@ class Config(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     repeated_exact_failure_warning: _Threshold = Field(
-        2, description="failures of one tool with the same arguments, at which the model is warned"
+        default=2, description="failures of one tool with the same arguments, at which the model is warned"
     )
     repeated_exact_failure_block: _Threshold = Field(
-        5, description="failures of one tool with the same arguments, after which that call is denied"
+        default=5, description="failures of one tool with the same arguments, after which that call is denied"
     )
     same_tool_failure_warning: _Threshold = Field(
-        3, description="failures of one tool with any arguments, at which the model is warned"
+        default=3, description="failures of one tool with any arguments, at which the model is warned"
     )
     same_tool_failure_halt: _Threshold = Field(
-        8, description="failures of one tool with any arguments, after which its next call halts the run"
+        default=8, description="failures of one tool with any arguments, after which its next call halts the run"
     )
     idempotent_no_progress_warning: _Threshold = Field(
-        2, description="calls of one read-only tool with the same result, at which the model is warned"
+        default=2, description="calls of one read-only tool with the same result, at which the model is warned"
     )
     idempotent_no_progress_block: _Threshold = Field(
-        5, description="calls of one read-only tool with the same result, after which that call is denied"
+        default=5, description="calls of one read-only tool with the same result, after which that call is denied"
     )

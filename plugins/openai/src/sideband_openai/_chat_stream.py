@@ -126,7 +126,7 @@ class ChatReader:
         if self._reason in {"tool_calls", "function_call"} and not calls and not text:
             raise Malformed(f"the response ended with `{self._reason}` but contains no tool calls")
         thought = self._thought.text
-        parts = [
+        parts: list[TextPart | ThinkingPart | ToolCallPart] = [
             *([ThinkingPart(text=thought)] if thought else []),
             *([TextPart(text=text)] if text else []),
             *calls,

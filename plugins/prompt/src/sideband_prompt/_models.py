@@ -17,11 +17,11 @@ class KnowledgeParams(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     action: Literal["list", "query", "read"]
-    query: str = Field("", max_length=1_000, description="query: words to search for in titles, tags and texts")
+    query: str = Field(default="", max_length=1_000, description="query: words to search for in titles, tags and texts")
     path: str = Field(
-        "", max_length=1_000, description="read: the path of the document, as returned by `list` and `query`"
+        default="", max_length=1_000, description="read: the path of the document, as returned by `list` and `query`"
     )
-    offset: int = Field(0, ge=0, description="read: the first character, `next_offset` of the previous page")
+    offset: int = Field(default=0, ge=0, description="read: the first character, `next_offset` of the previous page")
 
     @model_validator(mode="after")
     def _is_complete(self) -> Self:
@@ -39,10 +39,12 @@ class MemoryParams(BaseModel):
 
     action: Literal["list", "add", "replace", "remove"]
     target: MemoryTarget = Field(
-        "memory", description="`memory`: your own notes. `user`: what you know about the user."
+        default="memory", description="`memory`: your own notes. `user`: what you know about the user."
     )
-    entry: _Entry = Field("", description="replace, remove: the entry, or a part of it that no other entry contains")
-    text: _Entry = Field("", description="add, replace: the new entry, on one line")
+    entry: _Entry = Field(
+        default="", description="replace, remove: the entry, or a part of it that no other entry contains"
+    )
+    text: _Entry = Field(default="", description="add, replace: the new entry, on one line")
 
     @model_validator(mode="after")
     def _is_complete(self) -> Self:

@@ -70,9 +70,13 @@ class TurnScript(_ScriptData):
     tool_calls: tuple[ToolCallScript, ...] = ()
     usage: Usage | None = None
     stop: StopReason | None = None
-    failures: tuple[FailureScript, ...] = Field((), description="the attempts that fail before this turn is played")
-    broken_after: int | None = Field(None, ge=0, description="the number of deltas before the stream breaks off")
-    hang_after: int | None = Field(None, ge=0, description="the number of deltas before the stream hangs")
+    failures: tuple[FailureScript, ...] = Field(
+        default=(), description="the attempts that fail before this turn is played"
+    )
+    broken_after: int | None = Field(
+        default=None, ge=0, description="the number of deltas before the stream breaks off"
+    )
+    hang_after: int | None = Field(default=None, ge=0, description="the number of deltas before the stream hangs")
 
     def turn(self) -> Turn | Broken | Hang:
         """Convert it to a turn of a Python script."""
@@ -90,7 +94,7 @@ class ModelScript(_ScriptData):
 
     turns: tuple[TurnScript | str, ...]
     repeat: bool = False
-    context_window: int = Field(200_000, gt=0)
+    context_window: int = Field(default=200_000, gt=0)
     prices: Prices = Prices(input=0, output=0)
 
     def info(self, name: str) -> ModelInfo:

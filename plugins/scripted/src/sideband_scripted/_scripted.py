@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import aclosing
 
 from attrs import define, field
@@ -14,6 +14,11 @@ from ._playing import play
 from ._turns import ScriptedTurn
 
 _FREE = Prices(input=0, output=0)
+
+
+def _listed(turns: Iterable[ScriptedTurn]) -> list[ScriptedTurn]:
+    """Return a list. mypy cannot infer the item type of ``converter=list``."""
+    return list(turns)
 
 
 @define(eq=False)
@@ -41,7 +46,7 @@ class Scripted:
         'scripted'
     """
 
-    turns: list[ScriptedTurn] = field(converter=list)
+    turns: list[ScriptedTurn] = field(converter=_listed)
     name: str = field(default="scripted", kw_only=True)
     model: str = field(default="test", kw_only=True)
     context_window: int = field(default=200_000, kw_only=True)

@@ -72,7 +72,7 @@ class SecretSetParams(OpParams):
     name: Name
     value: Value
     origins: Origins = ()
-    headers: Headers = Field({})
+    headers: Headers = Field(default={})
 
 
 class SecretRotateParams(OpParams):
@@ -87,7 +87,7 @@ class SecretNameParams(OpParams):
 
     name: Name
     stored_by: str | None = Field(
-        None, max_length=100, description="the effect that stored the current value, for undo"
+        default=None, max_length=100, description="the effect that stored the current value, for undo"
     )
 
 

@@ -34,23 +34,25 @@ class ShellRunParams(OpParams):
         description="a name such as `git`, or an absolute path"
     )
     args: Annotated[list[Argument], Field(max_length=_MAXIMUM_ARGUMENTS)] = Field(
-        [], description="the arguments, one per item"
+        default=[], description="the arguments, one per item"
     )
-    timeout: Annotated[FiniteFloat, Field(gt=0)] = Field(30.0, description="seconds until the program is killed")
+    timeout: Annotated[FiniteFloat, Field(gt=0)] = Field(
+        default=30.0, description="seconds until the program is killed"
+    )
     cwd: PlaceText | None = Field(
-        None, description="the working directory; without it, a temporary folder of the program"
+        default=None, description="the working directory; without it, a temporary folder of the program"
     )
     input: Annotated[str | bytes | None, Field(max_length=_LONGEST_INPUT)] = Field(
-        None, description="the standard input"
+        default=None, description="the standard input"
     )
     env: Annotated[dict[str, str], Field(max_length=64)] = Field(
-        {}, description="environment variables; each requires a grant"
+        default={}, description="environment variables; each requires a grant"
     )
     read: Annotated[list[PlaceText], Field(max_length=64)] = Field(
-        [], description="folders and files that the program may read"
+        default=[], description="folders and files that the program may read"
     )
     write: Annotated[list[PlaceText], Field(max_length=64)] = Field(
-        [], description="folders and files that the program may change"
+        default=[], description="folders and files that the program may change"
     )
     network: bool = Field(default=False, description="whether the program may use the network of the machine")
     stream: bool = Field(default=False, description="whether to return the output so far if the timeout expires")

@@ -38,7 +38,7 @@ class _WithSql(OpParams):
 
 class _OnDatabase(OpParams):
     db: Database
-    attach: Attached = Field({})
+    attach: Attached = Field(default={})
 
     def scopes(self, mode: str) -> Iterator[SqlScope]:
         """Yield the required scopes: the database in the given mode, and read access to each attached database."""
@@ -50,14 +50,14 @@ class _OnDatabase(OpParams):
 class QueryParams(_OnDatabase, _WithSql):
     """Parameters of `sql.query`."""
 
-    params: Bindings = Field([])
+    params: Bindings = Field(default=[])
     max_rows: Annotated[int, Field(ge=1)] | None = None
 
 
 class ExecuteParams(_OnDatabase, _WithSql):
     """Parameters of `sql.execute`."""
 
-    params: Bindings = Field([])
+    params: Bindings = Field(default=[])
 
 
 class ExecuteManyParams(_OnDatabase, _WithSql):
@@ -70,7 +70,7 @@ class Statement(OpParams):
     """One statement of a transaction."""
 
     sql: Sql
-    params: Bindings = Field([])
+    params: Bindings = Field(default=[])
 
 
 class TransactionParams(_OnDatabase):
@@ -82,7 +82,7 @@ class TransactionParams(_OnDatabase):
 class OpenParams(_OnDatabase, _WithSql):
     """Parameters of `sql.open`."""
 
-    params: Bindings = Field([])
+    params: Bindings = Field(default=[])
 
 
 class FetchParams(OpParams):
@@ -101,7 +101,7 @@ class CloseParams(OpParams):
 class ExportParams(_OnDatabase, _WithSql):
     """Parameters of `sql.export`."""
 
-    params: Bindings = Field([])
+    params: Bindings = Field(default=[])
     format: Literal["jsonl", "csv"] = "jsonl"
 
 
@@ -110,7 +110,7 @@ class RevertParams(OpParams):
 
     db: Database
     changes: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
-    recorded: Identities | None = Field(None, description="identifies the folder and the file, for undo")
+    recorded: Identities | None = Field(default=None, description="identifies the folder and the file, for undo")
 
 
 class QueryResult(BaseModel):

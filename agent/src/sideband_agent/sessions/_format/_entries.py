@@ -35,7 +35,7 @@ class _EntryBase(BaseModel):
 
     id: _Id | Literal[""] = ""
     parent: _Id | None = None
-    time: str = Field("", pattern=TIME)
+    time: str = Field(default="", pattern=TIME)
     foreign: dict[str, JsonValue] | None = None
 
 
@@ -70,7 +70,7 @@ class RunEntry(_EntryBase):
     status: RunState
     source: str = ""
     error: dict[str, JsonValue] | None = None
-    resume_at: float | None = Field(None, allow_inf_nan=False)
+    resume_at: float | None = Field(default=None, allow_inf_nan=False)
 
 
 class ModelEntry(_EntryBase):
@@ -112,7 +112,7 @@ class CompactionEntry(_EntryBase):
     summary: str
     first_kept: _Id | None = None
     carried: tuple[_Id, ...] = ()
-    tokens_before: int = Field(0, ge=0)
+    tokens_before: int = Field(default=0, ge=0)
     details: JsonValue = None
     plugin: str | None = None
     read_files: tuple[str, ...] = ()

@@ -40,7 +40,7 @@ class SessionHeader(BaseModel):
     folder: str | None = None
     channel: str = "cli"
     parent: str | None = None
-    copied: int = Field(0, ge=0)
+    copied: int = Field(default=0, ge=0)
     foreign: dict[str, JsonValue] | None = None
 
     @property

@@ -1,0 +1,91 @@
+"""mypy accepts the public API as an author uses it: in strict mode, and without the plugin of pydantic."""
+
+import importlib
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LAYERS = ("core", "agent", "libs/*", "plugins/*", "contrib/*")
+FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+DOCUMENTED = """
+from sideband.messages import AssistantMessage, TextPart, ToolResultMessage, Usage, UserMessage
+from sideband.providers import ModelInfo, Prices
+
+messages = [
+    UserMessage(content="hello"),
+    UserMessage(content=[TextPart(text="hello")], source="notes"),
+    AssistantMessage(content="hello", model="echo:twice", usage=Usage(input=3, output=4)),
+    ToolResultMessage(call="1", tool="dice__roll", content="6", metadata={"ms": 3}),
+]
+model = ModelInfo(id="twice", context_window=8_000, prices=Prices(input=0, output=0))
+"""
+VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+PAGES = ("README.md", *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md")))
+
+
+def public_classes():
+    """Return the public classes that can be instantiated, with the name to import each from."""
+    found = {}
+    for layer in LAYERS:
+        for path in sorted(ROOT.glob(f"{layer}/src/*/**/*.py")):
+            source = next(parent for parent in path.parents if parent.name == "src")
+            name = ".".join(path.relative_to(source).with_suffix("").parts).removesuffix(".__init__")
+            if "._" in name or "runtime" in name or "__all__" not in path.read_text():
+                continue
+            module = importlib.import_module(name)
+            for one in module.__all__:
+                value = getattr(module, one)
+                if isinstance(value, type) and not getattr(value, "_is_protocol", False):
+                    found.setdefault(value, f"{name}.{one}")
+    return found
+
+
+def call(number, cls, name):
+    """Return a function that calls a class with only the arguments that are required at run time."""
+    try:
+        parameters = inspect.signature(cls).parameters.values()
+    except ValueError:  # that of a built-in base class
+        parameters = ()
+    required = [one for one in parameters if one.default is one.empty and one.kind not in VARIABLE]
+    declared = ", ".join(f"{one.name}: Any" for one in required)
+    passed = ", ".join(f"{one.name}={one.name}" if one.kind is one.KEYWORD_ONLY else one.name for one in required)
+    return f"def call_{number}({declared}) -> object:\n    return {name}({passed})\n"
+
+
+@pytest.fixture
+def mypy(tmp_path):
+    """Check files as an author does, and return the errors."""
+
+    def check(*options):
+        command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", f"--cache-dir={tmp_path / 'cache'}"]
+        done = subprocess.run([*command, *options, "."], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode in (0, 1), done.stderr
+        return "\n".join(line for line in done.stdout.splitlines() if ": error: " in line)
+
+    return check
+
+
+def test_mypy_accepts_public_constructors_with_only_the_required_arguments(mypy, tmp_path):
+    classes = public_classes()
+    assert len(classes) > 200
+    modules = sorted({name.rpartition(".")[0] for name in classes.values()})
+    lines = ["from typing import Any", *(f"import {module}" for module in modules)]
+    lines += [call(number, cls, name) for number, (cls, name) in enumerate(classes.items())]
+    (tmp_path / "calls.py").write_text("\n".join(lines))
+    (tmp_path / "documented.py").write_text(DOCUMENTED)
+    assert not mypy()
+
+
+def test_mypy_accepts_the_python_examples_of_the_documentation(mypy, tmp_path):
+    for page in PAGES:
+        for number, example in enumerate(FENCE.findall((ROOT / page).read_text())):
+            if "sideband.skill" not in example:  # skills are checked against stubs of the installed families
+                name = re.sub(r"\W", "_", page.removesuffix(".md"))
+                (tmp_path / f"{name}_{number}.py").write_text(example)
+    # An example may import the module of another one.
+    assert not mypy("--allow-untyped-defs", "--allow-untyped-calls", "--disable-error-code=import-not-found")
