@@ -7,6 +7,7 @@ import sys
 from textwrap import dedent
 
 import pytest
+from sideband import __version__
 from sideband.__main__ import main
 from sideband.settings import load_settings, trust_project
 
@@ -125,7 +126,7 @@ def test_interrupted_command_exits_with_130(command, capsys):
     assert capsys.readouterr().err.startswith("error: interrupted")
 
 
-@pytest.mark.parametrize("words", [[], ["--help"], ["-h"], ["help"]])
+@pytest.mark.parametrize("words", [[], ["--help"], ["-h"], ["help"], ["help", "help"]])
 def test_help_lists_commands_with_summaries(command, capsys, words):
     command("greet")
     assert main(words) == 0
@@ -242,3 +243,133 @@ def test_version_is_printed_without_slow_imports():
     version, imported = done.stdout.splitlines()
     assert version.startswith("sideband ")
     assert not {"typing", "re", "argparse", "asyncio", "pydantic"}.intersection(json.loads(imported.replace("'", '"')))
+
+
+ACTIONS = """
+    from sideband.commands import Command
+
+    def configure(parser):
+        actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+        show = actions.add_parser("show", help="show an animal")
+        show.add_argument("name", nargs="*", metavar="NAME", help="the animal")
+        show.add_argument("--size", choices=["small", "large"])
+        show.add_argument("--json", action="store_true")
+        wrap = actions.add_parser("wrap")
+        wrap.add_argument("--dry", action="store_true")
+        wrap.add_argument("words", nargs="...")
+
+    def run(arguments):
+        print(sorted((name, value) for name, value in vars(arguments).items() if value))
+        return 0
+
+    def sideband_commands():
+        return Command("{name}", "Show animals.", configure, run)
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "problem", "hint"),
+    [
+        pytest.param("zoo shw", "unknown action `shw` (did you mean `show`?)", "choose from show, wrap", id="action"),
+        pytest.param(
+            "zoo show --siez large owl",
+            "unknown option `--siez` (did you mean `--size`?)",
+            "`sideband zoo show --help`",
+            id="option of an action",
+        ),
+        pytest.param(
+            "greet --jsn Ada", "unknown option `--jsn` (did you mean `--json`?)", "`sideband greet --help`", id="option"
+        ),
+        pytest.param("greet --jsn=a\tb Ada", "unknown option `--jsn` (did you", "greet --help`", id="with value"),
+        pytest.param("zoo show --size lrge", "unknown --size `lrge` (did you mean `large`?)", "small", id="choice"),
+        pytest.param(
+            "zoo --size large show", "unknown option `--size`; the options of an action follow it", "", id="early"
+        ),
+        pytest.param(
+            "--jsno greet", "unknown option `--jsno` (did you mean `--json`?)", "after the command", id="first option"
+        ),
+        pytest.param("help gret", "unknown command `gret` (did you mean `greet`?)", "", id="help of a command"),
+        pytest.param("help zoo shw", "unknown action `shw` (did you mean `show`?)", "", id="help of an action"),
+    ],
+)
+def test_misspelled_word_is_a_usage_error_with_a_suggestion(command, capsys, words, problem, hint):
+    command("greet")
+    command("zoo", ACTIONS)
+    assert main(words.split(" ")) == 2
+    out, err = capsys.readouterr()
+    assert (out, problem in err, hint in err) == ("", True, True), err
+
+
+@pytest.mark.parametrize("words", [["greet", "--js", "Ada"], ["zoo", "show", "--si", "large"], ["zoo", "wrap", "--dr"]])
+def test_abbreviated_option_is_refused(command, capsys, words):
+    command("greet")
+    command("zoo", ACTIONS)
+    assert main(words) == 2
+    assert "did you mean" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "printed"),
+    [
+        (["greet", "--", "--name"], "hello --name\n"),
+        (["greet", "--what is this?"], "hello --what is this?\n"),
+        (["zoo", "wrap", "ls", "--all"], "[('action', 'wrap'), ('words', ['ls', '--all'])]\n"),
+    ],
+)
+def test_word_that_only_looks_like_an_option_is_kept(command, capsys, words, printed):
+    command("greet")
+    command("zoo", ACTIONS)
+    assert main(words) == 0
+    assert capsys.readouterr().out == printed
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--json zoo show owl",
+        "zoo --json show owl",
+        "zoo show --json owl",
+        "zoo show owl --json",
+        "--json zoo --json show --json owl",
+    ],
+)
+def test_json_option_is_accepted_in_any_position(command, capsys, words):
+    command("zoo", ACTIONS)
+    assert main(words.split()) == 0
+    assert capsys.readouterr().out == "[('action', 'show'), ('json', True), ('name', ['owl'])]\n"
+
+
+def test_json_option_before_the_command_does_not_become_the_value_of_an_option(command, capsys):
+    command("zoo", ACTIONS)
+    assert main(["--json", "zoo", "show", "--size", "large", "--", "owl"]) == 0
+    assert capsys.readouterr().out == "[('action', 'show'), ('json', True), ('name', ['owl']), ('size', 'large')]\n"
+
+
+@pytest.mark.parametrize("words", [["--json", "greet", "refuse"], ["--json", "gret"], ["--json", "--jsno"]])
+def test_error_is_json_if_the_option_precedes_the_command(command, capsys, words):
+    command("greet")
+    assert main(words)
+    assert "error" in json.loads(capsys.readouterr().out)
+
+
+def test_json_after_two_dashes_is_not_an_option(command, capsys):
+    command("zoo", ACTIONS)
+    assert main(["zoo", "show", "--size", "none", "--", "--json"]) == 2
+    assert capsys.readouterr().err.startswith("error: unknown --size `none`")
+
+
+@pytest.mark.parametrize(
+    ("words", "usage"), [("help greet", "usage: sideband greet "), ("help zoo show", "usage: sideband zoo show ")]
+)
+def test_help_of_a_command_shows_its_arguments(command, capsys, words, usage):
+    command("greet")
+    command("zoo", ACTIONS)
+    with pytest.raises(SystemExit, match="0"):
+        main(words.split())
+    assert capsys.readouterr().out.startswith(usage)
+
+
+@pytest.mark.parametrize("words", [["--version", "--json"], ["--json", "--version"]])
+def test_version_is_available_as_json(capsys, words):
+    assert main(words) == 0
+    assert json.loads(capsys.readouterr().out) == {"version": __version__}

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from pkgutil import resolve_name
 
+from .._version import __version__
 from ..commands import Command
 from ..errors import SidebandError, UsageError
 from ..exit_codes import ExitCode
@@ -17,14 +18,9 @@ from ..plugins._discovery import discover
 from ..plugins._policy import PluginPolicy
 from ..plugins._records import PluginRecord, State
 from ..state import default_home
+from ..suggestions import did_you_mean
 from ._errors import flush_output, known_error, open_streams, print_error
-
-
-class _Parser(ArgumentParser):
-    """A parser that raises ``UsageError``, so that usage errors are reported like all others."""
-
-    def error(self, message: str) -> None:  # type: ignore[override]  # ends by raising, as the original ends by exiting
-        raise UsageError(message, hint=f"see `{self.prog} --help`")
+from ._parser import Parser, options_of, parse, with_json_last
 
 
 def run(arguments: list[str]) -> int:
@@ -38,7 +34,7 @@ def run(arguments: list[str]) -> int:
     except (Exception, KeyboardInterrupt, BaseExceptionGroup) as error:  # noqa: BLE001  each is reported
         known = known_error(error)
         with suppress(OSError):
-            print_error(known, error, as_json="--json" in arguments)
+            print_error(known, error, as_json="--json" in options_of(arguments))
         return known.exit_code
     finally:
         flush_output()
@@ -47,24 +43,21 @@ def run(arguments: list[str]) -> int:
 
 def _run(arguments: list[str]) -> int:
     found = _find_commands()
-    if not arguments or arguments[0] in ("-h", "--help", "help"):
+    name, *rest = with_json_last(arguments)
+    while name == "help":
+        name, *rest = [*rest, "--help"]
+    if name in ("", "-h", "--help"):
         _print_help(found)
         return ExitCode.SUCCESS
-    name, *rest = arguments
+    if name == "--version":  # with more words: alone, it is handled before this module is imported
+        sys.stdout.write(json.dumps({"version": __version__}) + "\n")
+        return ExitCode.SUCCESS
     if name not in found:
-        raise UsageError(_unknown(name, found), hint="list all commands with `sideband --help`")
+        raise _unknown(name, found)
     command = _load(found[name])
-    parser = _Parser(prog=f"sideband {name}", description=command.summary)
+    parser = Parser(prog=f"sideband {name}", description=command.summary)
     command.configure(parser)
-    return command.run(_parse(parser, rest))
-
-
-def _parse(parser: ArgumentParser, words: list[str]) -> Namespace:
-    """Parse options and positional arguments in any order. Parsers with subcommands don't support that."""
-    try:
-        return parser.parse_intermixed_args(words)
-    except TypeError:
-        return parser.parse_args(words)
+    return command.run(parse(parser, rest))
 
 
 def _find_commands() -> dict[str, list[PluginRecord]]:
@@ -90,14 +83,14 @@ def _policy(home: Path) -> PluginPolicy:
     return load_settings(home, project=project, environment=os.environ).plugin_policy()
 
 
-def _unknown(name: str, found: Mapping[str, object]) -> str:
+def _unknown(name: str, found: Mapping[str, object]) -> UsageError:
+    if name.startswith("-"):
+        problem = f"unknown option `{name}`{did_you_mean(name, ['--help', '--json', '--version'])}"
+        return UsageError(problem, hint=f"write options after the command, as in `sideband COMMAND {name}`")
+    problem = f"unknown command `{name}`{did_you_mean(name, found)}"
     if not found:
-        return (
-            f"unknown command `{name}`: no plugin with commands is installed (sideband-cli provides the standard ones)"
-        )
-    from ..suggestions import did_you_mean
-
-    return f"unknown command `{name}`{did_you_mean(name, found)}"
+        problem += ": no plugin with commands is installed (sideband-cli provides the standard ones)"
+    return UsageError(problem, hint="list all commands with `sideband --help`")
 
 
 def _load(records: list[PluginRecord]) -> Command:
@@ -150,5 +143,5 @@ def _print_help(found: Mapping[str, list[PluginRecord]]) -> None:
         except SidebandError as error:
             summary = f"(unavailable: {error.message})"
         lines.append(f"  {name:<{width}}  {summary}")
-    lines += ["", "`sideband COMMAND --help` shows the arguments of a command; `sideband --version` shows the version."]
+    lines += ["", "`sideband help COMMAND` shows the arguments of a command; `sideband --version` shows the version."]
     sys.stdout.write("\n".join(lines) + "\n")
