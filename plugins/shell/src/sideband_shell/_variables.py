@@ -39,4 +39,5 @@ def refuse_variables(variables: Mapping[str, str]) -> None:
 
 def environment_of(path: str, configured: Mapping[str, str], asked: Mapping[str, str]) -> dict[str, str]:
     """Return the environment. The sandbox adds ``HOME`` and ``TMPDIR``, which name the program's temporary folder."""
-    return {"LANG": "C.UTF-8", **configured, **asked, "PATH": path}
+    # Programs cannot read /etc/gitconfig, and without namespaces git would end with an error.
+    return {"LANG": "C.UTF-8", "GIT_CONFIG_NOSYSTEM": "1", **configured, **asked, "PATH": path}
