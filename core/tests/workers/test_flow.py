@@ -332,18 +332,11 @@ async def test_flooding_worker_is_throttled_while_another_is_busy(make_skill, ma
                 await pool.call(skill.call("one"))
                 await anyio.sleep(0.03)
 
-    async def taken(*neighbors):
-        """Return how many lines the host has read within a second."""
-        hostile.logged.clear()
-        await gather(*neighbors, pool.call(hostile.call("flood", id="mine", timeout=1)))
-        return len(hostile.output("stdout")) + sum(
-            int(note.split()[0].replace(",", "")) for note in hostile.output("note")
-        )
-
     async with make_pool(cancel_grace=0.1) as pool:
         await pool.call(skill.call("one"))
         await pool.call(hostile.call("pid"))
-        alone = await taken()
-        await pool.call(hostile.call("pid"))
-        beside = await taken(call_now_and_then(pool))
-    assert beside < 0.6 * alone
+        began, used = time.perf_counter(), time.process_time()
+        await gather(call_now_and_then(pool), pool.call(hostile.call("flood", id="mine", timeout=1)))
+        share = (time.process_time() - used) / (time.perf_counter() - began)
+    # Without the limit of a quarter, the flood takes all time of a processor. Other load can only decrease the share.
+    assert share < 0.5
