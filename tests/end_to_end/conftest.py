@@ -214,3 +214,20 @@ def terminal(tmp_path, command_server):
     yield start
     for one in opened:
         one.close()
+
+
+@pytest.fixture
+def site(tmp_path):
+    """Return a function that writes a distribution with one plugin and returns the folder for the path."""
+    folder = tmp_path / "site"
+    folder.mkdir()
+
+    def make(distribution, module, code, group, name):
+        (folder / f"{module}.py").write_text(code)
+        info = folder / f"{distribution.replace('-', '_')}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(f"[{group}]\n{name} = {module}\n")
+        return folder
+
+    return make

@@ -284,23 +284,6 @@ def test_secret_name_is_validated_before_the_value_is_requested(at_terminal):
     assert "the value is empty" in shown
 
 
-@pytest.fixture
-def site(tmp_path):
-    """Return a function that writes a distribution with one plugin and returns the folder for the path."""
-    folder = tmp_path / "site"
-    folder.mkdir()
-
-    def make(distribution, module, code, group, name):
-        (folder / f"{module}.py").write_text(code)
-        info = folder / f"{distribution.replace('-', '_')}-1.0.dist-info"
-        info.mkdir()
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text(f"[{group}]\n{name} = {module}\n")
-        return folder
-
-    return make
-
-
 def test_invalid_plugins_are_listed_with_the_reason_and_others_still_work(sideband, site):
     site("bad-import", "bad_import", "raise RuntimeError('no luck')", "sideband.v1.hook", "bad-import")
     hookimpl = "from sideband import hookimpl\n@hookimpl\n"

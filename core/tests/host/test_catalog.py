@@ -36,11 +36,12 @@ class Loader:
 class Plugins:
     def __init__(self, **loaders):
         self.loaders = loaders
+        self.records = ()
 
     def locate_skills(self):
         return ()
 
-    def names(self, kind):
+    def names(self, kind, *, broken=False):
         return tuple(self.loaders)
 
     async def load(self, kind, name):

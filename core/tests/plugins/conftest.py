@@ -62,6 +62,7 @@ class Site:
         *,
         version: str = "1.0",
         requires: Iterable[str] = (),
+        extras: Iterable[str] = (),
         modules: Iterable[str] = (),
         direct_url: str = "",
         folder: Path | None = None,
@@ -71,6 +72,7 @@ class Site:
         info = site / f"{name.replace('-', '_')}-{version}.dist-info"
         info.mkdir(parents=True)
         requirements = "".join(f"Requires-Dist: {line}\n" for line in requires)
+        requirements += "".join(f"Provides-Extra: {extra}\n" for extra in extras)
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{requirements}")
         (info / "INSTALLER").write_text("by-hand\n")
         sections = (

@@ -89,12 +89,16 @@ async def test_plugins_of_the_same_name_are_both_refused(site, home):
     modules = [site.plugin("op", "tidal", "", distribution=name) for name in ("test-one", "test-two")]
     async with PluginHost(home=home) as plugins:
         assert {one.state for one in plugins.why("tidal")} == {State.FAILED}
-        assert all("test-one and by test-two" in one.reason for one in plugins.why("tidal"))
-        with pytest.raises(PluginConflict, match="test-one and by test-two") as caught:
+        assert all(re.search("test-one 1.0 .* and by test-two 1.0 ", one.reason) for one in plugins.why("tidal"))
+        with pytest.raises(PluginConflict) as caught:
             await plugins.load("op", "tidal")
     assert caught.value.distributions == ("test-one", "test-two")
-    assert "[policy.conflicts]" in caught.value.hint
     assert not set(modules) & set(sys.modules)
+    first, second = (f"`{module}`, installed by by-hand, in {site.folder}" for module in modules)
+    assert f"op `tidal` is claimed by test-one 1.0 ({first}) and by test-two 1.0 ({second})" in caught.value.message
+    # The package that was installed last may be the one to distrust.
+    assert '[policy.conflicts]`: "op.tidal" = "DISTRIBUTION"' in caught.value.hint
+    assert not {"test-one", "test-two"} & set(re.split(r"[^\w-]", caught.value.hint))
 
 
 async def test_policy_resolves_a_conflict(site, home):
@@ -138,7 +142,7 @@ async def test_duplicate_name_in_one_distribution_is_a_conflict(site, home):
     entry_points = site.folder / "test_tidal-1.0.dist-info" / "entry_points.txt"
     entry_points.write_text("[sideband.v1.op]\ntidal = one\ntidal = two\n")
     async with PluginHost(home=home) as plugins:
-        with pytest.raises(PluginConflict, match="test-tidal and by test-tidal"):
+        with pytest.raises(PluginConflict, match=r"test-tidal .* and by test-tidal"):
             await plugins.load("op", "tidal")
 
 
@@ -189,3 +193,16 @@ async def test_trail_contains_each_state(site, home):
         trail = record(plugins, "tidal").trail
         assert [step.state.value for step in trail] == ["found", "imported", "validated", "active"]
         assert record(plugins, "tidal").load_ms > 0
+
+
+async def test_guard_whose_extra_is_not_installed_is_incompatible_and_denies(site, home):
+    module = site.module("raise RuntimeError('imported')")
+    guards = {"sideband.v1.guard": {"watch": f"{module} [fast]"}}
+    site.distribution("test-watch", guards, extras=["fast"], requires=['no-such-thing; extra == "fast"'])
+    async with PluginHost(home=home) as plugins:
+        assert record(plugins, "watch", "test-watch").state is State.INCOMPATIBLE
+        with pytest.raises(PluginIncompatible, match=r"test-watch\[fast\].* requires no-such-thing") as caught:
+            await plugins.load("guard", "watch")
+        assert [one.plugin for one in plugins.hooks.order("op_call")] == ["watch"]
+    assert "extras" in caught.value.hint
+    assert module not in sys.modules

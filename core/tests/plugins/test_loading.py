@@ -58,7 +58,9 @@ async def test_entry_point_may_name_a_nested_object(site, home):
             nested = SimpleNamespace(sideband_providers=lambda: [holder.one])
         """
     )
-    site.distribution("test-tidal", {"sideband.v1.provider": {"tidal": f"{module} : holder.nested [extra]"}})
+    site.distribution(
+        "test-tidal", {"sideband.v1.provider": {"tidal": f"{module} : holder.nested [extra]"}}, extras=["extra"]
+    )
     async with PluginHost(home=home) as plugins:
         assert (await plugins.load("provider", "tidal")).contribution[0].name == "tidal"
 

@@ -125,3 +125,51 @@ def test_damaged_metadata_does_not_hide_other_distributions(site):
     problems = [problem for problem in read_installed().problems if str(site.folder) in problem]
     assert len(problems) == 2
     assert all("no name in its metadata" in problem for problem in problems)
+
+
+FAST = {"extras": ["fast", "all"], "requires": ['no-such-thing>=2; extra == "fast"', 'test-surf[Fast]; extra == "all"']}
+
+
+def surf(site, extra, **details):
+    """Write a distribution with an op that requires an extra, and return why it cannot be used."""
+    module = site.module()
+    site.distribution("test-surf", {"sideband.v1.op": {"surf": f"{module} [{extra}]"}}, **(FAST | details))
+    (found,) = of(site, "test-surf")
+    return found.unmet
+
+
+def test_extra_that_is_not_installed_is_reported(site):
+    problem = "the extra `test-surf[fast]` requires no-such-thing>=2, but it is not installed"
+    assert surf(site, "fast") == problem
+
+
+def test_extra_with_another_version_of_a_requirement_is_reported(site):
+    site.distribution("No_Such.Thing", {}, version="1.5")
+    assert surf(site, "fast").endswith("requires no-such-thing>=2, but 1.5 is installed")
+
+
+def test_extra_is_accepted_once_its_requirements_are_installed(site):
+    assert surf(site, "fast")
+    site.distribution("no-such-thing", {}, version="2.1rc1")
+    assert [one.unmet for one in of(site, "test-surf")] == [""]
+
+
+def test_extra_that_requires_another_one_is_followed(site):
+    assert "`test-surf[fast]` requires no-such-thing>=2" in surf(site, "All")
+
+
+def test_extra_that_requires_itself_ends(site):
+    assert surf(site, "all", requires=['test-surf[all]; extra == "all"']) == ""
+
+
+def test_requirements_of_other_extras_and_environments_are_not_needed(site):
+    requires = ["absent", 'absent; extra == "all"', 'absent; extra == "fast" and python_version < "3"']
+    assert surf(site, "fast", requires=requires) == ""
+
+
+def test_unknown_extra_is_reported(site):
+    assert surf(site, "fsat") == "test-surf does not define the extra `fsat`"
+
+
+def test_invalid_requirement_of_an_extra_is_reported(site):
+    assert "cannot be read" in surf(site, "fast", requires=['??? ; extra == "fast"'])

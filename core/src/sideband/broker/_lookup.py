@@ -94,7 +94,7 @@ class Ops:
         Raises:
             PluginError: if the plugin cannot be loaded.
         """
-        entry = name.partition("-")[0] if name not in self._plugins.names("provider") else name
+        entry = name.partition("-")[0] if name not in self._plugins.names("provider", broken=True) else name
         plugin = await self._plugins.load("provider", entry)
         for provider in plugin.contribution:
             if provider.name == name:
@@ -104,7 +104,7 @@ class Ops:
     async def providers(self) -> tuple[str, ...]:
         """Return the names of all providers, sorted. A plugin that cannot be loaded is listed by its own name."""
         found: list[str] = []
-        for name in self._plugins.names("provider"):
+        for name in self._plugins.names("provider", broken=True):
             try:
                 found += [provider.name for provider in (await self._plugins.load("provider", name)).contribution]
             except PluginError:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import anyio
 
-from ..loading import LoadedSkills, SkillProblem, SkillSources, SkillSpec, ToolSpec
+from ..loading import LoadedSkills, SkillLoader, SkillProblem, SkillSources, SkillSpec, ToolSpec
 from ..plugins import PluginError, PluginHost
 from ..workers import ToolNotFound
 
@@ -52,18 +52,37 @@ class SkillCatalog:
     async def _load(self) -> LoadedSkills:
         sources = SkillSources(folders=self._folders, packages=self._plugins.locate_skills())
         skills: list[SkillSpec] = []
-        problems: list[SkillProblem] = []
-        for name in self._plugins.names("loader"):
+        problems = [
+            SkillProblem(f"package {one.distribution}", "plugin.failed", f"{one.label}: {one.reason}", fatal=True)
+            for one in self._plugins.records
+            if one.kind == "skill" and one.state.broken
+        ]
+        for name in self._plugins.names("loader", broken=True):
             try:
                 plugin = await self._plugins.load("loader", name)
             except PluginError as error:
                 problems.append(SkillProblem(f"loader {name}", error.code, error.message, error.hint, fatal=True))
                 continue
             for loader in plugin.contribution:
-                found = await loader.load(sources)
+                found = await _result(name, loader, sources)
                 skills.extend(found.skills)
                 problems.extend(found.problems)
         return _without_clashes(skills, problems)
+
+
+async def _result(name: str, loader: SkillLoader, sources: SkillSources) -> LoadedSkills:
+    """Return what a loader found, or a problem if it failed, so that the skills of other loaders can be used."""
+    try:
+        found = await loader.load(sources)
+        specs, problems = found.skills, found.problems
+        if all(isinstance(one, SkillSpec) for one in specs) and all(isinstance(one, SkillProblem) for one in problems):
+            return found
+        reason = "`load` returned objects that are not skills"
+    except Exception as error:  # noqa: BLE001  a loader may raise anything
+        reason = f"{type(error).__name__}: {error}"
+    hint = "update or uninstall its package; the skills of other loaders are not affected"
+    problem = SkillProblem(f"loader {name}", "plugin.failed", f"the loader `{name}` failed: {reason}", hint, fatal=True)
+    return LoadedSkills(problems=(problem,))
 
 
 def _by_name(loaded: LoadedSkills) -> dict[str, tuple[SkillSpec, ToolSpec]]:

@@ -118,7 +118,7 @@ class ChosenSandbox:
         hints: list[str] = []
         plain = PlainSandbox()
         best: tuple[Sandbox, Probe] = (plain, await plain.probe(self._folders))
-        for name in self._plugins.names("sandbox"):
+        for name in self._plugins.names("sandbox", broken=True):
             try:
                 plugin = await self._plugins.load("sandbox", name)
             except PluginError as error:

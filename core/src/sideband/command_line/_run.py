@@ -116,7 +116,7 @@ def _unusable(records: list[PluginRecord]) -> SidebandError:
 
     record = records[0]
     if len(records) > 1 and all(one.state is State.FAILED for one in records):
-        return _errors.PluginConflict(record.kind, record.name, [one.distribution for one in records])
+        return _errors.PluginConflict(record.kind, record.name, records)
     if record.state is not State.DENIED:
         return _errors.PluginIncompatible(record)
     error = _errors.PluginDenied(record)

@@ -59,13 +59,15 @@ class ToolRegistry:
 
         Omitted tools are listed in ``problems``.
         """
-        found = [*await self._of_plugins(), *await self._of_skills()]
+        unusable: list[str] = []
+        found = [*await self._of_plugins(unusable), *await self._of_skills()]
         by_name: dict[str, list[Tool]] = {}
         for one in found:
             by_name.setdefault(one.model_name, []).append(one)
         faults = {one.name: fault for one in found if (fault := _fault(one))}
         clashes = {name: rivals for name, rivals in by_name.items() if len(rivals) > 1}
         self.problems = (
+            *unusable,
             *(
                 f"omitted the tool `{name}`: {' and '.join(one.source for one in rivals)} provide it"
                 for name, rivals in sorted(clashes.items())
@@ -97,13 +99,13 @@ class ToolRegistry:
         """Return the skills that models may use; a skill can declare that it is for people only."""
         return [skill for skill in (await self._catalog.all()).skills if skill.metadata.get(_NOT_FOR_MODELS) != "true"]
 
-    async def _of_plugins(self) -> list[Tool]:
+    async def _of_plugins(self, unusable: list[str]) -> list[Tool]:
         found: list[Tool] = []
-        for name in self._plugins.names("tool"):
+        for name in self._plugins.names("tool", broken=True):
             try:
                 plugin = await self._plugins.load("tool", name)
             except PluginError as error:
-                _log.warning("%s", error.message)
+                unusable.append(f"omitted the tools of the plugin `{name}`: {error.message}; {error.hint}")
                 continue
             found += [evolve(one, source=f"plugin {name}") for one in plugin.contribution]
             self._contexts.update(dict.fromkeys((one.name for one in plugin.contribution), plugin.context))

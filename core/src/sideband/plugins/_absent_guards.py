@@ -6,12 +6,12 @@ from attrs import frozen
 
 from ..hooks import Deny, OpCall, ToolCall, hookimpl
 from ._errors import described
-from ._records import PluginRecord, State
+from ._records import PluginRecord
 
 
 def is_absent_guard(record: PluginRecord) -> bool:
     """Return whether the plugin is a guard that is installed and not denied by the policy, but unusable."""
-    return record.kind == "guard" and record.state in {State.FAILED, State.INCOMPATIBLE}
+    return record.kind == "guard" and record.state.broken
 
 
 @frozen

@@ -120,14 +120,13 @@ def _decide_conflict(group: Sequence[PluginRecord], policy: PluginPolicy) -> Non
         return
     label = group[0].label
     chosen = policy.conflicts.get(label)
-    distributions = [record.distribution for record in group]
-    if chosen is not None and distributions.count(chosen) == 1:
+    if chosen is not None and [record.distribution for record in group].count(chosen) == 1:
         for record in group:
             if record.distribution != chosen:
                 reason = f"it is also provided by {chosen}, which was chosen"
                 record.move(State.DENIED, reason, decided_by=f"policy.conflicts `{label}`")
         return
-    reason = f"it is provided by {' and by '.join(distributions)}"
+    reason = f"it is claimed by {' and by '.join(record.claim for record in group)}"
     if chosen is not None:
         reason += f"; `{chosen}`, chosen in policy.conflicts, is not one of them"
     for record in group:

@@ -18,7 +18,7 @@ class EntryPoint(NamedTuple):
         distribution: the name of the distribution, not normalized.
         version: the version of the distribution.
         requires: the requirements on ``sideband-core``, unparsed.
-        unmet: why the running core does not satisfy one of these requirements; empty if it satisfies all.
+        unmet: why the core does not satisfy one of these requirements, or which extra is missing; empty if all is met.
         editable: whether it is an editable installation, whose files can change at any time.
         installer: the tool that installed it, according to the metadata; empty if unknown.
         location: the folder that contains the distribution.

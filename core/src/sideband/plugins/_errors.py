@@ -110,7 +110,7 @@ class PluginIncompatible(PluginError, RuntimeError):
         super().__init__(
             f"{described(record)} is incompatible: {record.reason}",
             record=record,
-            hint=f"install a compatible version of {record.distribution}",
+            hint=f"install a compatible version of {record.distribution}, with the extras that it requires",
         )
 
 
@@ -123,14 +123,15 @@ class PluginConflict(PluginError, RuntimeError):
 
     code = "plugin.conflict"
 
-    def __init__(self, kind: str, name: str, distributions: Sequence[str]) -> None:
-        choice = f'"{kind}.{name}" = "{distributions[0]}"'
+    def __init__(self, kind: str, name: str, records: Sequence[PluginRecord]) -> None:
+        # The hint names no package: the first one may be the one that was installed to replace the others.
         super().__init__(
-            f"{kind} `{name}` is provided by {' and by '.join(distributions)}",
+            f"{kind} `{name}` is claimed by {' and by '.join(record.claim for record in records)}; none is used",
             name=name,
-            hint=f"uninstall all but one, or choose one under `[policy.conflicts]`: {choice}",
+            hint="uninstall the package that should not provide it, or name the distribution that you trust under "
+            f'`[policy.conflicts]`: "{kind}.{name}" = "DISTRIBUTION"',
         )
-        self.distributions = tuple(distributions)
+        self.distributions = tuple(record.distribution for record in records)
 
 
 class PluginImportFailed(PluginError, ImportError):

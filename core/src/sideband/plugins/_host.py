@@ -144,9 +144,17 @@ class PluginHost:
         """Problems that belong to no record: unreadable metadata, and configuration of unknown plugins."""
         return tuple(self._problems)
 
-    def names(self, kind: str) -> tuple[str, ...]:
-        """Return the sorted names of all plugins of a kind that are not known to be unusable. Imports nothing."""
-        return tuple(record.name for record in self._records if record.kind == kind and record.state.usable)
+    def names(self, kind: str, *, broken: bool = False) -> tuple[str, ...]:
+        """Return the sorted names of all plugins of a kind that are not known to be unusable. Imports nothing.
+
+        Args:
+            kind: the kind.
+            broken: whether to include plugins that failed, conflict or are incompatible, so that the caller reports
+                the error of ``load``.
+        """
+        found = (record for record in self._records if record.kind == kind)
+        # A name in conflict has several records.
+        return tuple(dict.fromkeys(one.name for one in found if one.state.usable or (broken and one.state.broken)))
 
     def why(self, name: str, *, kind: str | None = None) -> tuple[PluginRecord, ...]:
         """Return the records of all plugins of that name, whose ``trail`` explains the state of each.
@@ -241,7 +249,7 @@ class PluginHost:
 
     async def _load_at_start(self) -> None:
         for kind in KINDS.values():
-            for name in self.names(kind.name) if kind.when is When.START else ():
+            for name in self.names(kind.name, broken=True) if kind.when is When.START else ():
                 try:
                     await self.load(kind.name, name)
                 except PluginError as error:
@@ -254,7 +262,7 @@ class PluginHost:
     def _check_strict(self) -> None:
         if not self.policy.strict:
             return
-        broken = [record for record in self._records if record.state in {State.FAILED, State.INCOMPATIBLE}]
+        broken = [record for record in self._records if record.state.broken]
         problems = [f"{described(record)}: {record.reason}" for record in broken] + self._problems
         if problems:
             raise StrictPluginError(problems)
@@ -279,7 +287,7 @@ class PluginHost:
             return PluginNotFound(kind, name, known=self.names(kind))
         candidates = rivals(found)
         if len(candidates) > 1:
-            return PluginConflict(kind, name, [record.distribution for record in candidates])
+            return PluginConflict(kind, name, candidates)
         record = candidates[0] if candidates else found[0]
         if record.state is State.DENIED:
             return PluginDenied(record)

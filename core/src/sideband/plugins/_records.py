@@ -22,7 +22,12 @@ class State(Enum):
     @property
     def usable(self) -> bool:
         """Whether the plugin is active or may still become active."""
-        return self not in {State.DENIED, State.INCOMPATIBLE, State.FAILED}
+        return self is not State.DENIED and not self.broken
+
+    @property
+    def broken(self) -> bool:
+        """Whether the plugin is unusable although the policy allows it."""
+        return self in {State.INCOMPATIBLE, State.FAILED}
 
 
 class Transition(NamedTuple):
@@ -91,6 +96,15 @@ class PluginRecord:
     def label(self) -> str:
         """``kind.name``, as used in policies."""
         return f"{self.kind}.{self.name}"
+
+    @property
+    def claim(self) -> str:
+        """The package that claims the name: its version, the object it names, its installer and its location."""
+        package = f"{self.distribution} {self.version}"
+        if not self.location:
+            return f"{package} (in memory)"
+        how = "editable" if self.editable else f"installed by {self.installer or 'an unknown tool'}"
+        return f"{package} (`{self.value}`, {how}, in {self.location})"
 
     @property
     def state(self) -> State:

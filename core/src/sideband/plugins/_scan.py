@@ -25,7 +25,7 @@ def scan(path: list[str]) -> Installed:
     problems: list[str] = []
     for name, distribution in _candidates(path, problems):
         try:
-            found.extend(_read(name, distribution))
+            found.extend(_read(name, distribution, path))
         except (ValueError, TypeError, OSError, importlib_metadata.MetadataNotFound) as error:
             problems.append(f"the metadata of `{name}` cannot be read: {error}")
     return Installed(tuple(sorted(set(found))), tuple(problems))
@@ -53,7 +53,7 @@ def _name(distribution: importlib_metadata.Distribution) -> str:
         return ""
 
 
-def _read(name: str, distribution: importlib_metadata.Distribution) -> Iterator[EntryPoint]:
+def _read(name: str, distribution: importlib_metadata.Distribution, path: list[str]) -> Iterator[EntryPoint]:
     requires = tuple(line for line in distribution.requires or () if _project(line) == _CORE)
     editable = _is_editable(distribution)
     for entry_point in distribution.entry_points:
@@ -68,7 +68,7 @@ def _read(name: str, distribution: importlib_metadata.Distribution) -> Iterator[
             distribution=name,
             version=distribution.version or "0",
             requires=requires,
-            unmet=_unmet(requires),
+            unmet=_unmet(requires) or _missing(distribution, entry_point.extras, path),
             editable=editable,
             installer=_text(distribution, "INSTALLER").strip(),
             location=str(distribution.locate_file("")),
@@ -114,6 +114,38 @@ def _unmet(requires: Iterable[str]) -> str:
         applies = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
         if applies and not requirement.specifier.contains(__version__, prereleases=True):
             return f"it requires {_CORE}{requirement.specifier}, but {_CORE} {__version__} is installed"
+    return ""
+
+
+def _missing(distribution: importlib_metadata.Distribution, extras: Iterable[str], path: list[str]) -> str:
+    """Return why an extra that an entry point requires is not installed, or an empty string if all are."""
+    try:
+        return _missing_extra(distribution, extras, path, set())
+    except (ValueError, TypeError) as error:
+        return f"the requirements of its extras cannot be read: {error}"
+
+
+def _missing_extra(
+    distribution: importlib_metadata.Distribution, extras: Iterable[str], path: list[str], seen: set[tuple[str, str]]
+) -> str:
+    known = {canonicalize_name(extra) for extra in distribution.metadata.get_all("Provides-Extra") or ()}
+    for extra in {canonicalize_name(extra) for extra in extras}:
+        if extra not in known:
+            return f"{distribution.name} does not define the extra `{extra}`"
+        if (key := (canonicalize_name(distribution.name), extra)) in seen:
+            continue
+        seen.add(key)
+        for requirement in map(Requirement, distribution.requires or ()):
+            marker = requirement.marker
+            if marker is None or marker.evaluate({"extra": ""}) or not marker.evaluate({"extra": extra}):
+                continue
+            found = next(iter(importlib_metadata.Distribution.discover(name=requirement.name, path=path)), None)
+            if found is None or not requirement.specifier.contains(found.version, prereleases=True):
+                installed = f"{found.version} is installed" if found else "it is not installed"
+                needed = f"{requirement.name}{requirement.specifier}"
+                return f"the extra `{distribution.name}[{extra}]` requires {needed}, but {installed}"
+            if problem := _missing_extra(found, requirement.extras, path, seen):
+                return problem
     return ""
 
 

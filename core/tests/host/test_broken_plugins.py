@@ -1,0 +1,74 @@
+"""Broken loader and skill plugins: the catalog reports each, and the skills of others are used."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from sideband.calls import SkillCatalog
+from sideband.loading import LoadedSkills, SkillProblem, SkillSpec
+from sideband.plugins import Plugin, PluginHost
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+
+
+def loader(name, load, distribution="inline"):
+    """Return a plugin with a loader whose ``load`` calls a function."""
+
+    async def load_all(sources):
+        return load()
+
+    one = SimpleNamespace(name=name, load=load_all)
+    return Plugin("loader", name, SimpleNamespace(sideband_loaders=lambda: [one]), distribution)
+
+
+def notes():
+    return LoadedSkills((SkillSpec(name="notes", key="notes", description="", source=Path("notes")),))
+
+
+def fail():
+    raise RuntimeError("bad luck")
+
+
+async def load(tmp_path, *plugins):
+    """Return the skills and the problems that a catalog with these loaders finds."""
+    async with PluginHost(home=tmp_path, inline=plugins, autoload=False) as host:
+        return await SkillCatalog(host, ()).all()
+
+
+@pytest.mark.parametrize(
+    ("broken", "reason"),
+    [
+        (fail, "RuntimeError: bad luck"),
+        (lambda: None, "NoneType"),
+        (list, "AttributeError"),
+        (lambda: LoadedSkills(("notes",)), "objects that are not skills"),
+        (lambda: LoadedSkills(problems=("none",)), "objects that are not skills"),
+    ],
+)
+async def test_loader_that_fails_is_reported_and_the_skills_of_others_are_loaded(tmp_path, broken, reason):
+    loaded = await load(tmp_path, loader("acme", broken), loader("good", notes))
+    assert [one.name for one in loaded.skills] == ["notes"]
+    ((source, code, text),) = [(one.source, one.code, one.reason) for one in loaded.problems]
+    assert (source, code) == ("loader acme", "plugin.failed")
+    assert "the loader `acme` failed" in text
+    assert reason in text
+
+
+async def test_loaders_in_conflict_are_reported_once(tmp_path):
+    rivals = [loader("acme", notes, distribution) for distribution in ("first", "second")]
+    loaded = await load(tmp_path, *rivals, loader("good", notes))
+    assert [one.name for one in loaded.skills] == ["notes"]
+    assert [(one.source, one.code) for one in loaded.problems] == [("loader acme", "plugin.conflict")]
+
+
+async def test_skill_packages_in_conflict_are_reported(tmp_path):
+    rivals = [Plugin("skill", "acme", None, distribution) for distribution in ("first", "second")]
+    loaded = await load(tmp_path, *rivals)
+    assert [one.source for one in loaded.problems] == ["package first", "package second"]
+    assert all("first 0" in one.reason and "second 0" in one.reason for one in loaded.problems)
+    assert all(isinstance(one, SkillProblem) and one.fatal for one in loaded.problems)
