@@ -138,13 +138,24 @@ class StoreError(SidebandError, RuntimeError):
 
 
 class StoreConflict(StoreError):
-    """A versioned write found a different version than expected."""
+    """A versioned write found a different version than expected. Nothing was written.
+
+    Args:
+        key: the key of the document.
+        expected: the version that the caller expected, if known.
+        found: the version of the stored document, if known; 0 if it does not exist.
+
+    Example:
+        >>> StoreConflict("notes").message, StoreConflict("notes", expected=3, found=4).message
+        ('`notes` has changed since it was read', '`notes` is at version 4, not 3')
+    """
 
     code = "store.conflict"
 
-    def __init__(self, key: str, *, expected: int, found: int) -> None:
+    def __init__(self, key: str, *, expected: int | None = None, found: int | None = None) -> None:
+        known = f"is at version {found}, not {expected}"
         super().__init__(
-            f"`{key}` is at version {found}, not {expected}",
+            f"`{key}` {'has changed since it was read' if None in (expected, found) else known}",
             hint="read the document again and apply the change to the new version",
             retryable=True,
         )

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from .contexts import ToolContext
 from .ops import Level
-from .ops._spec import params_model
+from .ops._declaration import check_options, params_model
 from .providers import ToolSchema
 from .validation import problem_text
 
@@ -138,7 +138,7 @@ def tool(
         name, level, read_only, exclusive, timeout: the attributes of ``Tool``.
 
     Raises:
-        TypeError: if the name or the function is invalid.
+        TypeError: if the name, the function or an argument is invalid.
 
     Example:
         >>> class EchoParams(BaseModel):
@@ -156,6 +156,7 @@ def tool(
             rule = "expected `name` or `family.name`, each of lower-case words joined by `_`, at most 64 characters"
             raise TypeError(f"invalid tool name `{name}`: {rule}")
         model = params_model(f"tool `{name}`", "function", function)
+        check_options(f"tool `{name}`", level, timeout)
 
         def validate(arguments: Mapping[str, Any]) -> dict[str, Any]:
             try:

@@ -69,13 +69,6 @@ async def test_plugin_can_dispatch_with_a_narrower_grant(make_host, family, hook
     assert refused == ["op.denied"]
 
 
-async def test_host_without_a_store_is_a_configuration_error(tmp_path):
-    with pytest.raises(ConfigurationError, match="no store plugin") as caught:
-        async with Host(home=tmp_path, autoload=False):
-            pass
-    assert "sideband-store-sqlite" in caught.value.hint
-
-
 async def test_two_stores_are_a_configuration_error(tmp_path):
     stores = [Plugin(kind="store", name=name, value=sideband_store_sqlite.plugin) for name in ("one", "sqlite")]
     with pytest.raises(ConfigurationError, match="one, sqlite") as caught:

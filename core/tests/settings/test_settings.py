@@ -144,6 +144,24 @@ def test_misspelt_key_suggests_the_closest_and_names_its_source(home):
     assert caught.value.source == str(file)
 
 
+def test_table_of_a_plugin_at_the_top_suggests_its_place(home):
+    write(home, '[geo]\nkey = "secret-value"\n')
+    with pytest.raises(ConfigurationError, match=r"unknown key \(did you mean `\[plugins.geo\]`\?\)") as caught:
+        load_settings(home)
+    assert "secret-value" not in str(caught.value.as_dict())
+
+
+def test_unknown_value_at_the_top_suggests_no_plugin(home):
+    write(home, "geo = 5\n")
+    with pytest.raises(ConfigurationError, match=r"unknown key$"):
+        load_settings(home)
+
+
+def test_variable_of_a_plugin_without_its_section_suggests_its_place(home):
+    (notice,) = load_settings(home, environment={"SIDEBAND_GEO__UNITS": "km"}).notices
+    assert "unknown section `geo` (did you mean `SIDEBAND_PLUGINS__GEO__UNITS`?)" in notice
+
+
 def test_misspelt_section_suggests_the_closest(home):
     with pytest.raises(ConfigurationError, match="did you mean `policy`"):
         load_settings(home, flags={"polcy": {"timeout": 5}})

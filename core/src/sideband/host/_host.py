@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from ..blobs import BlobScope, BlobStore
 from ..broker import (
@@ -57,6 +57,7 @@ from ._plugin_context import HostPluginContext
 from ._tool_registry import ToolRegistry
 
 _log = logging.getLogger("sideband")
+T = TypeVar("T")
 
 
 class Host:
@@ -71,6 +72,9 @@ class Host:
         skill_dirs: folders of skills.
         asker: asks the user to grant capabilities to a skill; ``None`` if the user cannot be asked.
         approver: asks the user to approve an effect when a guard requests it; ``None`` if the user cannot be asked.
+
+    Raises:
+        TypeError: if an argument has another type, such as a text for a path.
 
     Example:
         >>> async def stars():
@@ -89,13 +93,15 @@ class Host:
         asker: GrantAsker | None = None,
         approver: Approver | None = None,
     ) -> None:
-        self.home = (home or default_home()).absolute()
+        self.home = default_home() if home is None else _checked("home", [home], Path)[0].absolute()
         if not isinstance(settings, LoadedSettings):
+            if not isinstance(settings, Mapping | None):
+                raise TypeError(f"`settings` must be nested tables or LoadedSettings, got a {type(settings).__name__}")
             settings = load_settings(self.home, environment=os.environ, flags=settings)
         self.settings = settings
-        self._inline = tuple(plugins)
+        self._inline = _checked("plugins", plugins, Plugin)
         self._autoload = autoload
-        self._skill_dirs = tuple(skill_dirs)
+        self._skill_dirs = _checked("skill_dirs", skill_dirs, Path)
         self._asker = asker
         self._approver = approver
         self._stack = AsyncExitStack()
@@ -319,9 +325,22 @@ class Host:
                 hint = 'keep one and deny the others under `[policy.deny]`: "store.NAME" = "reason"'
             else:
                 problem, hint = "no store plugin is installed", "pip install sideband-store-sqlite"
+                if not self._autoload:
+                    problem = "`plugins` contains no store, and `autoload=False` ignores installed plugins"
+                    hint = 'add `Plugin("store", "sqlite", sideband_store_sqlite.plugin)`, or omit `autoload=False`'
             raise ConfigurationError("plugins", problem, hint=hint)
         plugin = await self.plugins.load("store", names[0])
         spec: StoreSpec = plugin.contribution[0]
         folder = self.home / "store"
         make_home(folder)
         return spec.open(folder)
+
+
+def _checked(name: str, values: Iterable[Any], kind: type[T]) -> tuple[T, ...]:
+    """Return the values, or raise a ``TypeError`` that names the argument if one has another type."""
+    found = (values,) if isinstance(values, str) else tuple(values)
+    for value in found:
+        if not isinstance(value, kind):
+            remedy = f": write `Path({value!r})`" if kind is Path and isinstance(value, str) else ""
+            raise TypeError(f"`{name}`: expected a {kind.__name__}, got a {type(value).__name__}{remedy}")
+    return found

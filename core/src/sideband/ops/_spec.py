@@ -12,6 +12,7 @@ from attrs import field, frozen
 from pydantic import BaseModel, TypeAdapter
 
 from ..contexts import CredentialResolver, ModelContext
+from ._declaration import check_function, check_options, params_model
 from ._levels import Level
 from ._recorded import Reconciled, Recorded, Undo
 from ._scope import Scope
@@ -120,7 +121,7 @@ def op(
         idempotent: defaults to true for the levels ``SAFE`` and ``MONITORED``.
 
     Raises:
-        TypeError: if the name, the handler or its annotations are invalid.
+        TypeError: if the name, the handler, its annotations or an argument are invalid.
 
     Example:
         >>> class EchoParams(BaseModel):
@@ -136,13 +137,23 @@ def op(
     def declare(handler: Handler) -> OpSpec:
         if not _OP_NAME.match(name):
             raise TypeError(f"op `{name}`: the name must be family.verb, each of lower-case words joined by `_`")
-        params = params_model(f"op `{name}`", "handler", handler)
+        declared = f"op `{name}`"
+        params = params_model(declared, "handler", handler)
+        check_options(declared, level, timeout)
+        check_function(declared, "scope", scope, "params", asynchronous=False)
+        check_function(declared, "preview", preview, "params", "ctx")
+        check_function(declared, "reconcile", reconcile, "recorded", "ctx")
+        check_function(declared, "undo", undo, "recorded", "ctx")
+        if scope is not None and requires is None:
+            raise TypeError(f"{declared}: `scope` has no effect without `requires`, the family of the capability")
         hints = get_type_hints(handler)
         if "return" not in hints:
-            raise TypeError(f"op `{name}`: the handler has no return annotation (use `None` if it returns nothing)")
+            raise TypeError(f"{declared}: the handler has no return annotation (use `None` if it returns nothing)")
+        if isinstance(record, str):
+            raise TypeError(f"{declared}: `record` must be a list of fields, got {record!r}")
         unknown = sorted(set(record) - set(params.model_fields))
         if unknown:
-            raise TypeError(f"op `{name}`: unknown fields of {params.__name__} in `record`: {', '.join(unknown)}")
+            raise TypeError(f"{declared}: unknown fields of {params.__name__} in `record`: {', '.join(unknown)}")
         return OpSpec(
             name=name,
             handler=handler,
@@ -163,28 +174,6 @@ def op(
         )
 
     return declare
-
-
-def params_model(declared: str, kind: str, function: Callable[..., Any]) -> type[BaseModel]:
-    """Return the pydantic model of the parameters of an async function ``(params, ctx)``.
-
-    Args:
-        declared: the object that is declared, for error messages.
-        kind: the role of the function, for error messages.
-        function: the function.
-
-    Raises:
-        TypeError: if the function has another signature.
-    """
-    if not inspect.iscoroutinefunction(function):
-        raise TypeError(f"{declared}: its {kind} must be `async def`")
-    parameters = list(inspect.signature(function).parameters)
-    if len(parameters) != 2:
-        raise TypeError(f"{declared}: its {kind} must take (params, ctx), got ({', '.join(parameters)})")
-    model = get_type_hints(function).get(parameters[0])
-    if not (isinstance(model, type) and issubclass(model, BaseModel)):
-        raise TypeError(f"{declared}: annotate `{parameters[0]}` with a pydantic model")
-    return model
 
 
 @frozen

@@ -158,7 +158,9 @@ class PluginInvalid(PluginError, TypeError):
             f"{described(record)}: {problem}",
             record=record,
             reason=problem,
-            hint=f"report it to the author of {record.distribution}",
+            hint="correct the plugin that is passed to the host"
+            if record.distribution == "inline"
+            else f"report it to the author of {record.distribution}",
         )
 
 

@@ -7,6 +7,8 @@ from typing import Any
 from attrs import field, frozen
 
 from ..contexts import PluginContext
+from ..suggestions import did_you_mean
+from ._kinds import KINDS
 from ._records import PluginRecord
 
 __all__ = ["LoadedPlugin", "Plugin"]
@@ -23,17 +25,25 @@ class Plugin:
         distribution: the distribution to show in messages and lists.
         version: the version to show in messages and lists.
 
+    Raises:
+        ValueError: if the kind is unknown.
+
     Example:
         >>> from types import SimpleNamespace
         >>> Plugin(kind="op", name="echo", value=SimpleNamespace(sideband_ops=lambda: ...)).name
         'echo'
     """
 
-    kind: str
+    kind: str = field()
     name: str
     value: Any = field(repr=False)
     distribution: str = "inline"
     version: str = "0"
+
+    @kind.validator
+    def _check_kind(self, _attribute: object, kind: str) -> None:
+        if kind not in KINDS:
+            raise ValueError(f"unknown kind of plugin {kind!r}{did_you_mean(str(kind), KINDS)}")
 
 
 @frozen

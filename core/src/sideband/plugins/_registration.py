@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any, TypeVar
 
 from ..commands import Command
@@ -71,14 +72,20 @@ def _registered(record: PluginRecord, value: Any, config: Any) -> Any:
     function = getattr(value, name, None)
     if function is None:
         public = (attribute for attribute in dir(value) if not attribute.startswith("_"))
-        raise PluginInvalid(
-            record, f"`{record.value or type(value).__name__}` has no `{name}`{did_you_mean(name, public)}"
-        )
+        named = record.value or getattr(value, "__name__", type(value).__name__)
+        raise PluginInvalid(record, f"`{named}` has no `{name}`{did_you_mean(name, public) or _submodule(value)}")
     if not callable(function):
         raise PluginInvalid(record, f"`{name}` must be a function, got {_described(function)}")
     if inspect.iscoroutinefunction(function):
         raise PluginInvalid(record, f"`{name}` must be `def`, not `async def`")
     return function(config) if _takes_config(function) else function()
+
+
+def _submodule(value: Any) -> str:
+    """Return which module is meant if the plugin's value is a package with a module ``plugin``."""
+    name = f"{getattr(value, '__name__', '')}.plugin"
+    found = hasattr(value, "__path__") and find_spec(name) is not None
+    return f"; use its module `{name}` (`import {name}`)" if found else ""
 
 
 def _takes_config(function: Callable[..., Any]) -> bool:

@@ -190,8 +190,9 @@ def _environment_layers(environment: Mapping[str, str], notices: list[str]) -> I
                 raise ConfigurationError(section, f"`{name}` does not name a key", source=name, hint=hint)
             yield setting([section, *path], text), name
         elif path:
-            unknown = f"unknown section `{section}`{did_you_mean(section, _SECTIONS)}"
-            notices.append(f"ignored the variable {name}: {unknown}")
+            plugin = f" (did you mean `{name.replace('SIDEBAND_', 'SIDEBAND_PLUGINS__', 1)}`?)"
+            suggestion = did_you_mean(section, _SECTIONS) or plugin
+            notices.append(f"ignored the variable {name}: unknown section `{section}`{suggestion}")
         elif name.startswith(tuple(f"SIDEBAND_{one.upper()}_" for one in _SECTIONS)):
             notices.append(f"ignored the variable {name}: separate section and key by two underscores")
 
@@ -271,5 +272,8 @@ def _configuration_error(error: ValidationError, sources: Mapping[_Path, str]) -
     if problem["type"] == "extra_forbidden":
         table = AgentSettings if path[0] == "agent" else Policy
         known_keys = _SECTIONS if len(path) == 1 else [f"{path[0]}.{name}" for name in table.model_fields]
-        return ConfigurationError(key, f"unknown key{did_you_mean(key, known_keys)}", source=source)
+        is_table = len(path) == 1 and isinstance(problem["input"], dict)
+        # The name of a plugin is the likely reason for a table that resembles no section.
+        suggestion = did_you_mean(key, known_keys) or (f" (did you mean `[plugins.{key}]`?)" if is_table else "")
+        return ConfigurationError(key, f"unknown key{suggestion}", source=source)
     return ConfigurationError(key, f"{problem_text(problem)} (got {problem['input']!r})", source=source)

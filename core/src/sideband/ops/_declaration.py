@@ -1,0 +1,74 @@
+"""Checks of the arguments of ``@op`` and ``@tool``, so that a mistake is reported where it is written."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, get_type_hints
+
+from pydantic import BaseModel
+
+from ._levels import Level
+
+
+def check_options(declared: str, level: object, timeout: object) -> None:
+    """Check the options that ops and tools have in common.
+
+    Args:
+        declared: the object that is declared, for error messages.
+        level, timeout: the options.
+
+    Raises:
+        TypeError: if an option is invalid.
+    """
+    if not isinstance(level, Level):
+        raise TypeError(f"{declared}: `level` must be a Level such as Level.SAFE, got {level!r}")
+    if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
+        raise TypeError(f"{declared}: `timeout` must be a positive number of seconds, got {timeout!r}")
+
+
+def check_function(declared: str, name: str, function: Any, *parameters: str, asynchronous: bool = True) -> None:
+    """Check an optional function that is called later.
+
+    Args:
+        declared: the object that is declared, for error messages.
+        name: the name of the option.
+        function: the function, or ``None``.
+        parameters: the positional arguments that it is called with.
+        asynchronous: whether it must be ``async def``.
+
+    Raises:
+        TypeError: if it is not a function or has another signature.
+    """
+    if function is None:
+        return
+    try:
+        inspect.signature(function).bind(*parameters)
+        is_valid = inspect.iscoroutinefunction(function) == asynchronous
+    except (TypeError, ValueError):
+        is_valid = False
+    if not is_valid:
+        kind = "async def" if asynchronous else "def"
+        raise TypeError(f"{declared}: `{name}` must be a function `{kind} {name}({', '.join(parameters)})`")
+
+
+def params_model(declared: str, kind: str, function: Callable[..., Any]) -> type[BaseModel]:
+    """Return the pydantic model of the parameters of an async function ``(params, ctx)``.
+
+    Args:
+        declared: the object that is declared, for error messages.
+        kind: the role of the function, for error messages.
+        function: the function.
+
+    Raises:
+        TypeError: if the function has another signature.
+    """
+    if not inspect.iscoroutinefunction(function):
+        raise TypeError(f"{declared}: its {kind} must be `async def`")
+    parameters = list(inspect.signature(function).parameters)
+    if len(parameters) != 2:
+        raise TypeError(f"{declared}: its {kind} must take (params, ctx), got ({', '.join(parameters)})")
+    model = get_type_hints(function).get(parameters[0])
+    if not (isinstance(model, type) and issubclass(model, BaseModel)):
+        raise TypeError(f"{declared}: annotate `{parameters[0]}` with a pydantic model")
+    return model

@@ -1,0 +1,67 @@
+"""A mistake in the arguments of `@op` and `@tool` is reported where it is written."""
+
+import pytest
+from pydantic import BaseModel
+from sideband import Level, OpContext, Scope, op
+from sideband.tools import ToolContext, tool
+
+
+class EchoParams(BaseModel):
+    text: str = ""
+
+
+async def say(params: EchoParams, ctx: OpContext) -> str:
+    return params.text
+
+
+async def show(params: EchoParams, ctx: ToolContext) -> str:
+    return params.text
+
+
+async def plan(recorded, ctx):
+    return None
+
+
+def scoped(params, ctx):
+    return Scope()
+
+
+async def later(params):
+    return Scope()
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"level": "safe"}, "`level` must be a Level such as Level.SAFE, got 'safe'"),
+        ({"level": 1}, "`level` must be a Level such as Level.SAFE, got 1"),
+        ({"timeout": "5"}, "`timeout` must be a positive number of seconds, got '5'"),
+        ({"timeout": 0}, "`timeout` must be a positive number of seconds, got 0"),
+        ({"requires": "echo", "scope": scoped}, r"`scope` must be a function `def scope\(params\)`"),
+        ({"requires": "echo", "scope": later}, r"`scope` must be a function `def scope\(params\)`"),
+        ({"requires": "echo", "scope": Scope()}, r"`scope` must be a function `def scope\(params\)`"),
+        ({"scope": lambda params: Scope()}, "`scope` has no effect without `requires`"),
+        ({"preview": lambda params, ctx: "text"}, r"`preview` must be a function `async def preview\(params, ctx\)`"),
+        ({"reconcile": later}, r"`reconcile` must be a function `async def reconcile\(recorded, ctx\)`"),
+        ({"undo": "no"}, r"`undo` must be a function `async def undo\(recorded, ctx\)`"),
+        ({"record": "text"}, "`record` must be a list of fields, got 'text'"),
+    ],
+)
+def test_op_rejects_an_invalid_argument_when_it_is_declared(options, problem):
+    with pytest.raises(TypeError, match=f"^op `echo.say`: {problem}"):
+        op("echo.say", **options)(say)
+
+
+@pytest.mark.parametrize(("option", "value"), [("level", "safe"), ("timeout", -1)])
+def test_tool_rejects_an_invalid_argument_when_it_is_declared(option, value):
+    with pytest.raises(TypeError, match=f"^tool `echo`: `{option}` must be .*, got {value!r}"):
+        tool("echo", **{option: value})(show)
+
+
+def test_op_accepts_valid_arguments():
+    def scope(params, extra=None):
+        return Scope()
+
+    options = {"level": Level.CONTROLLED, "timeout": 5, "requires": "echo", "record": ("text",)}
+    spec = op("echo.say", scope=scope, preview=plan, reconcile=plan, undo=plan, **options)(say)
+    assert (spec.level, spec.timeout, spec.record) == (Level.CONTROLLED, 5, ("text",))
