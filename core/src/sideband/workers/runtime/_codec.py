@@ -36,18 +36,23 @@ class Unsendable(ValueError):
     """A value cannot be encoded as a frame. The message states the reason."""
 
 
+class NotJson(Unsendable):
+    """A value is not JSON data, but may be convertible to it."""
+
+
 def encode(message: dict[str, Any]) -> bytes:
     """Encode a message as a line.
 
     Raises:
-        Unsendable: if it contains a value that JSON cannot represent, is nested too deeply, or is too long.
+        NotJson: if it contains a value that JSON cannot represent.
+        Unsendable: if it is nested too deeply, or is too long.
     """
     try:
         line = _encode(message).encode() + b"\n"
     except UnicodeEncodeError:
-        raise Unsendable("a string has a lone surrogate, which UTF-8 cannot encode") from None
+        raise NotJson("a string has a lone surrogate, which UTF-8 cannot encode") from None
     except (TypeError, ValueError) as error:
-        raise Unsendable(str(error)) from None
+        raise NotJson(str(error)) from None
     except RecursionError:
         raise Unsendable(f"it is nested deeper than {MAX_NESTING} levels") from None
     if len(line) > MAX_FRAME:

@@ -10,6 +10,7 @@ from typing import Any
 from ._channel import HostChannel
 from ._codec import Unsendable, encode
 from ._context import CurrentCall
+from ._conversion import encode_converted
 from ._errors import OpError
 
 
@@ -67,10 +68,11 @@ class Dispatches:
                 "__id__": call.id,
                 "__dispatch_id__": dispatch,
                 "__caps__": call.capabilities,
-                "__dispatch__": {"op": op, "params": params},
             }
             try:
-                line = encode(message)
+                line = encode_converted(
+                    lambda params: {**message, "__dispatch__": {"op": op, "params": params}}, params
+                )
             except Unsendable as problem:
                 raise OpError(f"cannot send the parameters of {op}: {problem}", code="op.params", op=op) from None
             self._last += 1

@@ -68,7 +68,7 @@ class SkillRefusal(Exception):
     """The function cannot be called, or its result cannot be sent. The message names the function."""
 
     def __init__(self, message: str, *, code: str = "skill.refused") -> None:
-        super().__init__(message)
+        super().__init__(_short(message))
         self.code = code
 
 

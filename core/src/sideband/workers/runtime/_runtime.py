@@ -17,6 +17,7 @@ from typing import Any
 from ._channel import HostChannel
 from ._codec import Unsendable, decode, encode
 from ._context import CurrentCall, current_call, inherit_context
+from ._conversion import encode_converted
 from ._dispatches import Dispatches
 from ._errors import NoWorker, SkillRefusal, describe, failure
 from ._modules import Modules
@@ -229,14 +230,17 @@ def _late(call: str) -> bytes:
 
 
 def _result(call: CurrentCall, name: str, value: Any) -> bytes:
-    alongside = isinstance(value, dict) and set(value) != {"value"}
-    fields = value if alongside else {"value": value}
-    reserved = [key for key in fields if isinstance(key, str) and key.startswith("__")]
-    if reserved:
-        raise SkillRefusal(f"`{name}` returned the reserved key `{reserved[0][:100]}`; keys must not begin with `__`")
+    def message(value: Any) -> dict[str, Any]:
+        alongside = isinstance(value, dict) and set(value) != {"value"}
+        fields = value if alongside else {"value": value}
+        reserved = [key for key in fields if isinstance(key, str) and key.startswith("__")]
+        if reserved:
+            raise SkillRefusal(f"`{name}` returned the reserved key `{reserved[0]}`; keys must not begin with `__`")
+        return {"__type__": "result", "__id__": call.id, **fields}
+
     try:
-        return encode({"__type__": "result", "__id__": call.id, **fields})
-    except (Unsendable, TypeError) as problem:
+        return encode_converted(message, value)
+    except Unsendable as problem:
         raise SkillRefusal(f"cannot send the result of `{name}`: {problem}") from None
 
 
