@@ -36,9 +36,65 @@ def test_quit_ignores_the_lines_after_it(chat):
     assert chat("/quit", "hello").stdout == ""
 
 
+def test_quiet_chat_shows_no_activity(chat, hello):
+    greets = {"tool_calls": [{"name": "hello__greet", "arguments": {"name": "Ada"}}]}
+    words = ("--skill-dir", hello)
+    assert "hello.greet" in chat("greet", scripted=[greets, "done"], words=words).stderr
+    done = chat("greet", scripted=[greets, "done"], words=(*words, "-q"))
+    assert (done.stdout, "hello.greet" in done.stderr) == ("done\n", False)
+
+
+OTHER = ("--set", "plugins.llm.aliases.other=scripted:other")  # a model that its provider does not list
+
+
 def test_model_command_shows_and_changes_the_model(chat):
-    done = chat("/model", "/model scripted:other", "/model")
-    assert done.stdout.splitlines() == ["scripted:test", "the model is scripted:other", "scripted:other"]
+    done = chat("/model", "/model scripted:other", "/model", "/model test", words=OTHER)
+    assert done.stdout.splitlines() == [
+        "scripted:test",
+        "the model is scripted:other",
+        "scripted:other",
+        "the model is scripted:test",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("nope", "unknown model `nope` [model.unknown]"),
+        ("tset", "unknown model `tset` (did you mean `scripted:test`?)"),
+        ("scripted:tset", "unknown model `scripted:tset` (did you mean `scripted:test`?)"),
+        ("scriptd:test", "unknown provider `scriptd` (did you mean `scripted`?)"),
+    ],
+)
+def test_unknown_model_is_refused_and_the_old_one_is_kept(chat, name, problem):
+    done = chat(f"/model {name}", "/model", "hello")
+    assert problem in done.stderr
+    assert done.stdout.splitlines() == ["scripted:test", "one"]
+
+
+def test_refusal_of_a_model_names_the_available_models(chat):
+    assert "hint: use one of scripted:test; models of anthropic, openai " in chat("/model nope").stderr
+
+
+def test_ambiguous_model_is_refused(chat, plugin):
+    provider = (
+        "from sideband_scripted import Scripted\n"
+        "def sideband_providers():\n    return [Scripted(['hi'], name='twin', model='test')]\n"
+    )
+    done = chat("/model test", "/model", **plugin("twin", "provider", provider))
+    assert "ambiguous model `test`: it is one of scripted:test, twin:test" in done.stderr
+    assert done.stdout == "scripted:test\n"
+
+
+def test_model_of_a_provider_without_a_list_is_accepted(chat, plugin):
+    provider = (
+        "class Closed:\n"
+        "    name = 'closed'\n"
+        "    async def models(self, ctx):\n        raise OSError('no list')\n"
+        "    async def stream(self, request, ctx):\n        raise OSError('no answer')\n        yield\n"
+        "def sideband_providers():\n    return [Closed()]\n"
+    )
+    assert chat("/model closed:any", **plugin("closed", "provider", provider)).stdout == "the model is closed:any\n"
 
 
 def test_models_command_lists_available_models(chat):

@@ -1,6 +1,7 @@
 """The command line as used by programs: JSON, exit codes, configuration layers and grants."""
 
 import json
+import re
 
 import pytest
 
@@ -60,6 +61,24 @@ def test_call_as_json_contains_result_and_logs(call):
     data = json.loads(call("sums.add", "a=2", "--json").stdout)
     assert (data["output"], data["tool"], data["effects"]) == (3, "sums.add", [])
     assert data["logs"] == [{"stream": "stdout", "text": "adding"}]
+
+
+def test_quiet_call_prints_only_the_result(call):
+    done = call("sums.add", "a=2", "-q")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "3\n", "")
+
+
+def test_verbose_call_and_op_print_the_ids_of_effects(sideband, make_skill):
+    report = (
+        "from sideband.skill import progress, tool\n"
+        "@tool\nasync def say() -> None:\n    await progress.report(message='x')\n"
+    )
+    for words in (
+        ("call", "--skill-dir", make_skill("says", report), "says.say"),
+        ("op", "progress.report", "message=x"),
+    ):
+        effects = re.findall(r"^  effect (\S+): progress\.report done, ", sideband(*words, "-v").stderr, re.MULTILINE)
+        assert [sideband("audit", "why", effect).returncode for effect in effects] == [0]
 
 
 @pytest.mark.parametrize("words", [(), ("--json",)])

@@ -133,9 +133,26 @@ def test_failed_run_resumes_from_its_last_step_with_its_model(sideband, turns, h
     assert "hello.greet" not in done.stderr  # it is not run again
 
 
+@pytest.mark.parametrize(
+    ("model", "problem"),
+    [
+        ("unknown:test", "unknown provider `unknown`"),
+        ("invalid", "unknown model `invalid`"),
+        ("scripted:tset", "unknown model `scripted:tset` (did you mean `scripted:test`?)"),
+    ],
+)
+def test_unknown_model_is_refused_before_it_is_stored_in_the_session(sideband, turns, model, problem):
+    options = turns("one", "two")
+    sideband("run", "hello", *options)
+    done = sideband("run", "and", "-c", "-m", model, *options[2:])
+    assert (done.returncode, done.stdout) == (5, "")
+    assert problem in done.stderr
+    assert sideband("run", "and", "-c", *options[2:]).stdout == "two\n"
+
+
 @pytest.mark.parametrize("model", ["unknown:test", "invalid"])
-def test_run_with_an_unknown_model_can_resume_with_another(sideband, turns, model):
-    done = sideband("run", "hello", *turns("yes"), "--model", model)
+def test_run_with_an_unknown_configured_model_can_resume_with_another(sideband, turns, model):
+    done = sideband("run", "hello", *turns("yes")[2:], "--set", f"agent.model={model}")
     assert done.returncode in (4, 5)
     assert f"--session {session_of(done)} --model PROVIDER:MODEL\n" in done.stderr
     done = sideband("run", "--resume", "--session", session_of(done), *turns("yes"))
@@ -154,7 +171,7 @@ def test_problems_with_skills_are_reported(sideband, turns, make_skill):
 
 
 def test_model_select_event_names_the_previous_model(sideband, turns):
-    options = turns("one", "two", "three")
+    options = [*turns("one", "two", "three"), "--set", "plugins.llm.aliases.other=scripted:other"]
     events = []
     for model in (["--model", "scripted:test"], ["--model", "scripted:test"], ["--model", "scripted:other"]):
         session = ["--session", "last"] if events else ["--new"]
@@ -185,12 +202,52 @@ def test_continued_session_keeps_its_model(sideband, turns, which):
     assert sideband("run", "again", *options).stdout == "one\n"
 
 
-def test_last_session_without_any_session_is_a_usage_error(sideband, turns):
-    assert sideband("run", "hello", "--session", "last", *turns("yes")).returncode == 2
+def test_short_options_continue_the_last_session_or_a_named_one_with_a_model(sideband, turns):
+    model, script = turns("one", "two", "three")[1], turns("one", "two", "three")[2:]
+    first = sideband("run", "hello", "-m", model, *script)
+    assert first.stdout == "one\n"
+    assert sideband("run", "-c", "and", *script).stdout == "two\n"
+    assert sideband("run", "and", "-s", session_of(first), *script).stdout == "three\n"
 
 
-def test_session_and_new_options_are_mutually_exclusive(sideband, turns):
-    assert sideband("run", "hello", "--session", "last", "--new", *turns("yes")).returncode == 2
+@pytest.mark.parametrize("words", [["--session", "last"], ["-c"], ["--continue"]])
+def test_last_session_without_any_session_is_a_usage_error(sideband, turns, words):
+    assert sideband("run", "hello", *words, *turns("yes")).returncode == 2
+
+
+@pytest.mark.parametrize("words", [["--session", "last", "--new"], ["-c", "--new"], ["-c", "-s", "last"], ["-q", "-v"]])
+def test_contradicting_options_are_a_usage_error(sideband, turns, words):
+    assert sideband("run", "hello", *words, *turns("yes")).returncode == 2
+
+
+def test_quiet_run_prints_only_the_answer(sideband, turns, hello):
+    done = sideband("run", "greet Ada", "-q", "--skill-dir", hello, *turns(GREETS, "It said hello."))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "It said hello.\n", "")
+
+
+def test_quiet_run_with_json_prints_only_the_result(sideband, turns):
+    (result,) = events_of(sideband("run", "hello", "-q", "--json", *turns("yes")))
+    assert (result["event"], result["text"]) == ("result", "yes")
+
+
+def test_quiet_run_reports_its_failure(sideband, turns):
+    done = sideband("run", "hello", "-q", *turns({"text": "never", "failures": [{"status": 401}]}))
+    assert (done.returncode, done.stdout) == (4, "")
+    assert done.stderr.startswith("error: ")
+    assert "sideband run --resume --session " in done.stderr
+
+
+def test_verbose_run_shows_thinking_arguments_results_and_effects(sideband, turns, hello):
+    long = "a" * 90 + " z\nerror: forged"
+    call = {"thinking": "Hm.", "tool_calls": [{"name": "hello__greet", "arguments": {"name": long}}]}
+    done = sideband("run", "greet", "-v", "--skill-dir", hello, *turns(call, "It said hello."))
+    assert done.stdout == "It said hello.\n"
+    lines = done.stderr.splitlines()
+    assert "  Hm." in lines
+    assert f'  name = "{"a" * 90} z\\nerror: forged"' in lines
+    assert lines[lines.index("  result:") :][1:3] == [f"    hello {'a' * 90} z", "    error: forged"]
+    effect = re.search(r"^  effect (\S+): tool\.call done, ", done.stderr, re.MULTILINE)[1]
+    assert sideband("audit", "why", effect).returncode == 0
 
 
 def test_retry_after_an_overload_is_reported(sideband, turns):

@@ -3,6 +3,7 @@
 SidebandError
 ├── AgentMissing(ImportError)          agent.missing     the command requires the agent package
 ├── ModelUnconfigured(LookupError)     agent.model       no model is configured
+├── ModelUnknown(LookupError)          model.unknown     no provider lists the model
 ├── ChatCommandUnknown(LookupError)    chat.command      unknown chat command
 ├── UndoImpossible(RuntimeError)       undo.impossible   no part of the effect can be undone
 └── UndoDeclined(PermissionError)      undo.declined     the undo was not confirmed
@@ -14,7 +15,7 @@ from collections.abc import Iterable, Sequence
 
 from sideband import SidebandError
 from sideband.exit_codes import ExitCode
-from sideband.suggestions import did_you_mean
+from sideband.suggestions import closest, did_you_mean
 
 _MAX_MODELS = 8
 _OPTIONS = (
@@ -62,6 +63,38 @@ class ModelUnconfigured(SidebandError, LookupError):
         options = ["choose one of the following:", *_OPTIONS]
         hint = "\n".join([*(found if models else options), *_PERMANENT, *_WITHOUT])
         super().__init__("no model is configured", hint=hint)
+
+
+class ModelUnknown(SidebandError, LookupError):
+    """The model that was typed is unknown or ambiguous, according to the providers. No model was changed.
+
+    Args:
+        name: the name that was typed.
+        known: the names of the listed models.
+        matching: the models that have the name without their provider, if there are several.
+        unavailable: the providers whose models are unknown.
+    """
+
+    code = "model.unknown"
+    exit_code = ExitCode.CONFIGURATION
+
+    def __init__(
+        self, name: str, known: Sequence[str], *, matching: Sequence[str] = (), unavailable: Sequence[str] = ()
+    ) -> None:
+        self.known = tuple(known)
+        if matching:
+            problem = f"ambiguous model `{name}`: it is one of {', '.join(matching[:_MAX_MODELS])}"
+        else:
+            bare = {one.partition(":")[2]: one for one in known}
+            close = closest(name, known) or bare.get(closest(name, bare) or "")
+            problem = f"unknown model `{name}`" + (f" (did you mean `{close}`?)" if close else "")
+        models = f"one of {', '.join(known[:_MAX_MODELS])}" if known else "provider:model"
+        models += f" ({len(known) - _MAX_MODELS} more: `sideband models list`)" if len(known) > _MAX_MODELS else ""
+        models += f"; models of {', '.join(unavailable)} are unavailable" if unavailable else ""
+        super().__init__(
+            problem,
+            hint=f"use {models}; to use a model that its provider does not list, name it in `[plugins.llm.aliases]`",
+        )
 
 
 class ChatCommandUnknown(SidebandError, LookupError):

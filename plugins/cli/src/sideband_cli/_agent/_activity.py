@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from .._terminal._columns import fitted, terminal_width
+from .._terminal._effect_text import effect_line
 from .._terminal._progressbar import format_progress
 from .._terminal._tables import paragraph
 from .._terminal._words import describe_arguments, describe_duration, one_line
@@ -14,7 +17,10 @@ if TYPE_CHECKING:
     from sideband import hooks
 
 _MAX_OUTCOME_LENGTH = 400
+_MAX_DETAIL_LINES = 40
+_MAX_DETAIL_LENGTH = 4_000
 _MARGIN = 4  # for the mark, and the indentation of the second line
+_QUIET = ("message_update", "message_end")  # the events that are shown if only the answers are wanted
 _NOT_RUN = {
     "effect.unknown": "outcome unknown",
     "tool.denied": "denied",
@@ -48,6 +54,7 @@ class Sink(Protocol):
 class _Running(NamedTuple):
     tool: str
     arguments: str
+    values: Mapping[str, Any] = MappingProxyType({})
 
     @property
     def label(self) -> str:
@@ -60,11 +67,15 @@ class Activity:
     Args:
         sink: the output.
         thinking: whether to show the model's thinking.
+        quiet: whether to show only the model's text.
+        verbose: whether to show thinking, the arguments and results of tools, and effects.
     """
 
-    def __init__(self, sink: Sink, *, thinking: bool = False) -> None:
+    def __init__(self, sink: Sink, *, thinking: bool = False, quiet: bool = False, verbose: bool = False) -> None:
         self._sink = sink
-        self._thinking = thinking
+        self._thinking = thinking or verbose
+        self._quiet = quiet
+        self._verbose = verbose
         self._asked: dict[str, _Running] = {}
         self._running: dict[str, _Running] = {}
         self._ended: set[str] = set()
@@ -79,11 +90,13 @@ class Activity:
             "session_compact": self._on_compaction,
             "model_select": self._on_model_select,
         }
+        if verbose:
+            self._handlers["effect"] = self._on_effect
 
     def take(self, event: hooks.ObserveEvent) -> None:
         """Show one event."""
         handler = self._handlers.get(event.hook)
-        if handler is not None:
+        if handler is not None and (not self._quiet or event.hook in _QUIET):
             handler(event)
 
     def _on_message_update(self, event: hooks.MessageUpdate) -> None:
@@ -95,11 +108,13 @@ class Activity:
 
     def _on_message_end(self, event: hooks.MessageEnd) -> None:
         role = event.message.get("role")
-        if role == "tool":
+        if role == "tool" and not self._quiet:
             self._on_tool_message(event.message)
         if role != "assistant":
             return
         self._sink.end_text()
+        if self._quiet:
+            return
         parts = event.message.get("content", ())
         for part in parts:
             if part["type"] == "tool_call":
@@ -119,7 +134,8 @@ class Activity:
         self._tool_line(running, f"{outcome}: {_first_line(message.get('content', ''))}")
 
     def _on_tool_start(self, event: hooks.ToolExecutionStart) -> None:
-        running = self._running[event.id] = _Running(event.tool, describe_arguments(event.arguments))
+        running = _Running(event.tool, describe_arguments(event.arguments), event.arguments)
+        self._running[event.id] = running
         self._sink.progress(running.label)
 
     def _on_tool_update(self, event: hooks.ToolExecutionUpdate) -> None:
@@ -134,19 +150,24 @@ class Activity:
         running = self._running.pop(event.id, None) or _Running(event.tool, "")
         self._ended.add(event.id)
         outcome = f"failed: {_first_line(event.content)}" if event.is_error else "ok"
-        self._tool_line(running, f"{outcome}, {describe_duration(event.ms / 1000)}")
+        details = _details(running.values, event.content) if self._verbose else []
+        self._tool_line(running, f"{outcome}, {describe_duration(event.ms / 1000)}", details)
 
     def _on_turn_start(self, event: hooks.TurnStart) -> None:  # noqa: ARG002  the signature of all handlers
         self._asked.clear()
         self._running.clear()
         self._ended.clear()
 
-    def _tool_line(self, running: _Running, outcome: str) -> None:
+    def _tool_line(self, running: _Running, outcome: str, details: Sequence[str] = ()) -> None:
         self._sink.progress("")
         label = fitted(f"* {running.label}", terminal_width() - _MARGIN)
         joined = f"{label}: {outcome}"
         below = paragraph(fitted(outcome, _MAX_OUTCOME_LENGTH), width=terminal_width() - _MARGIN)
-        self._sink.line(joined if fitted(joined, terminal_width() - _MARGIN) == joined else f"{label}\n{below}")
+        line = joined if fitted(joined, terminal_width() - _MARGIN) == joined else f"{label}\n{below}"
+        self._sink.line("\n".join([line, *details]))
+
+    def _on_effect(self, event: hooks.Effect) -> None:
+        self._sink.line(effect_line(event.effect, event.op, event.status, event.ms))
 
     def _on_retry(self, event: hooks.RetryStart) -> None:
         self._sink.end_text()
@@ -164,6 +185,22 @@ class Activity:
             self._sink.line(
                 f"! {one_line(event.previous or '')} is unavailable; continuing with {one_line(event.model)}"
             )
+
+
+def _details(arguments: Mapping[str, Any], content: Any) -> list[str]:
+    """Return the arguments and the result of a tool call, which the line about it shows only in part."""
+    values = [f"{name} = {json.dumps(value, ensure_ascii=False, default=str)}" for name, value in arguments.items()]
+    if isinstance(content, (list, tuple)):
+        content = "\n".join(part.get("text", "") for part in content if isinstance(part, Mapping))
+    result = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, default=str)
+    return [*(_cut(value) for value in values), "result:", *(f"  {line}" for line in _cut(result).split("\n"))]
+
+
+def _cut(text: str) -> str:
+    """Cut a long text after some lines or characters, and report how much is hidden."""
+    kept = "\n".join(text.rstrip().split("\n")[:_MAX_DETAIL_LINES])[:_MAX_DETAIL_LENGTH]
+    hidden = len(text.rstrip()) - len(kept)
+    return f"{kept}\n(… {hidden:,} characters omitted …)" if hidden else kept
 
 
 def _first_line(content: Any) -> str:

@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from .._arguments._types import count
-from .._host._options import add_host_options, make_host
+from .._host._options import add_host_options, add_output_options, make_host
 from .._sessions._lookup import resolve_session
 from .._skills._dirs import add_skill_dirs
-from ._availability import unconfigured
+from ._availability import known_model, unconfigured
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -27,9 +27,17 @@ def add_agent_options(parser: ArgumentParser, *, json: bool = True) -> None:
     """Add the options for session, model, tools and limits, and the options of the host."""
     add_host_options(parser, json=json)
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--session", metavar="SESSION", help="continue this session: an id, a name, or `last`")
+    where.add_argument("-s", "--session", metavar="SESSION", help="continue this session: an id, a name, or `last`")
+    where.add_argument(
+        "-c",
+        "--continue",
+        dest="session",
+        action="store_const",
+        const="last",
+        help="continue the last session of this folder, or else of any; the same as --session last",
+    )
     where.add_argument("--new", action="store_true", help="start a new session (the default)")
-    parser.add_argument("--model", metavar="PROVIDER:MODEL", help="the model; see `sideband models list`")
+    parser.add_argument("-m", "--model", metavar="PROVIDER:MODEL", help="the model; see `sideband models list`")
     parser.add_argument(
         "--tools",
         action="append",
@@ -40,6 +48,11 @@ def add_agent_options(parser: ArgumentParser, *, json: bool = True) -> None:
     parser.add_argument("--max-cost", type=_money, metavar="USD", help="the cost limit of the session in US dollars")
     parser.add_argument("--max-tokens-total", type=count, metavar="TOKENS", help="the token limit of the session")
     parser.add_argument("--thinking", action="store_true", help="show the model's thinking")
+    add_output_options(
+        parser,
+        quiet="show only answers, questions and problems",
+        verbose="also show thinking, the arguments and results of tools, and the ids of effects",
+    )
     parser.add_argument("--yes", action="store_true", help="answer yes to all questions of skills and guards")
     add_skill_dirs(parser)
 
@@ -90,7 +103,8 @@ async def open_agent(arguments: Namespace, questions: Questions, **options: Any)
         )
         async with agent:
             if arguments.model is not None and agent.session.context().model != arguments.model:
-                await agent.select_model(arguments.model)  # stored in the session, for its later runs
+                # stored in the session, for its later runs
+                await agent.select_model(await known_model(host, arguments.model))
             try:
                 _ = agent.model
             except ModelMissing:

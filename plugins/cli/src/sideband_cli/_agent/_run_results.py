@@ -34,11 +34,12 @@ def result_line(result: RunResult, agent: Agent) -> dict[str, Any]:
     }
 
 
-def print_summary(result: RunResult, agent: Agent) -> None:
-    """Print the problem of a run, if any, its model, usage and session to standard error."""
+def print_summary(result: RunResult, agent: Agent, *, quiet: bool = False) -> None:
+    """Print the problem of a run, if any, and unless ``quiet`` its model, usage and session to standard error."""
     for line in describe_problem(result):
         notice(line)
-    notice(f"{agent.model} · {describe_usage(result.usage)} · session {result.session}")
+    if not quiet:
+        notice(f"{agent.model} · {describe_usage(result.usage)} · session {result.session}")
 
 
 def describe_problem(result: RunResult, *, resume: str = "") -> list[str]:

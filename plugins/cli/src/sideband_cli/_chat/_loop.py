@@ -37,9 +37,17 @@ class Chat:
     Args:
         frontend: creates the frontend, which reads status and chat commands from the chat.
         thinking: whether to show the model's thinking.
+        quiet, verbose: how much to show of its activity; see ``Activity``.
     """
 
-    def __init__(self, frontend: Callable[[Chat], ChatFrontend], *, thinking: bool = False) -> None:
+    def __init__(
+        self,
+        frontend: Callable[[Chat], ChatFrontend],
+        *,
+        thinking: bool = False,
+        quiet: bool = False,
+        verbose: bool = False,
+    ) -> None:
         self.chat_commands = ChatCommandTable()
         self._agent: Agent | None = None
         self._tasks: TaskGroup | None = None
@@ -48,7 +56,7 @@ class Chat:
         self._aborting = False
         self._leaving: CancelScope | None = None
         self.frontend = frontend(self)
-        self._activity = Activity(self.frontend, thinking=thinking)
+        self._activity = Activity(self.frontend, thinking=thinking, quiet=quiet, verbose=verbose)
 
     def take(self, event: ObserveEvent) -> None:
         """Show an event of the agent."""

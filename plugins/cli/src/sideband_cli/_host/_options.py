@@ -22,6 +22,13 @@ def add_json_option(parser: ArgumentParser, *, listed: bool = True) -> None:
     parser.add_argument("--json", action="store_true", help=help_text)
 
 
+def add_output_options(parser: ArgumentParser, *, quiet: str, verbose: str) -> None:
+    """Add ``-q`` and ``-v``, whose effects the command describes."""
+    amount = parser.add_mutually_exclusive_group()
+    amount.add_argument("-q", "--quiet", action="store_true", help=quiet)
+    amount.add_argument("-v", "--verbose", action="store_true", help=verbose)
+
+
 def add_host_options(parser: ArgumentParser, *, json: bool = True) -> None:
     """Add the options that change settings, and ``--json``.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ._tables import format_table
+from ._words import describe_duration
 
 if TYPE_CHECKING:
     from sideband import CallResult, EffectReport
@@ -17,6 +18,11 @@ def describe_effects(effects: tuple[EffectReport, ...]) -> str:
         for effect in effects
     ]
     return format_table(["#", "effect", "status", "ms", "decided by"], rows)
+
+
+def effect_line(effect: str, op: str, status: str, ms: float) -> str:
+    """Return a line with the id of an effect, for `audit why` and `undo`."""
+    return f"  effect {effect}: {op} {status}, {describe_duration(ms / 1000)}"
 
 
 def effect_data(effect: EffectReport) -> dict[str, Any]:

@@ -10,10 +10,10 @@ from sideband.exit_codes import ExitCode
 
 from .._arguments._key_values import read_values
 from .._arguments._types import seconds
-from .._host._options import add_host_options, make_host
+from .._host._options import add_host_options, add_output_options, make_host
 from .._host._running import run
 from .._skills._dirs import add_skill_dirs, skill_hint
-from .._terminal._effect_text import result_data
+from .._terminal._effect_text import effect_line, result_data
 from .._terminal._printing import notice, print_json, print_result
 from .._terminal._progressbar import Progressbar
 from .._terminal._questions import Questions, ask_at_terminal
@@ -42,6 +42,11 @@ def _configure(parser: ArgumentParser) -> None:
         metavar="CAPABILITY",
         help="grant the skill only this capability; may be repeated",
     )
+    add_output_options(
+        parser,
+        quiet="print only the result, questions and errors",
+        verbose="also print the ids of effects",
+    )
     parser.add_argument("--yes", action="store_true", help="answer yes to all questions of the skill and of guards")
     parser.add_argument("--input", metavar="FILE", help="read arguments from a JSON object; - for standard input")
     parser.add_argument("--timeout", type=seconds, metavar="SECONDS", help="the timeout of the call")
@@ -63,7 +68,7 @@ def _run(arguments: Namespace) -> ExitCode:
             text = f"[{line.stream}] {line.text}"
             if arguments.json:
                 printed.append(text)
-            else:
+            elif not arguments.quiet:
                 bar.notice(text)
 
         questions = Questions(ask_at_terminal(bar), yes=arguments.yes)
@@ -80,7 +85,7 @@ def _run(arguments: Namespace) -> ExitCode:
                 grants=None if arguments.grant is None else tuple(arguments.grant),
                 timeout=arguments.timeout,
                 key=arguments.key,
-                on_progress=None if arguments.json else bar.show,
+                on_progress=None if arguments.json or arguments.quiet else bar.show,
                 on_log=on_log,
             )
             try:
@@ -96,6 +101,11 @@ def _run(arguments: Namespace) -> ExitCode:
             print_json(result_data(result))
             return ExitCode.SUCCESS
         print_result(result.output)
+        if arguments.verbose:
+            for effect in result.effects:
+                notice(effect_line(effect.id, effect.op, effect.status, effect.ms))
+        if arguments.quiet:
+            return ExitCode.SUCCESS
         done = sum(effect.status == "done" for effect in result.effects)
         notice(f"{done} of {len(result.effects)} effects done in {result.ms:.0f} ms; isolation: {result.isolation}")
         return ExitCode.SUCCESS

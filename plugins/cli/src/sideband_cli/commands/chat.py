@@ -44,7 +44,7 @@ def _run(arguments: Namespace) -> ExitCode:
         )
 
     async def main() -> ExitCode:
-        chat = Chat(_frontend, thinking=arguments.thinking)
+        chat = Chat(_frontend, thinking=arguments.thinking, quiet=arguments.quiet, verbose=arguments.verbose)
         questions = Questions(chat.frontend.ask, yes=arguments.yes)
         async with open_agent(arguments, questions, on_event=chat.take) as agent:
             await chat.talk(agent)

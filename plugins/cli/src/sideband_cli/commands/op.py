@@ -9,10 +9,10 @@ from sideband.exit_codes import ExitCode
 
 from .._arguments._key_values import read_values
 from .._arguments._types import seconds
-from .._host._options import add_host_options, make_host
+from .._host._options import add_host_options, add_output_options, make_host
 from .._host._running import run
-from .._terminal._effect_text import effect_data
-from .._terminal._printing import print_json, print_result
+from .._terminal._effect_text import effect_data, effect_line
+from .._terminal._printing import notice, print_json, print_result
 from .._terminal._progressbar import Progressbar
 from .._terminal._questions import Questions, ask_at_terminal
 
@@ -35,6 +35,9 @@ def _configure(parser: ArgumentParser) -> None:
         action="append",
         metavar="CAPABILITY",
         help="run with only this capability instead of all; may be repeated",
+    )
+    add_output_options(
+        parser, quiet="print only the result, questions and errors", verbose="also print the ids of effects"
     )
     parser.add_argument("--yes", action="store_true", help="answer yes to all questions of guards")
     parser.add_argument("--input", metavar="FILE", help="read parameters from a JSON object; - for standard input")
@@ -59,7 +62,7 @@ def _run(arguments: Namespace) -> ExitCode:
                     grants=arguments.grant,
                     key=arguments.key,
                     deadline=arguments.timeout,
-                    on_progress=None if arguments.json else bar.show,
+                    on_progress=None if arguments.json or arguments.quiet else bar.show,
                     on_effect=effects.append,
                 )
             finally:
@@ -68,6 +71,9 @@ def _run(arguments: Namespace) -> ExitCode:
             print_json({"output": output, "effects": [effect_data(effect) for effect in effects]})
         else:
             print_result(output)
+            if arguments.verbose:
+                for effect in effects:
+                    notice(effect_line(effect.id, effect.op, effect.status, effect.ms))
         return ExitCode.SUCCESS
 
     return run(main)

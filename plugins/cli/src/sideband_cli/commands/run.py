@@ -64,9 +64,9 @@ async def _show(arguments: Namespace, do: Callable[[Agent], Awaitable[RunResult 
 
     bar = Progressbar()
     output = RunOutput(bar)
-    activity = Activity(output, thinking=arguments.thinking)
+    activity = Activity(output, thinking=arguments.thinking, verbose=arguments.verbose)
     questions = Questions(ask_at_terminal(bar), yes=arguments.yes)
-    on_event = print_event if arguments.json else activity.take
+    on_event = None if arguments.quiet else print_event if arguments.json else activity.take
     try:
         async with open_agent(arguments, questions, on_event=on_event) as agent:
             async with aborting_on_interrupt(agent, notice if arguments.json else output.line) as interrupts:
@@ -77,7 +77,7 @@ async def _show(arguments: Namespace, do: Callable[[Agent], Awaitable[RunResult 
             last_line = result_line(result, agent)
             if not arguments.json:
                 output.answer(result)
-                print_summary(result, agent)
+                print_summary(result, agent, quiet=arguments.quiet)
         if arguments.json:
             print_line(last_line)
         return ExitCode.INTERRUPTED if interrupts.count else exit_code(result)
