@@ -63,7 +63,11 @@ def events_page() -> list[str]:
 
 
 def _result() -> Iterator[tuple[str, str]]:
-    meanings = {**attributes(RunResult), "model": "the model, as provider:model"}
+    meanings = {
+        **attributes(RunResult),
+        "model": "the model, as provider:model",
+        "over_budget": "the limits of the session that are exceeded, each with `limit` and `used`",
+    }
     for name, meaning in meanings.items():
         if name not in _NOT_PRINTED:
             yield f"`{name}`", meaning

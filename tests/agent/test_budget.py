@@ -3,7 +3,9 @@
 import anyio
 import pytest
 from sideband import Plugin
-from sideband.providers import Prices
+from sideband.hooks import Retry
+from sideband.messages import Usage
+from sideband.providers import Prices, ProviderRefused
 from sideband.tools import tool
 from sideband_agent import Agent, Budget
 from sideband_scripted import Scripted, Turn
@@ -156,3 +158,71 @@ async def test_working_time_excludes_time_between_runs(stage, kit):
         await anyio.sleep(0.05)
         await agent.invoke("again")
         assert 0 < agent.allowance.used.seconds <= anyio.current_time() - began - 0.05
+
+
+def failing(**usage):
+    return ProviderRefused("scripted", "overloaded", status=529, usage=Usage(**usage))
+
+
+def retrying(kit):
+    def model_error(event):
+        return Retry(0)
+
+    return Plugin("hook", "rules", kit.hooks(model_error=model_error))
+
+
+async def test_usage_of_failed_calls_counts_in_the_run_and_in_the_session_for_good(stage, kit):
+    turns = [failing(input=100, cost=0.5), failing(input=100, cost=0.25), Turn("hi", usage=Usage(input=1, cost=0.125))]
+    async with stage(turns, retrying(kit)) as agent:
+        result = await agent.invoke("hi")
+        name = agent.session.id
+        assert (result.status, result.usage.cost, agent.usage.cost) == ("completed", 0.875, 0.875)
+        assert agent.allowance.used.money == 0.875
+        await agent.new_session()
+        await agent.switch_session(name)
+        assert (agent.usage.input, agent.allowance.used.money) == (201, 0.875)
+
+
+@pytest.mark.parametrize("budget", [Budget(money=0.5), Budget(tokens=100)], ids=["money", "tokens"])
+async def test_failed_call_that_spends_the_budget_is_not_retried(stage, kit, budget):
+    async with stage([failing(input=100, cost=0.5), "never"], retrying(kit), budget=budget) as agent:
+        result = await agent.invoke("hi")
+        assert len(agent.scripted.requests) == 1
+    assert (result.status, result.error["code"]) == ("parked", "budget.spent")
+
+
+async def test_failed_call_that_spends_the_budget_gets_no_fallback(stage):
+    settings = {"agent": {"model": "scripted:test", "fallbacks": ["scripted:other"]}}
+    turns = [failing(input=100, cost=0.5), "never"]
+    async with stage(turns, settings=settings, budget=Budget(money=0.5)) as agent:
+        result = await agent.invoke("hi")
+        assert len(agent.scripted.requests) == 1
+    assert result.error["code"] == "budget.spent"
+
+
+async def test_failed_model_call_of_a_plugin_is_charged_to_the_session(stage, kit):
+    @tool("ask")
+    async def ask(params: kit.Text, ctx) -> str:
+        """Ask the model."""
+        params = {"model": "scripted:test", "messages": [{"role": "user", "content": "x"}]}
+        try:
+            await ctx.dispatch("llm.generate", params, capabilities=["llm"])
+        except ProviderRefused as error:
+            return error.code
+        return "no error"
+
+    free = Usage(input=1, cost=0)
+    turns = [Turn(tool_calls=[("ask", {})], usage=free), failing(input=100, cost=0.5), Turn("done", usage=free)]
+    async with stage(turns, Plugin("tool", "ask", ask)) as agent:
+        result = await agent.invoke("hi")
+        assert (result.text, agent.usage.cost) == ("done", 0.5)
+
+
+async def test_call_that_exceeds_the_budget_is_answered_and_the_next_one_is_refused(stage):
+    turns = [Turn("dear", usage=Usage(input=10, cost=0.0013)), "never"]
+    async with stage(turns, budget=Budget(money=0.0001, tokens=100)) as agent:
+        assert agent.allowance.overruns() == {}
+        assert (await agent.invoke("hi")).text == "dear"
+        assert agent.allowance.overruns() == {"money": (0.0001, 0.0013)}
+        assert (await agent.invoke("again")).error["code"] == "budget.spent"
+        assert len(agent.scripted.requests) == 1

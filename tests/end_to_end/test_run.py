@@ -278,6 +278,19 @@ def test_run_above_the_cost_limit_is_parked(sideband, turns, hello):
     assert "--max-cost" in done.stderr
 
 
+def test_call_above_the_cost_limit_is_reported(sideband, turns):
+    costly = {"text": "dear", "usage": {"input": 10, "output": 10, "cost": 0.0013}}
+    done = sideband("run", "hello", "--max-cost", "0.0001", *turns(costly))
+    assert (done.returncode, done.stdout) == (0, "dear\n")
+    assert "over budget: $0.0013 of $0.0001 used" in done.stderr.replace("\n  ", " ")
+    assert "--max-cost" in done.stderr
+    as_data = sideband("run", "hello", "--max-cost", "0.0001", *turns(costly), "--json")
+    assert events_of(as_data)[-1]["over_budget"] == {"money": {"limit": 0.0001, "used": 0.0013}}
+    again = sideband("run", "hello", "--session", "last", "--max-cost", "0.0001", *turns("never"))
+    assert (again.returncode, again.stdout) == (1, "")
+    assert "budget.spent" in again.stderr
+
+
 @pytest.mark.parametrize("words", [["--max-cost", "-1"], ["--max-cost", "nan"], ["--max-tokens-total", "0"]])
 def test_invalid_limit_is_a_usage_error(sideband, turns, words):
     assert sideband("run", "hello", *words, *turns("yes")).returncode == 2

@@ -85,6 +85,21 @@ class Allowance:
                     raise BudgetSpent(_NAMES[part], limit, used)
             allowance = allowance.parent
 
+    def overruns(self) -> dict[str, tuple[float, float]]:
+        """Return the limit and the amount used of each part of which more was used than its limit.
+
+        What a call costs is known only after it: the last one before the limit may exceed it.
+
+        Example:
+            >>> allowance = Allowance(Budget(money=0.01))
+            >>> allowance.charge(Usage(input=900, cost=0.04))
+            >>> allowance.overruns()
+            {'money': (0.01, 0.04)}
+        """
+        limits = {part: getattr(self.limit, part) for part in _NAMES}
+        used = {part: getattr(self.used, part) for part in _NAMES}
+        return {part: (limit, used[part]) for part, limit in limits.items() if limit is not None and used[part] > limit}
+
     def left(self, part: str) -> float | None:
         """Return the remaining budget not reserved for child agents, or ``None`` if unlimited."""
         limit = getattr(self.limit, part)

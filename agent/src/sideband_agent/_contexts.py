@@ -12,6 +12,7 @@ from sideband.host import HostPluginContext
 from sideband.messages import Usage, parse_message
 from sideband.ops import Credential, Origin
 from sideband.plugins import PluginContext
+from sideband.providers import ProviderError
 
 from ._inherited import Inherited
 from ._run import Run, RunResult
@@ -188,9 +189,14 @@ class AgentPluginContext:
     ) -> Any:
         """Dispatch an op as an effect of this plugin. The usage of a model call is charged to the session."""
         self._check_alive()
-        result = await self.base.dispatch_for(
-            self.origin, op, params, capabilities=capabilities, key=key, hooks=self.hooks
-        )
+        try:
+            result = await self.base.dispatch_for(
+                self.origin, op, params, capabilities=capabilities, key=key, hooks=self.hooks
+            )
+        except ProviderError as error:
+            if error.usage is not None:
+                await self.agent.charge_side_call(error.usage, self.plugin)
+            raise
         if op == "llm.generate":
             await self.agent.charge_side_call(getattr(parse_message(result), "usage", Usage()), self.plugin)
         return result

@@ -119,7 +119,7 @@ class SessionPartsMaker:
         turns = TurnLoop(
             session=session,
             history=history,
-            steps=self._model_steps(session, history, offered, compactor),
+            steps=self._model_steps(session, history, offered, compactor, spending),
             tools=calls,
             results=results,
             compactor=compactor,
@@ -177,7 +177,7 @@ class SessionPartsMaker:
         )
 
     def _model_steps(
-        self, session: Session, history: VisibleHistory, offered: ToolView, compactor: Compactor
+        self, session: Session, history: VisibleHistory, offered: ToolView, compactor: Compactor, spending: Spending
     ) -> ModelSteps:
         calls = ModelCalls(
             broker=self.host.broker,
@@ -195,6 +195,7 @@ class SessionPartsMaker:
             announcer=self.announcer,
             fallbacks=self.settings.fallbacks,
             compactor=compactor,
+            spending=spending,
         )
 
     def _prompt(self, session: Session, skills: OfferedSkills) -> SystemPrompt:

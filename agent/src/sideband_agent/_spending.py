@@ -8,6 +8,8 @@ from typing import Self
 import anyio
 from attrs import define, field
 from sideband.messages import AssistantMessage, ToolResultMessage, Usage
+from sideband.ops import OpError
+from sideband.providers import ProviderError
 
 from ._budget import Allowance, Budget
 from .sessions import CustomEntry, MessageEntry, RunEntry, Session
@@ -47,6 +49,14 @@ class Spending:
         """Charge the usage of a model call of the conversation."""
         self.usage += usage
         self.allowance.charge(usage)
+
+    async def charge_failure(self, error: OpError) -> Usage:
+        """Charge what a failed model call used, as far as the provider reported it. Return that."""
+        usage = error.usage if isinstance(error, ProviderError) else None
+        if usage is None:
+            return Usage(cost=0)
+        await self.charge_side_call(usage, "agent")
+        return usage
 
     def charge_tool_call(self) -> None:
         """Charge a tool call that is about to run.

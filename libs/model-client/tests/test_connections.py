@@ -412,3 +412,48 @@ async def test_reply_can_be_constructed_in_tests_of_a_provider(access):
         reply = ServiceReply(access("http://localhost"), 200, {"content-type": "text/event-stream"}, body)
         await reply.check()
         assert await reply.text(100) == "data: x\n\n"
+
+
+@pytest.mark.parametrize(
+    ("pieces", "kind", "is_json"),
+    [
+        ([b'{"a": 1}'], "text/plain", True),
+        ([b"\n", b" ", b"[", b"]"], "", True),
+        ([b"\xef\xbb\xbf{}"], "application/json", True),
+        ([b"{"], "text/event-stream", True),
+        ([b"da", b"ta", b": x\n\n"], "text/plain", False),
+        ([b": waiting\n\n"], "application/json", False),
+        ([b"anything"], "text/event-stream", False),
+        ([], "application/json", False),
+    ],
+)
+async def test_beginning_of_a_body_decides_whether_it_is_json(access, pieces, kind, is_json):
+    async def chunks():
+        for piece in pieces:
+            yield piece
+
+    async with aclosing(chunks()) as body:
+        reply = ServiceReply(access("http://localhost"), 200, {"content-type": kind}, body)
+        assert await reply.is_json() == is_json
+        assert await reply.text(100) == b"".join(pieces).decode()
+
+
+async def test_body_that_is_neither_json_nor_events_is_refused_for_good(access):
+    async def chunks():
+        yield b"all is well"
+
+    async with aclosing(chunks()) as body:
+        reply = ServiceReply(access("http://localhost"), 200, {"content-type": "text/plain"}, body)
+        with pytest.raises(ProviderRefused, match="text/plain") as caught:
+            await reply.is_json()
+    assert not caught.value.retryable
+    assert caught.value.body == "all is well"
+
+
+async def test_endless_whitespace_is_not_searched_for_json(access):
+    async def chunks():
+        while True:
+            yield b" "
+
+    async with aclosing(chunks()) as body:
+        assert not await ServiceReply(access("http://localhost"), 200, {}, body).is_json()

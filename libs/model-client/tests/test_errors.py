@@ -69,6 +69,26 @@ def test_hint_explains_how_to_set_a_key_if_none_was_sent(service_access, status,
     assert "a key" in refused(evolve(service_access, secrets=(), key_hint=""), status, "", {}).hint
 
 
+def test_401_without_a_key_says_that_none_was_sent(service_access):
+    body = {"error": {"message": "invalid key", "code": 401}}
+    keyless = evolve(service_access, secrets=())
+    assert "because no key was sent: invalid key" in refused(keyless, 401, json.dumps(body), {}).message
+    assert "because no key was sent: invalid key" in refused_inside(keyless, body["error"], {}).message
+    for error in (
+        refused(service_access, 401, json.dumps(body), {}),
+        refused_inside(service_access, body["error"], {}),
+        refused(keyless, 403, json.dumps(body), {}),
+    ):
+        assert "no key" not in error.message
+
+
+def test_response_that_arrived_whole_is_broken_for_good(service_access):
+    error = broken(service_access, "no choices", retryable=False)
+    assert not error.retryable
+    assert "https://models.example.org/v1" in error.hint
+    assert broken(service_access, "cut").retryable
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -163,12 +163,6 @@ async def test_json_error_with_status_200_is_refused(host, server, listen):
     assert caught.value.status == 429
 
 
-async def test_json_response_instead_of_a_stream_is_broken(host, server, listen):
-    server.reply(b'{"a": 1}', kind="application/json")
-    with pytest.raises(StreamBroken, match="application/json"):
-        await listen(host)
-
-
 async def test_web_page_is_refused(host, server, listen):
     server.reply(b"<html>login</html>", kind="text/html")
     with pytest.raises(ProviderRefused, match="web page") as caught:

@@ -4,7 +4,7 @@ from anyio.lowlevel import checkpoint
 from hypothesis import given
 from hypothesis import strategies as st
 from sideband.messages import Usage
-from sideband.providers import Prices
+from sideband.providers import Finished, Prices, ProviderRefused, StreamBroken
 
 PRICES = {"input": 1, "output": 10, "cache_read": 0.1}
 CONFIGURED = {"plugins": {"llm": {"prices": {"fake:m": {"input": 1000, "output": 0, "cache_read": 0}}}}}
@@ -68,3 +68,44 @@ async def test_model_is_called_even_if_listing_fails(open_host, make, ask):
         assert (await ask(host))["usage"]["cost"] is None
         await ask(host)
     assert fake.list_calls == 1
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("usage", "cost"), [(Usage(input=1_000_000), 1.0), (Usage(input=5, cost=0.25), 0.25)])
+async def test_failed_call_has_a_cost(open_host, make, ask, usage, cost):
+    fake = make.provider(listed=[make.info(id="m", prices=make.prices(**PRICES))])
+    fake.script = [ProviderRefused("fake", "overloaded", status=529, usage=usage)]
+    async with open_host(fake) as host:
+        with pytest.raises(ProviderRefused) as caught:
+            await ask(host)
+    assert caught.value.usage.cost == pytest.approx(cost)
+    assert caught.value.as_dict()["usage"]["cost"] == pytest.approx(cost)
+
+
+@pytest.mark.anyio
+async def test_rejected_answer_has_a_cost(open_host, make, ask):
+    fake = make.provider(listed=[make.info(id="m", prices=make.prices(**PRICES))])
+    fake.script = [make.answer(usage=Usage(input=1_000_000)), make.answer()]
+    async with open_host(fake) as host:
+        with pytest.raises(StreamBroken, match="continued") as caught:
+            await ask(host)
+    assert caught.value.usage.cost == pytest.approx(1.0)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("usage", ["much", {"input": 1}, Usage.model_construct(input=-5, cost=float("nan"))], ids=str)
+async def test_invalid_usage_of_a_failed_call_is_ignored(open_host, make, ask, usage):
+    fake = make.provider(script=[ProviderRefused("fake", "overloaded", status=529, usage=usage)])
+    async with open_host(fake) as host:
+        with pytest.raises(ProviderRefused) as caught:
+            await ask(host)
+    assert caught.value.usage is None
+
+
+@pytest.mark.anyio
+async def test_invalid_usage_of_a_rejected_answer_is_ignored(open_host, make, ask):
+    fake = make.provider(script=[Finished.model_construct(message=None), make.answer()])
+    async with open_host(fake) as host:
+        with pytest.raises(StreamBroken) as caught:
+            await ask(host)
+    assert caught.value.usage is None

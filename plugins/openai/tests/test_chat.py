@@ -248,8 +248,8 @@ async def test_done_may_be_missing_its_newline(client, server, make):
     assert (await client.ask()).text == "x"
 
 
-async def test_response_without_a_finish_reason_is_broken(client, server, make):
-    server.reply(make.events(make.chunk(content="x")))
+async def test_response_without_a_finish_reason_and_done_is_broken(client, server, make):
+    server.reply(make.events(make.chunk(content="x"), done=False))
     with pytest.raises(StreamBroken, match="before the response was complete") as caught:
         await client.ask()
     assert caught.value.retryable

@@ -1,6 +1,7 @@
 import pytest
 from sideband.plugins import PluginError
 from sideband.providers import ProviderRefused, ProviderUnconfigured
+from sideband_openai import _local
 
 pytestmark = pytest.mark.anyio
 
@@ -219,3 +220,34 @@ async def test_configured_address_is_normalized(open_client, server, credentials
     async with open_client(base_url=address) as client:
         await client.ask()
     assert (sent(server), server.seen[-1].path) == (f"Bearer {KEY}", "/v1/chat/completions")
+
+
+@pytest.mark.parametrize("api", ["chat", "responses"])
+async def test_error_for_a_request_without_a_key_explains_how_to_set_one(open_client, server, api):
+    server.reply({"error": {"message": "Invalid API key"}}, status=401, kind="application/json")
+    async with open_client(base_url=server.base_url, api=api) as client:
+        with pytest.raises(ProviderRefused) as caught:
+            await client.ask()
+    assert "HTTP 401 (Unauthorized) because no key was sent: Invalid API key" in caught.value.message
+    assert "set OPENAI_API_KEY" in caught.value.hint
+    assert f"sideband secrets set openai --origin {server.origin}" in caught.value.hint
+
+
+async def test_rejected_key_is_not_reported_as_missing(client, server, credentials):
+    credentials.add("openai", KEY, server.origin)
+    server.reply({"error": {"message": "Invalid API key"}}, status=401, kind="application/json")
+    with pytest.raises(ProviderRefused) as caught:
+        await client.ask()
+    assert "no key was sent" not in caught.value.message
+    assert "check the key" in caught.value.hint
+
+
+async def test_local_server_that_requires_a_key_says_how_to_configure_it(open_client, server, monkeypatch):
+    monkeypatch.setitem(_local._PORTS, "vllm", server.server_address[1])
+    server.reply({"error": "Unauthorized"}, status=401, kind="application/json")
+    async with open_client() as client:
+        with pytest.raises(ProviderRefused) as caught:
+            await client.ask(name="openai-vllm")
+    assert "no key was sent" in caught.value.message
+    assert "[plugins.openai.services.vllm]" in caught.value.hint
+    assert f"sideband secrets set openai-vllm --origin {server.origin}" in caught.value.hint

@@ -143,6 +143,7 @@ GIVEN_UP = {
     "unknown": (None, "x"),
     "context_overflow": 413,
     "unconfigured": (None, "", "llm.provider"),
+    "tool_use_failed": (400, "tool_use_failed"),
 }
 
 
@@ -167,6 +168,7 @@ def test_table_covers_every_class():
         "content_blocked": "rewrite or rewind",
         "format_error": "choose a model",
         "unconfigured": "set the key",
+        "tool_use_failed": "fewer tools",
         "unknown": "log",
     }.items(),
 )
@@ -176,6 +178,27 @@ def test_given_up_failure_has_a_hint(ask, kind, words):
     answer = ask(status, body, code=code, attempt=9, compacted=True)
     assert (type(answer), answer.kind) == (GiveUp, kind)
     assert words in answer.hint
+
+
+def test_response_that_can_never_be_read_is_given_up_with_its_own_hint(ask_about):
+    error = StreamBroken("openai", "the response has no answer", hint="check the address", retryable=False)
+    assert ask_about(error) == GiveUp("format_error", "check the address")
+
+
+def test_unsupported_input_is_given_up_with_its_own_hint(ask):
+    assert ask(code="provider.input", hint="send a WAV") == GiveUp("format_error", "send a WAV")
+
+
+@pytest.mark.parametrize("body", ["", "invalid api key"])
+def test_hint_of_the_provider_about_its_key_is_kept(ask_about, body):
+    error = ProviderRefused("openai", "HTTP 401 because no key was sent", status=401, body=body, hint="set A_KEY")
+    assert ask_about(error).hint == "set A_KEY"
+
+
+def test_failed_tool_use_is_retried_once(ask):
+    body = json.dumps({"error": {"type": "invalid_request_error", "code": "tool_use_failed", "failed_generation": "<"}})
+    assert ask(400, body) == Retry(0, "tool_use_failed")
+    assert isinstance(ask(400, body, attempt=2), GiveUp)
 
 
 @pytest.mark.parametrize(("status", "body"), [(404, "404 page not found"), (301, ""), (200, "<html>"), (405, "")])

@@ -16,6 +16,7 @@ from .._announcer import Announcer
 from .._compaction import Compactor
 from .._errors import ModelFailed, RunParked
 from .._run import Run
+from .._spending import Spending
 from ._model_calls import ModelCalls
 
 _MAX_CALLS = 100
@@ -32,6 +33,7 @@ class ModelSteps:
         announcer: emits retries.
         fallbacks: the models to try, in order, if the run's own model fails.
         compactor: compacts the conversation.
+        spending: the usage, including that of failed calls.
     """
 
     calls: ModelCalls = field(repr=False)
@@ -39,13 +41,14 @@ class ModelSteps:
     announcer: Announcer = field(repr=False)
     fallbacks: Sequence[str]
     compactor: Compactor = field(repr=False)
+    spending: Spending = field(repr=False)
 
     async def step(self, run: Run, step: str) -> AssistantMessage:
         """Return the model's next message. After a fallback, the run keeps the other model.
 
         Raises:
             ModelFailed: if no model answers.
-            RunParked: if no model answers now but one will later.
+            RunParked: if no model answers now but one will later, or if failed calls have used up the budget.
         """
         attempts = 0
         while True:
@@ -56,6 +59,7 @@ class ModelSteps:
                 following = self._following(run.model)
                 if following is None:
                     raise left.reason from left.cause
+                self._check_budget()
                 await self.announcer.emit(ModelSelect(following, previous=run.model, source="fallback"))
                 run.model = following
 
@@ -75,6 +79,7 @@ class ModelSteps:
             except OpError as raised:
                 error = raised
                 attempt += 1
+                run.usage += await self.spending.charge_failure(error)
                 event = ModelError(
                     run.id, run.model, error.as_dict(), attempt, anyio.current_time() - began, compacted=compacted
                 )
@@ -85,16 +90,22 @@ class ModelSteps:
                 return answer
             match following:
                 case Retry() if attempt < _MAX_CALLS:
+                    self._check_budget()
                     await self.announcer.emit(RetryStart(attempt, following.delay, _described(event, following.kind)))
                     await anyio.sleep(following.delay)
                     continue
                 case Compact():
+                    self._check_budget()
                     compacted = True
                     await self.announcer.emit(RetryStart(attempt, 0.0, _described(event, following.kind)))
                     continue
             if attempt > 1:
                 await self.announcer.emit(RetryEnd(attempt - 1, success=False))
             raise _Left(attempt, _reason(error, following), error)
+
+    def _check_budget(self) -> None:
+        """Check that another call may be made. Failed calls may have been paid for too."""
+        self.spending.allowance.check("money", "tokens")
 
     async def _after(self, run: Run, event: ModelError, error: OpError) -> Retry | Compact | Park | GiveUp | None:
         """Return the reaction to a failure, after a requested compaction. If that fails, plugins decide again."""

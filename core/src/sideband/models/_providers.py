@@ -266,6 +266,7 @@ class ProviderError(OpFailed):
         headers: the headers of the response; only rate-limit, retry and request-id headers are kept.
         cause: the class name of the underlying exception.
         hint: what to do.
+        usage: what the failed call used, as far as the server reported it. It is charged like that of an answer.
     """
 
     code = "provider.failed"
@@ -283,9 +284,11 @@ class ProviderError(OpFailed):
         cause: str = "",
         hint: str = "",
         retryable: bool | None = None,
+        usage: Usage | None = None,
     ) -> None:
         super().__init__(f"{provider}: {message}", hint=hint, retryable=retryable)
         self.provider = provider
+        self.usage = usage
         self.status = status
         self.body = body
         self.cause = cause
@@ -302,11 +305,12 @@ class ProviderError(OpFailed):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the error as data, including the response of the server."""
+        usage = self.usage and self.usage.model_dump(exclude_none=True)
         response = {"status": self.status, "body": self.body, "headers": self.headers, "cause": self.cause}
         return {
             **super().as_dict(),
             "provider": self.provider,
-            **{name: value for name, value in response.items() if value},
+            **{name: value for name, value in {**response, "usage": usage}.items() if value},
         }
 
 

@@ -85,7 +85,7 @@ def refused(access: ServiceAccess, status: int, body: str, headers: Mapping[str,
     detail = _message_of(_error_in(_json_or_none(body))) or ("" if is_page else body.strip())
     return ProviderRefused(
         access.provider,
-        _joined(f"HTTP {status}{_phrase(status)}", detail),
+        _joined(f"HTTP {status}{_phrase(status)}{_no_key(access, status)}", detail),
         status=status,
         body=body,
         headers=_without_secrets(access, headers),
@@ -114,7 +114,7 @@ def refused_inside(access: ServiceAccess, error: Any, headers: Mapping[str, str]
         detail = f"{kind}: {detail}"
     return ProviderRefused(
         access.provider,
-        _joined("the response reports an error", access.without_secrets(detail)),
+        _joined(f"the response reports an error{_no_key(access, status)}", access.without_secrets(detail)),
         status=status,
         body=access.without_secrets(whole_characters(body or _text(error))),
         headers=_without_secrets(access, headers),
@@ -147,19 +147,26 @@ def not_a_model(access: ServiceAccess, what: str, body: str, headers: Mapping[st
     )
 
 
-def broken(access: ServiceAccess, problem: str, cause: str = "") -> StreamBroken:
+def broken(access: ServiceAccess, problem: str, cause: str = "", *, retryable: bool = True) -> StreamBroken:
     """Return the error for a response that is truncated or violates the protocol.
 
     Args:
         access: the access that was used.
         problem: a description of the problem.
         cause: the class name of the underlying exception.
+        retryable: ``False`` if the response arrived whole: the same server would send the like again.
 
     Example:
         >>> broken(access, "the response was cut off").message
         'acme: the response was cut off'
     """
-    return StreamBroken(access.provider, _plain(access.without_secrets(problem)), cause=cause, retryable=True)
+    return StreamBroken(
+        access.provider,
+        _plain(access.without_secrets(problem)),
+        cause=cause,
+        hint="" if retryable else f"check that {access.address.url} is the address of the API, and the model's name",
+        retryable=retryable,
+    )
 
 
 def unreachable(access: ServiceAccess, reason: str, cause: str) -> ProviderUnreachable:
@@ -240,6 +247,11 @@ def _hint(access: ServiceAccess, status: int, headers: Mapping[str, str]) -> str
         )
     default = "try again later" if status >= 500 else ""
     return access.service.hints.get(status) or _HINTS.get(status, default)
+
+
+def _no_key(access: ServiceAccess, status: int | None) -> str:
+    """Return the cause of a 401 without a key. What the server says, such as "invalid key", misleads then."""
+    return " because no key was sent" if status == 401 and not access.secrets else ""
 
 
 def _is_retryable(status: int, headers: Mapping[str, str]) -> bool:

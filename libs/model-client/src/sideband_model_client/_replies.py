@@ -22,6 +22,34 @@ _CLOSE_SECONDS = 5.0
 _DRAIN_SECONDS = 0.2
 _MAX_ERROR_BYTES = 64 << 10
 _WEB_PAGES = frozenset({"text/html", "application/xhtml+xml"})
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_EVENT_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
+# Enough to recognize an event stream, and the limit of the whitespace before it.
+_SHORTEST_START, _LONGEST_START = 6, 64 << 10
+
+
+class PeekableChunks:
+    """The chunks of a body, whose beginning can be read in advance."""
+
+    def __init__(self, chunks: AsyncIterator[bytes]) -> None:
+        self._chunks = chunks
+        self._peeked = b""
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if self._peeked:
+            chunk, self._peeked = self._peeked, b""
+            return chunk
+        return await anext(self._chunks)
+
+    async def peek(self) -> bytes:
+        """Return the beginning of the body: up to a few visible bytes, or its end. It is read again later."""
+        with suppress(StopAsyncIteration):
+            while len(self._peeked.lstrip()) < _SHORTEST_START and len(self._peeked) < _LONGEST_START:
+                self._peeked += await anext(self._chunks)
+        return self._peeked
 
 
 @frozen(eq=False)
@@ -47,7 +75,7 @@ class ServiceReply:
     access: ServiceAccess
     status: int
     headers: Mapping[str, str] = field(repr=False)
-    chunks: AsyncIterator[bytes] = field(repr=False)
+    chunks: PeekableChunks = field(converter=PeekableChunks, repr=False)
 
     @property
     def kind(self) -> str:
@@ -70,6 +98,21 @@ class ServiceReply:
             raise broken(self.access, f"the response is compressed (`{encoding}`), although this was not requested")
         if self.kind in _WEB_PAGES:
             raise not_a_model(self.access, "a web page", await self._read_error(), self.headers)
+
+    async def is_json(self) -> bool:
+        """Return whether the body is JSON, rather than an event stream. Its beginning decides, not its content type.
+
+        Raises:
+            ProviderRefused: if it is neither: it can never be read.
+            ProviderError: if reading fails.
+        """
+        start = (await self.chunks.peek()).removeprefix(_BYTE_ORDER_MARK).lstrip()
+        if start.startswith((b"{", b"[")):
+            return True
+        if start and self.kind != "text/event-stream" and not start.startswith(_EVENT_FIELDS):
+            what = f"`{self.kind}`" if self.kind else "text"
+            raise not_a_model(self.access, what, await self._read_error(), self.headers)
+        return False
 
     async def text(self, most: int) -> str:
         """Read up to ``most`` bytes of the body and decode them as UTF-8. Invalid bytes are replaced.

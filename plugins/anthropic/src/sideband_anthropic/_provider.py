@@ -10,7 +10,7 @@ from urllib.parse import quote
 from attrs import define, field
 from sideband.messages import Usage
 from sideband.plugins import PluginContext
-from sideband.providers import Finished, ModelInfo, ModelRequest, ProviderRefused, StreamEvent
+from sideband.providers import Finished, ModelInfo, ModelRequest, ProviderError, ProviderRefused, StreamEvent
 from sideband_model_client import (
     ServiceAccess,
     ServiceConnections,
@@ -19,6 +19,7 @@ from sideband_model_client import (
     broken,
     find_access,
     not_a_model,
+    parse_json,
     parse_object,
     refused_inside,
 )
@@ -31,7 +32,8 @@ from ._service import ANTHROPIC
 from ._stream import MessagesReader
 
 _MAX_LIST_BYTES = 4 << 20
-_MAX_ERROR_BYTES = 64 << 10
+_MAX_MESSAGE_BYTES = 16 << 20
+_MAX_ERROR_CHARACTERS = 64 << 10
 _MAX_PAGES = 20
 _NOT_IMPLEMENTED = frozenset({404, 405, 501})
 
@@ -68,17 +70,21 @@ class Anthropic:
         """Stream a response. See ``Provider.stream``."""
         access = await self._access(ctx)
         model = self._models.get(request.model) or known_model(request.model)
-        async with self._open(request, model, access, ctx) as reply:
+        async with self._open(request, model, access, ctx) as (reply, whole):
             reader = MessagesReader(reply)
-            async with aclosing(reader.read()) as events:
-                async for event in events:
-                    yield event
+            try:
+                if whole is not None:
+                    for part in reader.read_whole(whole):
+                        yield part
+                else:
+                    async with aclosing(reader.read()) as events:
+                        async for event in events:
+                            yield event
+            except ProviderError as error:
+                error.usage = reader.usage and _priced(reader.usage, model)
+                raise
         message = reader.message()
-        cost = model.cost(message.usage)
-        if cost is not None:
-            usage = Usage.model_validate({**message.usage.model_dump(), "cost": cost})
-            message = message.model_copy(update={"usage": usage})
-        yield Finished(message=message)
+        yield Finished(message=message.model_copy(update={"usage": _priced(message.usage, model)}))
 
     async def _access(self, ctx: PluginContext) -> ServiceAccess:
         config: Config = ctx.config
@@ -91,8 +97,8 @@ class Anthropic:
     @asynccontextmanager
     async def _open(
         self, request: ModelRequest, model: Model, access: ServiceAccess, ctx: PluginContext
-    ) -> AsyncIterator[ServiceReply]:
-        """Send the request and yield the reply once it has begun without an error.
+    ) -> AsyncIterator[tuple[ServiceReply, Mapping[str, Any] | None]]:
+        """Send the request. Yield the reply once it has begun without an error, and its message if that is whole.
 
         The service accepts thinking blocks only unchanged, from the same model, and after the same messages. If it
         rejects them, the request is sent again without them: losing them is better than ending the conversation.
@@ -101,12 +107,12 @@ class Anthropic:
         for thoughts in (True, False):
             body = request_body(request, model, provider=self.name, cache=config.cache, thoughts=thoughts)
             async with self._exchange("/v1/messages", access, ctx, body) as reply:
-                error = await _refusal(reply)
-                if error is None:
-                    yield reply
+                begun = await _begun(reply)
+                if not isinstance(begun, ProviderRefused):
+                    yield reply, begun
                     return
-            if not (thoughts and has_thoughts(body["messages"]) and _is_about_thoughts(error)):
-                raise error
+            if not (thoughts and has_thoughts(body["messages"]) and _is_about_thoughts(begun)):
+                raise begun
 
     async def _listed(self, access: ServiceAccess, ctx: PluginContext) -> AsyncIterator[dict[str, Any]]:
         after = ""
@@ -143,22 +149,31 @@ class Anthropic:
             yield reply
 
 
-async def _refusal(reply: ServiceReply) -> ProviderRefused | None:
-    """Return the error that the service sent instead of a stream, or ``None`` if the stream has begun."""
+async def _begun(reply: ServiceReply) -> ProviderRefused | Mapping[str, Any] | None:
+    """Return the error that the service sent, or a whole message, or ``None`` if a stream has begun."""
     try:
         await reply.check()
+        if not await reply.is_json():
+            return None
     except ProviderRefused as error:
         return error
-    if reply.kind != "application/json":
-        return None
-    text = await reply.text(_MAX_ERROR_BYTES)
+    text = await reply.text(_MAX_MESSAGE_BYTES)
     try:
-        reported = parse_object(text).get("error")
-    except ValueError:
-        reported = None
-    if reported is None:
-        raise broken(reply.access, "expected an event stream, got `application/json`")
-    return refused_inside(reply.access, reported, reply.headers, body=text)
+        data = parse_json(text)
+        data = parse_object(text, halves=True) if isinstance(data, dict) else data
+    except ValueError as error:
+        raise broken(reply.access, f"invalid JSON in the response: {error}") from None
+    if isinstance(data, dict) and data.get("error") is not None:
+        return refused_inside(reply.access, data["error"], reply.headers, body=text[:_MAX_ERROR_CHARACTERS])
+    if isinstance(data, dict) and data.get("type") == "message":
+        return data  # some servers do not stream
+    return not_a_model(reply.access, "unexpected JSON", text[:_MAX_ERROR_CHARACTERS], reply.headers)
+
+
+def _priced(usage: Usage, model: Model) -> Usage:
+    """Return the usage with its cost, if the price depends on the length of the prompt."""
+    cost = model.cost(usage)
+    return usage if cost is None else Usage.model_validate({**usage.model_dump(), "cost": cost})
 
 
 def _is_about_thoughts(error: ProviderRefused) -> bool:

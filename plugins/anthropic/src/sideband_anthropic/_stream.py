@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -83,7 +83,7 @@ class MessagesReader:
         async with aclosing(read_events(self.reply.chunks)) as events:
             try:
                 async for event in events:
-                    delta = self._feed(event.data)
+                    delta = self._feed(self._parsed(event.data), event.data)
                     if delta is not None:
                         yield delta
                     if self._ended:
@@ -93,18 +93,46 @@ class MessagesReader:
                 raise self._broken(f"invalid event stream: {error}") from error
         raise self._broken("the stream ended before the response was complete")
 
+    def read_whole(self, message: Mapping[str, Any]) -> Iterator[StreamEvent]:
+        """Yield the parts of a message that the service did not stream.
+
+        Raises:
+            StreamBroken: if the message is malformed.
+        """
+        blocks = message.get("content")
+        events: list[dict[str, Any]] = [{"type": "message_start", "message": message}]
+        for index, block in enumerate(blocks if isinstance(blocks, list) else []):
+            events.append({"type": "content_block_start", "index": index, "content_block": block})
+            events.append({"type": "content_block_stop", "index": index})
+        # Some servers leave the reason out. The end of the body shows that the message is complete.
+        events.append({"type": "message_delta", "delta": {"stop_reason": _text(message, "stop_reason") or "end_turn"}})
+        events.append({"type": "message_stop"})
+        for event in events:
+            delta = self._feed(event, "")
+            if delta is not None:
+                yield delta
+
+    @property
+    def usage(self) -> Usage | None:
+        """The usage, as far as the service has reported it."""
+        return Usage.model_validate(self._usage) if self._usage else None
+
     def message(self) -> AssistantMessage:
         """Return the complete response after its end."""
         parts = [self._part(block) for _, block in sorted(self._blocks.items())]
         return AssistantMessage(
-            content=tuple(part for part in parts if part is not None), stop=self._stop_reason(), usage=self._used()
+            content=tuple(part for part in parts if part is not None),
+            stop=self._stop_reason(),
+            usage=self.usage or Usage(),
         )
 
-    def _feed(self, text: str) -> StreamEvent | None:
+    def _parsed(self, text: str) -> dict[str, Any]:
         try:
-            event = parse_object(text, halves=True)
+            return parse_object(text, halves=True)
         except ValueError as error:
             raise self._broken(f"invalid event: {error}") from error
+
+    def _feed(self, event: Mapping[str, Any], text: str) -> StreamEvent | None:
         kind = event.get("type")
         if kind == "error":
             raise refused_inside(self.reply.access, event.get("error"), self.reply.headers, body=text)
@@ -194,9 +222,6 @@ class MessagesReader:
         for name, value in counts.items():
             if (count := token_count(value)) is not None:
                 self._usage[name] = count
-
-    def _used(self) -> Usage:
-        return Usage.model_validate(self._usage)
 
     def _stop_reason(self) -> StopReason:
         stop = _STOPS.get(self._stop, "end")

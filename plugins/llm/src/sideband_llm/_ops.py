@@ -5,6 +5,7 @@ from __future__ import annotations
 from sideband.contexts import ModelContext
 from sideband.messages import AssistantMessage
 from sideband.ops import Level, op
+from sideband.providers import ProviderError
 from sideband.suggestions import closest
 
 from ._abilities import ability, check_abilities
@@ -41,12 +42,13 @@ async def generate(params: GenerateParams, ctx: ModelContext) -> AssistantMessag
     ctx.check_egress(None, {"request to the model": request.model_dump_json()})
     info = await models.find(name, provider, provider_ctx)
     check_abilities(name, request, info)
-    message = await read_response(provider, request, provider_ctx, ctx.emit)
-    prices = models.prices_of(name, info)
-    usage = message.usage
-    if prices is not None and (usage.cost is None or str(name) in models.prices):
-        usage = usage.model_copy(update={"cost": prices.cost(usage)})
-    return message.model_copy(update={"model": str(name), "usage": usage})
+    try:
+        message = await read_response(provider, request, provider_ctx, ctx.emit)
+    except ProviderError as error:
+        # a failed call may have been paid for too
+        error.usage = error.usage and models.priced(error.usage, name, info)
+        raise
+    return message.model_copy(update={"model": str(name), "usage": models.priced(message.usage, name, info)})
 
 
 @op("llm.models", requires="llm", level=Level.SAFE, idempotent=True, record=["provider"])

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, contextmanager
 from typing import Any
 
-from sideband.messages import AssistantMessage
+from sideband.messages import AssistantMessage, Usage
 from sideband.plugins import PluginContext
 from sideband.providers import (
     ANSWER_LIMITS,
     Finished,
     ModelRequest,
     Provider,
+    ProviderError,
     StreamBroken,
     TextDelta,
     ThinkingDelta,
@@ -45,6 +46,7 @@ async def read_response(
     finished: Finished | None = None
     streamed = 0
     async with AsyncExitStack() as stack:
+        stack.enter_context(_reported_usage(lambda: finished))
         with provider_errors(name):
             stream = aiter(provider.stream(request, ctx))
         if hasattr(stream, "aclose"):
@@ -62,9 +64,24 @@ async def read_response(
                 await emit(delta)
             else:
                 raise StreamBroken(name, f"expected an event, got {type(event).__name__}")
-    if finished is None:
-        raise StreamBroken(name, "the stream ended without `Finished`", retryable=True)
-    return _checked(name, finished)
+        if finished is None:
+            raise StreamBroken(name, "the stream ended without `Finished`", retryable=True)
+        return _checked(name, finished)
+
+
+@contextmanager
+def _reported_usage(finished: Callable[[], Finished | None]) -> Iterator[None]:
+    """Set the usage of a provider's error: what the error or the rejected answer reports, or ``None`` if invalid."""
+    try:
+        yield
+    except ProviderError as error:
+        answer = finished()
+        try:
+            found = error.usage if answer is None or error.usage is not None else answer.message.usage
+            error.usage = found and Usage.model_validate(found.model_dump(warnings=False))
+        except (AttributeError, TypeError, ValueError):
+            error.usage = None
+        raise
 
 
 async def _next(name: str, stream: AsyncIterator[Any]) -> Any:

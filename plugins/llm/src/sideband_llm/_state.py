@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import anyio
 from attrs import define, field, frozen
 from sideband import SidebandError
+from sideband.messages import Usage
 from sideband.plugins import PluginContext
 from sideband.providers import ModelInfo, Prices, Provider, ProviderError, ProviderTimeout
 
@@ -75,6 +76,13 @@ class ModelCatalog:
     def prices_of(self, name: ModelName, info: ModelInfo | None) -> Prices | None:
         """Return the prices of a model from the configuration, else from its provider."""
         return self.prices.get(str(name)) or (info.prices if info else None)
+
+    def priced(self, usage: Usage, name: ModelName, info: ModelInfo | None) -> Usage:
+        """Return the usage with its cost: by configured prices, else as the provider reports it, else by its prices."""
+        prices = self.prices_of(name, info)
+        if prices is None or (usage.cost is not None and str(name) not in self.prices):
+            return usage
+        return usage.model_copy(update={"cost": prices.cost(usage)})
 
     def _store(self, provider: str, infos: Sequence[ModelInfo], seconds: float) -> None:
         models = {info.id: info for info in infos}

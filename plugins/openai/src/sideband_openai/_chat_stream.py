@@ -2,7 +2,8 @@
 
 A response is complete once a choice has a ``finish_reason``. Most servers then send the usage and ``[DONE]``, but some
 do not, so the end of the body is accepted too. HTTP detects a truncated body: it is an error if the body is shorter
-than its Content-Length or the last chunk is missing.
+than its Content-Length or the last chunk is missing. Other servers never send a ``finish_reason``: there, ``[DONE]`` or
+the end of a JSON body completes the response.
 """
 
 from __future__ import annotations
@@ -70,7 +71,8 @@ class ChatReader:
     _slots: dict[int, _PartialCall] = field(factory=dict, init=False)
     _reason: str = field(default="", init=False)
     _refused: bool = field(default=False, init=False)
-    _usage: Usage = field(factory=Usage, init=False)
+    _has_choice: bool = field(default=False, init=False)
+    usage: Usage | None = field(default=None, init=False)
 
     def __attrs_post_init__(self) -> None:
         self._text, self._thought = TextPieces(self._limit.count), TextPieces(self._limit.count)
@@ -88,12 +90,15 @@ class ChatReader:
         yield from self.feed_data(event_data(event))
 
     def feed_data(self, data: dict[str, Any]) -> Iterator[StreamEvent]:
-        """Yield the parts of a chunk or of a response that was not streamed. Raises the same errors as ``feed``."""
+        """Yield the parts of a chunk. Raises the same errors as ``feed``."""
+        self._read_usage(data)
+        groq = data.get("x_groq")
+        if isinstance(groq, dict) and groq.get("error"):
+            raise ReportedError(groq["error"])
         if data.get("error"):
             raise ReportedError(data["error"])
         if data.get("object") == "error":
             raise ReportedError(data)
-        self._read_usage(data)
         choices = data.get("choices") or ()
         if not isinstance(choices, list | tuple):
             raise Malformed("expected a list in `choices`")
@@ -108,8 +113,10 @@ class ChatReader:
         Raises:
             Malformed: if the response is incomplete, or announced tool calls are missing.
         """
-        if not self._reason:
+        if not (self._reason or self.is_done):
             raise Malformed("the stream ended before the response was complete")
+        if not self._has_choice:
+            raise Malformed("the response has no answer: `choices` is missing or empty", is_whole=True)
         if self._reason in _FAILURES:
             raise Malformed(f"the server aborted the response ({self._reason})")
         stop = "refusal" if self._refused else _STOPS.get(self._reason, "end")
@@ -131,9 +138,11 @@ class ChatReader:
             *([TextPart(text=text)] if text else []),
             *calls,
         ]
-        return AssistantMessage(content=tuple(parts), stop=stop, usage=self._usage)
+        return AssistantMessage(content=tuple(parts), stop=stop, usage=self.usage or Usage())
 
     def _read_choice(self, choice: dict[str, Any]) -> Iterator[StreamEvent]:
+        self._has_choice = True
+        self._read_usage(choice)
         if choice.get("error"):
             raise ReportedError(choice["error"])
         delta = choice.get("delta") or choice.get("message") or {}
@@ -208,14 +217,17 @@ class ChatReader:
         return call
 
     def _read_usage(self, data: dict[str, Any]) -> None:
-        usage = data.get("usage")
+        """Store the usage in a chunk or a choice. Groq puts it into ``x_groq`` when it streams."""
+        usage, groq = data.get("usage"), data.get("x_groq")
+        if not isinstance(usage, dict) and isinstance(groq, dict):
+            usage = groq.get("usage")
         if not isinstance(usage, dict):
             return
         details = usage.get("prompt_tokens_details")
         read = details if isinstance(details, dict) else {}
         details = usage.get("completion_tokens_details")
         written = details if isinstance(details, dict) else {}
-        self._usage = usage_of(
+        self.usage = usage_of(
             read=usage.get("prompt_tokens"),
             cached=read.get("cached_tokens", usage.get("prompt_cache_hit_tokens")),
             stored=read.get("cache_write_tokens"),

@@ -7,8 +7,8 @@ from contextlib import aclosing, contextmanager
 from typing import Any, Protocol
 from urllib.parse import quote, urlencode
 
-from attrs import define
-from sideband.messages import AssistantMessage
+from attrs import define, evolve
+from sideband.messages import AssistantMessage, Usage
 from sideband.plugins import PluginContext
 from sideband.providers import Finished, ModelInfo, ModelRequest, ProviderError, StreamEvent
 from sideband_model_client import (
@@ -48,11 +48,15 @@ class _ResponseReader(Protocol):
 
     is_done: bool
 
+    @property
+    def usage(self) -> Usage | None:
+        """The usage, as far as the server has reported it."""
+
     def feed(self, event: ServerSentEvent) -> Iterator[StreamEvent]:
         """Yield the parts that an event adds to the response."""
 
     def feed_data(self, data: dict[str, Any]) -> Iterable[StreamEvent]:
-        """Yield the parts of a response that was not streamed."""
+        """Yield the parts of a chunk, or of a whole response. Set ``is_done`` afterwards if it is whole."""
 
     def message(self) -> AssistantMessage:
         """Return the complete response."""
@@ -93,7 +97,7 @@ class OpenAIProvider:
         connections: ServiceConnections = ctx.state
         async with connections.exchange(self._call(access, path, body)) as reply:
             await reply.check()
-            with _converted_errors(reply):
+            with _converted_errors(reply, reader):
                 async with aclosing(_parts(reply, reader)) as parts:
                     async for part in parts:
                         yield part
@@ -102,7 +106,7 @@ class OpenAIProvider:
         yield Finished(message=message)
 
     async def _access(self, ctx: PluginContext) -> ServiceAccess:
-        return await find_access(
+        access = await find_access(
             model_service(self.service, environment=self.environment),
             ctx,
             provider=self.name,
@@ -111,6 +115,15 @@ class OpenAIProvider:
             headers=self.service.headers,
             keyless=self.is_guessed,
         )
+        if not self.is_guessed:
+            return access
+        # Whatever listens on a well-known port must not receive a key. A configured service may.
+        table = f"[plugins.openai.services.{self.name.removeprefix('openai-')}]"
+        hint = (
+            f'configure the server: base_url = "{access.address.url}" in {table}, and store its key with '
+            f"`sideband secrets set {self.name} --origin {access.address.origin}`"
+        )
+        return evolve(access, key_hint=hint)
 
     def _prepared(self, request: ModelRequest, access: ServiceAccess) -> tuple[str, dict[str, Any], _ResponseReader]:
         official = is_official(access.address) or self.service.api_version is not None
@@ -165,10 +178,11 @@ class OpenAIProvider:
 
 
 async def _parts(reply: ServiceReply, reader: _ResponseReader) -> AsyncGenerator[StreamEvent, None]:
-    if reply.kind == "application/json":
+    if await reply.is_json():
         # Some servers do not stream every response, or send errors in this form.
         for part in reader.feed_data(_parsed(await reply.text(_MAX_JSON_BYTES), reply)):
             yield part
+        reader.is_done = True
         return
     async with aclosing(read_events(reply.chunks)) as events:
         try:
@@ -193,11 +207,16 @@ def _parsed(text: str, reply: ServiceReply) -> dict[str, Any]:
 
 
 @contextmanager
-def _converted_errors(reply: ServiceReply) -> Iterator[None]:
-    """Convert exceptions of the readers to provider errors."""
+def _converted_errors(reply: ServiceReply, reader: _ResponseReader) -> Iterator[None]:
+    """Convert exceptions of the readers to provider errors, which carry the usage reported so far."""
     try:
-        yield
-    except ReportedError as error:
-        raise refused_inside(reply.access, error.error, reply.headers) from None
-    except (Malformed, EventStreamError) as error:
-        raise broken(reply.access, str(error)) from None
+        try:
+            yield
+        except ReportedError as error:
+            raise refused_inside(reply.access, error.error, reply.headers) from None
+        except (Malformed, EventStreamError) as error:
+            is_whole = isinstance(error, Malformed) and error.is_whole
+            raise broken(reply.access, str(error), retryable=not is_whole) from None
+    except ProviderError as error:
+        error.usage = reader.usage
+        raise

@@ -17,7 +17,15 @@ _MAX_ID_LENGTH = 256
 
 
 class Malformed(ValueError):
-    """The response violates the protocol."""
+    """The response violates the protocol.
+
+    Attributes:
+        is_whole: whether it arrived whole, so that the server would send the like again.
+    """
+
+    def __init__(self, problem: str, *, is_whole: bool = False) -> None:
+        super().__init__(problem)
+        self.is_whole = is_whole
 
 
 class ReportedError(Exception):

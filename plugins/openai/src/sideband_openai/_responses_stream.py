@@ -77,12 +77,11 @@ class ResponsesReader:
 
     def feed_data(self, data: dict[str, Any]) -> tuple[StreamEvent, ...]:
         """Store the whole response. Raises the same errors as ``feed``."""
-        status = data.get("status")
+        self._response, status = data, data.get("status")
         if data.get("error") or status == "failed":
             raise ReportedError(data.get("error") or "the service reported status `failed`")
         if status not in ("completed", "incomplete"):
-            raise Malformed(f"unexpected status of the response: {status!r}")
-        self._response = data
+            raise Malformed(f"unexpected status of the response: {status!r}", is_whole=True)
         self.is_done = True
         return ()
 
@@ -105,7 +104,7 @@ class ResponsesReader:
             parts = self._with_calls_in_text(parts, ids)
         if stop == "end" and any(isinstance(one, ToolCallPart) for one in parts):
             stop = "tool_calls"
-        return AssistantMessage(content=tuple(parts), stop=stop, usage=self._usage())
+        return AssistantMessage(content=tuple(parts), stop=stop, usage=self.usage or Usage())
 
     def _stop(self, output: list[Any]) -> StopReason:
         if self._response.get("status") == "incomplete":
@@ -149,8 +148,12 @@ class ResponsesReader:
             raise Malformed(f"the response has more than {_MAX_ITEMS:,} items")
         self._items.append(item)
 
-    def _usage(self) -> Usage:
+    @property
+    def usage(self) -> Usage | None:
+        """The usage, which only the whole response contains."""
         usage = _dict(self._response.get("usage"))
+        if not usage:
+            return None
         read, written = _dict(usage.get("input_tokens_details")), _dict(usage.get("output_tokens_details"))
         return usage_of(
             read=usage.get("input_tokens"),

@@ -18,6 +18,7 @@ from ._phrases import (
     RATE_LIMIT,
     SERVER_ERROR,
     TIMEOUT,
+    TOOL_USE_FAILED,
 )
 
 
@@ -36,6 +37,7 @@ class ErrorKind(StrEnum):
     BILLING = "billing"
     MODEL_NOT_FOUND = "model_not_found"
     CONTENT_BLOCKED = "content_blocked"
+    TOOL_USE_FAILED = "tool_use_failed"
     FORMAT_ERROR = "format_error"
     UNCONFIGURED = "unconfigured"
     UNKNOWN = "unknown"
@@ -182,9 +184,15 @@ CLASSES: dict[ErrorKind, ErrorClass] = {
         statuses=(451,),
         phrases=CONTENT_BLOCKED,
     ),
+    ErrorKind.TOOL_USE_FAILED: ErrorClass(
+        "The model wrote an invalid tool call, which the provider rejects.",
+        Follows.ONCE,
+        phrases=TOOL_USE_FAILED,
+    ),
     ErrorKind.FORMAT_ERROR: ErrorClass(
-        "The server does not understand the request, or the address is wrong.",
+        "The server does not understand the request, its response cannot be read, or the address is wrong.",
         Follows.GIVE_UP,
+        codes=("provider.input",),
         statuses=(301, 302, 303, 307, 308, 400, 404, 405, 406, 415, 422, 501, 505),
         phrases=FORMAT_ERROR,
         exceptions=("InvalidURL", "TooManyRedirects", "UnsupportedProtocol"),
@@ -202,6 +210,7 @@ CLASSES: dict[ErrorKind, ErrorClass] = {
 
 PHRASE_ORDER = (
     ErrorKind.CONTENT_BLOCKED,
+    ErrorKind.TOOL_USE_FAILED,
     ErrorKind.BILLING,
     ErrorKind.RATE_LIMIT,
     ErrorKind.OVERLOADED,

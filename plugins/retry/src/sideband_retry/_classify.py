@@ -19,6 +19,7 @@ from ._phrases import NEVER_FITS
 # The other meanings that a status may have, in the order in which their phrases are matched.
 _MEANINGS: dict[int, tuple[ErrorKind, ...]] = {
     400: (
+        ErrorKind.TOOL_USE_FAILED,
         ErrorKind.CONTEXT_OVERFLOW,
         ErrorKind.BILLING,
         ErrorKind.AUTH_PERMANENT,
@@ -81,6 +82,8 @@ def classify(failure: FailedCall) -> Classification:
 
 
 def _by_code(failure: FailedCall) -> Classification | None:
+    if failure.is_final:
+        return Classification(ErrorKind.FORMAT_ERROR, f"`{failure.code}`, not retryable")
     for kind, one in CLASSES.items():
         for code in one.codes:
             if failure.code == code or (code.endswith(".") and failure.code.startswith(code)):

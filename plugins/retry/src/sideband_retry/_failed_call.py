@@ -27,6 +27,7 @@ class FailedCall:
         headers: the headers of the response by lower-case name.
         cause: the name of an exception class.
         hint: the hint of the error.
+        is_final: whether the response arrived whole but can never be read, so that a retry would only be paid for.
     """
 
     code: str
@@ -36,6 +37,7 @@ class FailedCall:
     headers: Mapping[str, str]
     cause: str
     hint: str
+    is_final: bool = False
 
     @classmethod
     def read(cls, error: Mapping[str, Any]) -> Self:
@@ -53,6 +55,7 @@ class FailedCall:
             else {},
             cause=_text(error, "cause"),
             hint=_text(error, "hint"),
+            is_final=_text(error, "code") == "provider.stream" and error.get("retryable") is False,
         )
 
     def has(self, phrases: Iterable[str]) -> bool:

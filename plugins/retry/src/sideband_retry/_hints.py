@@ -30,11 +30,15 @@ _HINTS = {
     "server may have to download or load it first, or lack the memory for it",
     ErrorKind.CONTENT_BLOCKED: "{provider} blocked the content: rewrite or rewind the last message, or choose another "
     "model",
+    ErrorKind.TOOL_USE_FAILED: "{model} cannot write the tool call: offer it fewer tools, or choose a model that is "
+    "better at tool calls; the server's response, which `--json` shows, contains what it wrote",
     ErrorKind.FORMAT_ERROR: "{provider} rejected the request: choose a model that supports its features, such as tool "
     "calls, and check `options`; `--json` shows the server's response",
     ErrorKind.UNCONFIGURED: "set the key and the address of {provider}",
     ErrorKind.UNKNOWN: f"{{provider}} does not report a cause: check its status page or its log; {_LATER}",
 }
+# The hint of the provider knows which key was sent, if any, and where to set one.
+_SPECIFIC = frozenset({ErrorKind.UNCONFIGURED, ErrorKind.AUTH, ErrorKind.AUTH_PERMANENT})
 _ADDRESS = "check the address of {provider}: the server does not have this path; most addresses end with `/v1`"
 _START = (
     "no server answers at the address of {provider}: start it (`ollama serve`, `llama-server`, `vllm serve`, "
@@ -56,7 +60,7 @@ def hint_of(kind: ErrorKind, failure: FailedCall, model: str) -> str:
         model: ``provider:model``.
     """
     provider = model.partition(":")[0] or "the provider"
-    if kind is ErrorKind.UNCONFIGURED and failure.hint:
+    if failure.hint and (kind in _SPECIFIC or failure.is_final or failure.code == "provider.input"):
         return failure.hint
     return _text(kind, failure).format(provider=provider, model=model or "the model")
 

@@ -31,6 +31,11 @@ CONTENT_BLOCKED = (
     "内容安全",
 )
 
+TOOL_USE_FAILED = (
+    "tool_use_failed",  # Groq
+    "malformed_function_call",  # Google
+)
+
 BILLING = (
     "insufficient_quota",
     "exceeded your current quota",

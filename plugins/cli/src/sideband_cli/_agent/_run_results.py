@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sideband.exit_codes import ExitCode
 
 from .._terminal._printing import notice
-from .._terminal._words import describe_moment, describe_usage
+from .._terminal._words import describe_cost, describe_moment, describe_tokens, describe_usage
 
 if TYPE_CHECKING:
     from sideband_agent import Agent, RunResult
@@ -31,15 +31,29 @@ def result_line(result: RunResult, agent: Agent) -> dict[str, Any]:
         "usage": result.usage.model_dump(),
         "error": result.error,
         "resume_at": result.resume_at,
+        "over_budget": {
+            part: {"limit": limit, "used": used} for part, (limit, used) in agent.allowance.overruns().items()
+        },
     }
 
 
 def print_summary(result: RunResult, agent: Agent, *, quiet: bool = False) -> None:
     """Print the problem of a run, if any, and unless ``quiet`` its model, usage and session to standard error."""
-    for line in describe_problem(result):
+    for line in [*describe_problem(result), *describe_overruns(result, agent)]:
         notice(line)
     if not quiet:
         notice(f"{agent.model} · {describe_usage(result.usage)} · session {result.session}")
+
+
+def describe_overruns(result: RunResult, agent: Agent) -> list[str]:
+    """Return a line for each limit that a completed run exceeded. The cost of a call is known only after it."""
+    if result.status != "completed":
+        return []
+    return [
+        f"over budget: {_amount(part, used)} of {_amount(part, limit)} used by this session, which makes no further "
+        f"model call unless you raise {_LIMITS[part]}"
+        for part, (limit, used) in agent.allowance.overruns().items()
+    ]
 
 
 def describe_problem(result: RunResult, *, resume: str = "") -> list[str]:
@@ -68,5 +82,17 @@ def describe_problem(result: RunResult, *, resume: str = "") -> list[str]:
     return lines
 
 
+def _amount(part: str, amount: float) -> str:
+    if part == "money":
+        return describe_cost(amount)
+    return f"{describe_tokens(round(amount))} tokens" if part == "tokens" else f"{amount:g} {part}"
+
+
+_LIMITS = {
+    "money": "--max-cost",
+    "tokens": "--max-tokens-total",
+    "calls": "`calls` under [agent.budget]",
+    "seconds": "`seconds` under [agent.budget]",
+}
 _OTHER_MODEL = ("llm.model", "llm.provider", "llm.unable")  # the same model would fail again
 _WORDS = {"completed": "done", "aborted": "aborted", "failed": "error", "parked": "parked"}

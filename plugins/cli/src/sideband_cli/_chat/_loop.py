@@ -10,7 +10,7 @@ from anyio import TASK_STATUS_IGNORED, CancelScope, Event, create_task_group, op
 from sideband import SidebandError
 
 from .._agent._activity import Activity
-from .._agent._run_results import describe_problem
+from .._agent._run_results import describe_overruns, describe_problem
 from .._terminal._words import one_line
 from ._chat_command_table import ChatCommandTable, plugin_chat_commands
 from ._commands import OWN_CHAT_COMMANDS
@@ -183,7 +183,7 @@ class Chat:
             return
         if not result.run and result.text:  # answered by a plugin
             self.frontend.say(result.text)
-        for line in describe_problem(result, resume="/retry"):
+        for line in [*describe_problem(result, resume="/retry"), *describe_overruns(result, self.agent)]:
             self.frontend.line(line)
 
     def _show_error(self, error: SidebandError) -> None:
