@@ -25,7 +25,7 @@ _WEB_PAGES = frozenset({"text/html", "application/xhtml+xml"})
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _EVENT_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 # Enough to recognize an event stream, and the limit of the whitespace before it.
-_SHORTEST_START, _LONGEST_START = 6, 64 << 10
+_SHORTEST_START, _LONGEST_START = 6, 4 << 10
 
 
 class PeekableChunks:
