@@ -81,8 +81,8 @@ def newcomer(tmp_path, page):
 def talker(newcomer, page):
     """The same folder with the scripted model and the settings of the page on agents."""
     agents = page("docs/agents.md")
-    (newcomer / "conversation.toml").write_text(agents.example("toml", "[models.demo]"))
     (newcomer / "home").mkdir()
+    (newcomer / "home" / "conversation.toml").write_text(agents.example("toml", "[models.demo]"))
     (newcomer / "home" / "sideband.toml").write_text(agents.example("toml", "[plugins.scripted]"))
     return newcomer
 

@@ -2,7 +2,7 @@
 
 import re
 
-MODEL = {"SIDEBAND_AGENT__MODEL": "scripted:demo", "SIDEBAND_PLUGINS__SCRIPTED__SCRIPT": "conversation.toml"}
+MODEL = {"SIDEBAND_AGENT__MODEL": "scripted:demo", "SIDEBAND_PLUGINS__SCRIPTED__SCRIPT": "home/conversation.toml"}
 
 
 def test_readme_commands_create_and_call_a_skill(newcomer, sideband, page):

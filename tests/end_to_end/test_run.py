@@ -159,6 +159,15 @@ def test_run_with_an_unknown_configured_model_can_resume_with_another(sideband, 
     assert (done.returncode, done.stdout) == (0, "yes\n")
 
 
+def test_relative_script_of_the_user_file_is_found_from_any_folder(sideband, turns, tmp_path):
+    turns("yes")
+    (tmp_path / "home").mkdir()
+    (tmp_path / "turns.toml").rename(tmp_path / "home" / "turns.toml")
+    (tmp_path / "home" / "sideband.toml").write_text('[plugins.scripted]\nscript = "turns.toml"\n')
+    (tmp_path / "elsewhere").mkdir()
+    assert sideband("run", "hello", "-m", "scripted:test", folder=tmp_path / "elsewhere").stdout == "yes\n"
+
+
 def test_problems_with_skills_are_reported(sideband, turns, make_skill):
     bad = make_skill("torn", "from sideband.skill import tool\nasync def (:\n")
     done = sideband("run", "hello", "--skill-dir", "nowhere", "--skill-dir", bad, *turns("yes"))

@@ -74,6 +74,57 @@ async def test_misspelt_key_suggests_the_closest(tidal, home):
     assert "did you mean `timeout`" in error.message
 
 
+PATHS = """
+    from pathlib import Path, PurePosixPath
+    from typing import NamedTuple
+
+    class Certificate(BaseModel):
+        file: Path
+        key: Path = Path("key.pem")
+
+    class Config(BaseModel):
+        script: Path = Path("default.toml")
+        renamed: Path | None = Field(default=None, alias="other_name")
+        absolute: Path | None = None
+        user: Path | None = None
+        mount: PurePosixPath | None = None
+        folders: list[Path] = []
+        pair: tuple[Path, int] | None = None
+        certificates: dict[str, Certificate] = {}
+"""
+
+
+async def test_relative_path_in_a_file_is_resolved_against_its_folder(site, home):
+    site.echo("paths", extra=f"    from pydantic import Field\n{PATHS}")
+    tables = {
+        "script": "a.toml",
+        "other_name": "b.toml",
+        "absolute": "/c.toml",
+        "user": "~/d.toml",
+        "mount": "kv",
+        "folders": ["e", "/f"],
+        "pair": ["g", 1],
+        "certificates": {"x": {"file": "h"}},
+    }
+    sources = {f"paths.{key}": "/etc/project/sideband.toml" for key in tables}
+    async with PluginHost(PluginPolicy(config={"paths": tables}, config_source=sources), home=home) as plugins:
+        config = (await plugins.load("op", "paths")).config
+    assert [str(path) for path in (config.script, config.renamed, config.absolute, config.user, config.mount)] == [
+        *("/etc/project/a.toml", "/etc/project/b.toml", "/c.toml", "~/d.toml", "kv"),
+    ]
+    assert [*map(str, config.folders), str(config.pair[0])] == ["/etc/project/e", "/f", "/etc/project/g"]
+    certificate = config.certificates["x"]
+    assert (str(certificate.file), str(certificate.key)) == ("/etc/project/h", "key.pem")
+
+
+@pytest.mark.parametrize("source", ["", "command line", "SIDEBAND_PLUGINS__PATHS__SCRIPT"])
+async def test_relative_path_from_elsewhere_is_resolved_against_the_working_directory(site, home, source):
+    site.echo("paths", extra=f"    from pydantic import Field\n{PATHS}")
+    policy = PluginPolicy(config={"paths": {"script": "a.toml"}}, config_source={"paths.script": source})
+    async with PluginHost(policy, home=home) as plugins:
+        assert str((await plugins.load("op", "paths")).config.script) == "a.toml"
+
+
 async def test_all_invalid_keys_are_reported_together(tidal, home):
     error = await rejected(home, {"timeout": "soon", "retries": "many", "unknown": 1})
     assert all(f"plugins.tidal.{key}`" in error.message for key in ("timeout", "retries", "unknown"))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from pydantic import AliasChoices, AliasPath, BaseModel, ValidationError
@@ -34,6 +35,9 @@ def validate_config(
 ) -> BaseModel:
     """Validate the plugin's configuration and return it as an instance of its model.
 
+    A relative path in a file is resolved against the folder of that file: the working directory may be any folder, and
+    the path may lead to certificates or keys.
+
     Args:
         record: the plugin.
         model: its ``Config``.
@@ -49,11 +53,33 @@ def validate_config(
     except ValidationError as error:
         problems += [_problem(model, details) for details in error.errors(include_url=False)]
     if not problems:
-        return config
+        return config.model_copy(update=dict(_absolute_paths(record.name, config, sources)))
     key, problem = problems[0]
     others = "".join(f"; `plugins.{record.name}.{other}`: {text}" for other, text in problems[1:])
     source = sources.get(f"{record.name}.{key.partition('.')[0]}") or sources.get(record.name, "")
     raise PluginMisconfigured(record, f"plugins.{record.name}.{key}", problem + others, source=source)
+
+
+def _absolute_paths(plugin: str, config: BaseModel, sources: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
+    """Yield the fields that a file sets, not a variable or an option, with absolute paths."""
+    for name, field in type(config).model_fields.items():
+        source = Path(sources.get(f"{plugin}.{field.alias or name}", ""))
+        if name in config.model_fields_set and source.suffix == ".toml":
+            yield name, _absolute(getattr(config, name), source.parent)
+
+
+def _absolute(value: Any, folder: Path) -> Any:
+    if isinstance(value, Path):
+        return value if str(value).startswith("~") else folder / value
+    if isinstance(value, BaseModel):
+        return value.model_copy(
+            update={name: _absolute(getattr(value, name), folder) for name in value.model_fields_set}
+        )
+    if type(value) is dict:
+        return {key: _absolute(item, folder) for key, item in value.items()}
+    if type(value) in (list, tuple, set, frozenset):
+        return type(value)(_absolute(item, folder) for item in value)
+    return value
 
 
 def _unknown_keys(model: type[BaseModel], table: Mapping[str, Any]) -> list[tuple[str, str]]:
