@@ -284,12 +284,12 @@ def test_secret_name_is_validated_before_the_value_is_requested(at_terminal):
     assert "the value is empty" in shown
 
 
-def test_invalid_plugins_are_listed_with_the_reason_and_others_still_work(sideband, site):
+def test_check_shows_the_reason_of_each_invalid_plugin_and_others_still_work(sideband, site):
     site("bad-import", "bad_import", "raise RuntimeError('no luck')", "sideband.v1.hook", "bad-import")
     hookimpl = "from sideband import hookimpl\n@hookimpl\n"
     site("bad-hook", "bad_hook", f"{hookimpl}def tool_cal(event): pass", "sideband.v1.hook", "bad-hook")
     path = site("bad-argument", "bad_arg", f"{hookimpl}def input(evnt): pass", "sideband.v1.hook", "bad-argument")
-    records = json.loads(sideband("plugins", "list", "--json", PYTHONPATH=str(path)).stdout)
+    records = json.loads(sideband("plugins", "check", "--json", PYTHONPATH=str(path)).stdout)
     reasons = {record["name"]: record["reason"] for record in records if record["state"] == "failed"}
     assert "no luck" in reasons["bad-import"]
     assert "tool_call" in reasons["bad-hook"]

@@ -1,5 +1,9 @@
 """Plugins that conflict or fail, and the commands that explain them."""
 
+import json
+
+import pytest
+
 TOOL = """
 from pydantic import BaseModel
 from sideband.tools import tool
@@ -23,3 +27,143 @@ def test_run_reports_the_tools_that_a_conflict_disables(sideband, site, turns):
     assert line.startswith("notice: omitted the tools of the plugin `acme`: ")
     for part in ("acme-first 1.0", "acme-second 1.0", "`acme_second`", str(path), "[policy.conflicts]"):
         assert part in line
+
+
+FAILING = "def fail():\n    raise RuntimeError('no luck')\n\nfail()\n"
+
+
+@pytest.fixture
+def broken_host(site, sideband, tmp_path):
+    """Return a function that breaks a home in one way, and returns a function that runs commands there."""
+
+    def make(how):
+        home = tmp_path / "home"
+        home.mkdir()
+        path = site("acme-op", "acme_op", FAILING, "sideband.v1.op", "acme")
+        environment = {"PYTHONPATH": str(path)}
+        if how == "two stores":
+            site("other-store", "other_store", "", "sideband.v1.store", "other")
+        elif how == "conflicting stores":
+            site("other-store", "other_store", "", "sideband.v1.store", "sqlite")
+        elif how == "no store":
+            (home / "sideband.toml").write_text('[policy.deny]\n"store.*" = "none here"\n')
+        elif how == "store that fails":
+            (home / "sideband.toml").write_text('[policy.deny]\n"store.sqlite" = "none here"\n')
+            site("other-store", "other_store", "import sys; sys.exit(7)", "sideband.v1.store", "other")
+        elif how == "damaged store":
+            (home / "store").mkdir(mode=0o700)
+            (home / "store" / "store.sqlite").write_bytes(b"no database" * 1_000)
+        elif how == "invalid value":
+            (home / "sideband.toml").write_text('[policy]\ntimeout = "soon"\n')
+        elif how == "invalid file":
+            (home / "sideband.toml").write_text("[policy\n")
+        return lambda *words: sideband(*words, **environment)
+
+    return make
+
+
+BROKEN = {
+    "two stores": "`other` of other-store 1.0 (`other_store`",
+    "conflicting stores": "store `sqlite` is claimed by other-store 1.0 (`other_store`",
+    "no store": "no store plugin is installed",
+    "store that fails": "it tried to exit the program (SystemExit: 7)",
+    "damaged store": "store.sqlite",
+    "invalid value": "`policy.timeout`",
+    "invalid file": "invalid TOML",
+}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_commands_about_plugins_work_in_a_broken_host_and_report_what_is_broken(broken_host, how):
+    run = broken_host(how)
+    assert BROKEN[how] in run("op", "sql.query").stderr
+    listed = run("plugins", "list", "--json")
+    assert listed.returncode == 0
+    states = {one["name"]: one["state"] for one in json.loads(listed.stdout) if one["kind"] == "op"}
+    loads = how != "invalid file"
+    assert states["acme"] == ("found" if loads else "denied")
+    why = run("plugins", "why", "op.acme")
+    assert why.returncode == 0
+    assert ("RuntimeError: no luck" in why.stdout) is loads
+    check = run("plugins", "check")
+    assert check.returncode == 5
+    assert ("op.acme is failed: it cannot be imported: RuntimeError: no luck" in check.stdout) is loads
+    for done in (why, check):
+        assert BROKEN[how] in done.stderr
+    assert run("plugins", "order", "op_call").returncode == 0
+    doctor = run("doctor", "--json")
+    data = json.loads(doctor.stdout)
+    assert (doctor.returncode, data["ok"], data["ledger"]) == (1, False, None)
+    assert len([problem for problem in data["problems"] if BROKEN[how] in problem]) >= 1
+    assert any("no luck" in problem for problem in data["problems"]) is loads
+    assert (data["isolation"] is None, data["skills"]) == ((False, 1) if loads else (True, None))
+    text = run("doctor")
+    assert (text.returncode, BROKEN[how] in text.stdout) == (1, True)
+    assert "ledger: not examined" in text.stdout
+
+
+def test_invalid_configuration_denies_all_plugins_but_those_of_the_commands(site, sideband, tmp_path):
+    path = site("acme-hook", "acme_hook", "raise SystemExit('imported')", "sideband.v1.hook", "acme")
+    home = tmp_path / "home"
+    home.mkdir()
+    # The user meant to deny it.
+    (home / "sideband.toml").write_text('[polcy.deny]\n"acme" = "not here"\n')
+    for words in (["plugins", "check"], ["plugins", "why", "acme"], ["doctor"]):
+        done = sideband(*words, PYTHONPATH=str(path))
+        assert "SystemExit" not in done.stdout + done.stderr
+        assert "did you mean `policy`" in done.stdout + done.stderr
+    (record,) = json.loads(sideband("plugins", "why", "acme", "--json", PYTHONPATH=str(path)).stdout)
+    assert (record["state"], record["error"]) == ("denied", None)
+    assert record["reason"] == "the configuration is invalid, so it is unknown which plugins may load"
+
+
+def test_list_imports_no_plugin(site, sideband):
+    code = "import pathlib; pathlib.Path('imported').touch()"
+    site("acme-hook", "acme_hook", code, "sideband.v1.hook", "acme")
+    path = site("acme-guard", "acme_guard", code, "sideband.v1.guard", "watch")
+    records = json.loads(sideband("plugins", "list", "--json", PYTHONPATH=str(path)).stdout)
+    assert {one["state"] for one in records} == {"found"}
+    assert not (path.parent / "imported").exists()
+    sideband("plugins", "check", PYTHONPATH=str(path))
+    assert (path.parent / "imported").exists()
+
+
+def test_list_reports_a_pattern_of_the_policy_that_matches_no_plugin(sideband):
+    done = sideband("plugins", "list", SIDEBAND_POLICY__DENY='{"op.htp" = "no network"}')
+    assert "`op.htp` in [policy.deny] matches no installed plugin" in done.stderr
+
+
+def test_why_shows_file_line_and_traceback_of_a_load_error(site, sideband):
+    path = site("acme-op", "acme_op", FAILING, "sideband.v1.op", "acme")
+    site("acme-hook", "acme_hook", "def f(:\n", "sideband.v1.hook", "acme")
+    hook, op = json.loads(sideband("plugins", "why", "acme", "--json", PYTHONPATH=str(path)).stdout)
+    assert op["error"] == {
+        "type": "RuntimeError",
+        "message": "no luck",
+        "file": str(path / "acme_op.py"),
+        "line": 2,
+        "traceback": "\n".join(
+            [
+                "Traceback (most recent call last):",
+                f'  File "{path / "acme_op.py"}", line 4, in <module>',
+                "    fail()",
+                f'  File "{path / "acme_op.py"}", line 2, in fail',
+                "    raise RuntimeError('no luck')",
+                "RuntimeError: no luck",
+            ]
+        ),
+    }
+    assert (hook["error"]["file"], hook["error"]["line"]) == (str(path / "acme_hook.py"), 1)
+    text = sideband("plugins", "why", "op.acme", PYTHONPATH=str(path)).stdout
+    assert f"  raised in  {path / 'acme_op.py'}, line 2\n    Traceback (most recent call last):\n" in text
+    assert json.loads(sideband("plugins", "why", "http", "--json").stdout)[0]["error"] is None
+
+
+def test_traceback_of_a_plugin_cannot_imitate_messages_of_the_host(site, sideband):
+    forged = "raise RuntimeError('x\\r\\nop.acme: active\\n\\x1b[2Jfine')"
+    path = site("acme-op", "acme_op", forged, "sideband.v1.op", "acme")
+    out = sideband("plugins", "why", "acme", PYTHONPATH=str(path)).stdout
+    assert "\x1b" not in out
+    assert [line for line in out.splitlines() if line.startswith("op.acme")] == [
+        "op.acme: failed (loaded by this command, to check it)"
+    ]

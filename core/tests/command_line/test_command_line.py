@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import re
+import signal
 import subprocess
 import sys
 from textwrap import dedent
@@ -373,3 +375,91 @@ def test_help_of_a_command_shows_its_arguments(command, capsys, words, usage):
 def test_version_is_available_as_json(capsys, words):
     assert main(words) == 0
     assert json.loads(capsys.readouterr().out) == {"version": __version__}
+
+
+STOP = "class Stop(BaseException): pass\nraise Stop('here')\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "problem"),
+    [
+        ("import sys; sys.exit(7)", "it tried to exit the program (SystemExit: 7)"),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt"),
+        (STOP, "Stop: here"),
+        ("def sideband_commands(): raise SystemExit", "it tried to exit the program (SystemExit: None)"),
+    ],
+)
+def test_command_that_exits_when_it_is_imported_fails_and_others_work(command, capsys, source, problem):
+    command("broken", source)
+    command("greet")
+    assert main(["broken"]) == 5
+    assert f"cannot be imported: {problem} [plugin.import]" in capsys.readouterr().err
+    assert main(["--help"]) == 0
+    out = capsys.readouterr().out
+    assert problem in out
+    assert "Print a greeting." in out
+
+
+def test_interrupt_by_the_user_during_an_import_is_not_an_error_of_the_plugin(command, capsys):
+    command("slow", "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nfor _ in range(10**9): pass\n")
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # a test in the background ignores it
+    try:
+        assert main(["slow"]) == 130
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    assert capsys.readouterr().err.startswith("error: interrupted")
+
+
+def test_command_may_require_an_extra(command, capsys, tmp_path):
+    command("greet")
+    (points,) = tmp_path.glob("site-*/greet-1.0.dist-info/entry_points.txt")
+    points.write_text(points.read_text().replace("\n", " [fast]\n").replace("] [fast]", "]"))
+    metadata = points.with_name("METADATA")
+    metadata.write_text(metadata.read_text() + "Provides-Extra: fast\n")
+    assert main(["greet", "Ada"]) == 0
+    metadata.write_text(metadata.read_text() + "Requires-Dist: no-such-thing; extra == 'fast'\n")
+    assert main(["greet", "Ada"]) == 5
+    assert "requires no-such-thing, but it is not installed" in capsys.readouterr().err
+
+
+def test_conflict_with_an_incompatible_command_names_both(command, capsys):
+    command("greet", distribution="first", requires="Requires-Dist: sideband-core>=99\n")
+    command("greet", distribution="second")
+    assert main(["greet", "Ada"]) == 5
+    assert re.search(r"first 1.0 .* and by second 1.0 .* \[plugin.conflict\]", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[policy\n",
+        "policy = 1\n",
+        "[polcy.deny]\n",
+        '[policy]\ndeny = {"command.greet" = 1}\n',
+        '[policy]\ndney = {"command.greet" = "no"}\n',
+        '[policy]\nonly = "command.other"\n',
+        "[policy]\nconflicts = 1\n",
+        "[policy]\ntimeout = 9999\n",  # exceeds the default of another key, so that the whole table is invalid
+    ],
+)
+def test_command_is_not_imported_while_it_is_unknown_which_plugins_may_load(command, capsys, home, text):
+    command("greet", "1 / 0")
+    (home / "sideband.toml").write_text(text)
+    assert main(["greet", "Ada"]) == 5
+    assert "[config.invalid]" in capsys.readouterr().err
+    assert main(["--help"]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"greet +\(unavailable: configuration `", out)
+    assert "ZeroDivisionError" not in out
+
+
+def test_command_runs_if_another_part_of_the_configuration_is_invalid(command, capsys, home):
+    command("greet")
+    command("other", "1 / 0")
+    (home / "sideband.toml").write_text(
+        '[agent]\nmodle = "x"\n[policy]\ntimeout = "x"\ndeny = {"command.other" = "no"}\n'
+    )
+    assert main(["greet", "Ada"]) == 0
+    assert capsys.readouterr().out == "hello Ada\n"
+    assert main(["other"]) == 3

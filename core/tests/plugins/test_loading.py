@@ -266,3 +266,26 @@ async def test_hosts_share_no_state(site, home):
     async with PluginHost(home=home) as one, PluginHost(PluginPolicy(deny={"tidal": "no"}), home=home) as other:
         await one.load("op", "tidal")
         assert other.why("tidal")[0].state is State.DENIED
+
+
+@both_backends
+@pytest.mark.parametrize("error", [SystemExit(7), GeneratorExit(), BaseExceptionGroup("", [SystemExit(7)])])
+async def test_guard_that_exits_when_it_is_created_fails_and_denies(home, error):
+    class Watch:
+        def __init__(self):
+            raise error
+
+    async with PluginHost(home=home, inline=[Plugin("guard", "watch", Watch)]) as plugins:
+        (record,) = plugins.why("watch", kind="guard")
+        assert record.state is State.FAILED
+        assert type(error).__name__ in record.reason
+        assert [one.plugin for one in plugins.hooks.order("op_call")] == ["watch"]
+
+
+async def test_host_without_loading_at_start_imports_nothing_until_it_is_requested(site, home):
+    module = site.plugin("hook", "tidal", "from sideband import hookimpl\n@hookimpl\ndef effect(event): pass")
+    async with PluginHost(home=home, load_at_start=False) as plugins:
+        assert plugins.why("tidal")[0].state is State.FOUND
+        assert module not in sys.modules
+        await plugins.load("hook", "tidal")
+        assert module in sys.modules

@@ -275,3 +275,44 @@ def test_keys_of_distributions_are_rejected(home):
     with pytest.raises(ConfigurationError, match=r"`dist`.*must be empty.*`name`") as caught:
         load_settings(home)
     assert caught.value.exit_code == 5
+
+
+def test_tolerant_loading_omits_invalid_parts_and_lists_them(home):
+    write(home, '[agent]\nmodle = "x"\n[policy]\ntimeout = "x"\nworkers = 5\n[grants]\na = 1\nb = ["sql"]\n')
+    loaded = load_settings(home, environment={"SIDEBAND_AGENT__TURNS": "many"}, tolerant=True)
+    assert sorted(problem.key for problem in loaded.problems) == [
+        *("agent.modle", "agent.turns", "grants.a", "policy.timeout")
+    ]
+    assert (loaded.settings.policy.timeout, loaded.settings.policy.workers) == (60, 5)
+    assert loaded.settings.grants == {"b": ["sql"]}
+    assert loaded.policy_problem is None
+    assert loaded.plugin_policy().only is None
+
+
+def test_tolerant_loading_omits_a_file_and_a_variable_but_not_others(home):
+    write(home, "[policy\n")
+    environment = {"SIDEBAND_POLICY": "x", "SIDEBAND_POLICY__TIMEOUT": "5"}
+    loaded = load_settings(home, environment=environment, tolerant=True)
+    assert [problem.key for problem in loaded.problems] == ["sideband.toml", "policy"]
+    assert loaded.settings.policy.timeout == 5
+    assert loaded.policy_problem is loaded.problems[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[policy]\ndeny = {"op.http" = 1}\n',
+        "[policy]\nonly = [1]\n",
+        "[policy]\nconflicts = 1\n",
+        "[policy]\nstrikt = true\n",
+        "[polcy]\n",
+        "policy = 1\n",
+        '[policy]\ntimeout = 9999\ndeny = {"op.http" = "no"}\n',  # exceeds the default of `maximum_timeout`
+    ],
+)
+def test_plugins_are_denied_if_an_invalid_part_may_concern_them(home, text):
+    write(home, text)
+    loaded = load_settings(home, tolerant=True)
+    assert loaded.policy_problem is not None
+    assert loaded.plugin_policy().only == {"sideband-cli"}
+    assert "the configuration is invalid" in loaded.plugin_policy().only_reason

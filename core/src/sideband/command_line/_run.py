@@ -8,17 +8,18 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from pkgutil import resolve_name
 
 from .._version import __version__
 from ..commands import Command
 from ..errors import SidebandError, UsageError
 from ..exit_codes import ExitCode
 from ..plugins._discovery import discover
+from ..plugins._objects import resolve
 from ..plugins._policy import PluginPolicy
-from ..plugins._records import PluginRecord, State
+from ..plugins._records import PluginRecord
 from ..state import default_home
 from ..suggestions import did_you_mean
+from ._contained import contained
 from ._errors import flush_output, known_error, open_streams, print_error
 from ._parser import Parser, options_of, parse, with_json_last
 
@@ -71,7 +72,10 @@ def _find_commands() -> dict[str, list[PluginRecord]]:
 
 
 def _policy(home: Path) -> PluginPolicy:
-    """Return the policy about plugins. If there is no configuration, the slow import of the settings is skipped."""
+    """Return the policy about plugins. If there is no configuration, the slow import of the settings is skipped.
+
+    Commands that use an invalid configuration report it, others work.
+    """
     project = Path.cwd()
     folders = (home, project, *project.parents)
     if not any((folder / "sideband.toml").exists() for folder in folders) and not any(
@@ -80,7 +84,7 @@ def _policy(home: Path) -> PluginPolicy:
         return PluginPolicy()
     from ..settings import load_settings
 
-    return load_settings(home, project=project, environment=os.environ).plugin_policy()
+    return load_settings(home, project=project, environment=os.environ, tolerant=True).plugin_policy()
 
 
 def _unknown(name: str, found: Mapping[str, object]) -> UsageError:
@@ -98,12 +102,8 @@ def _load(records: list[PluginRecord]) -> Command:
     if not usable:
         raise _unusable(records)
     (record,) = usable
-    try:
-        command = resolve_name(record.value).sideband_commands()
-    except Exception as error:
-        from ..plugins._errors import PluginImportFailed
-
-        raise PluginImportFailed(record, f"{type(error).__name__}: {error}") from error
+    with contained(record):
+        command = resolve(record.value).sideband_commands()
     if not isinstance(command, Command) or command.name != record.name:
         from ..plugins._errors import PluginInvalid
 
@@ -114,24 +114,28 @@ def _load(records: list[PluginRecord]) -> Command:
 def _unusable(records: list[PluginRecord]) -> SidebandError:
     from ..plugins import _errors
 
-    record = records[0]
-    if len(records) > 1 and all(one.state is State.FAILED for one in records):
-        return _errors.PluginConflict(record.kind, record.name, records)
-    if record.state is not State.DENIED:
-        return _errors.PluginIncompatible(record)
-    error = _errors.PluginDenied(record)
-    error.hint = _where_denied(record) or error.hint
-    return error
+    broken = [record for record in records if record.state.broken]
+    if len(broken) > 1:
+        return _errors.PluginConflict(broken[0].kind, broken[0].name, broken)
+    if broken:
+        return _errors.PluginIncompatible(broken[0])
+    return _denied(records[0])
 
 
-def _where_denied(record: PluginRecord) -> str:
-    """Return a hint with the keys of the policy that denied the plugin, and their sources."""
+def _denied(record: PluginRecord) -> SidebandError:
+    """Return an error whose hint has the keys of the policy that denied the plugin, and their sources."""
+    from ..plugins._errors import PluginDenied
     from ..settings import load_settings
 
+    settings = load_settings(default_home(), project=Path.cwd(), environment=os.environ, tolerant=True)
+    if settings.policy_problem is not None:
+        return settings.policy_problem
+    error = PluginDenied(record)
     key = record.decided_by.removeprefix("policy.").partition(" ")[0]
-    sources = load_settings(default_home(), environment=os.environ).sources
-    found = [f"`{'.'.join(path)}` ({source})" for path, source in sources.items() if path[:2] == ("policy", key)]
-    return f"change {' or '.join(found)} to allow the plugin" if found else ""
+    places = settings.sources.items()
+    found = [f"`{'.'.join(path)}` ({source})" for path, source in places if path[:2] == ("policy", key)]
+    error.hint = f"change {' or '.join(found)} to allow the plugin" if found else error.hint
+    return error
 
 
 def _print_help(found: Mapping[str, list[PluginRecord]]) -> None:

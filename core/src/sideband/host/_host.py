@@ -318,10 +318,15 @@ class Host:
             _log.warning("%s", self.redactor.text(f"{report.plugin}: {report.error}"))
 
     async def _open_store(self) -> Any:
-        names = self.plugins.names("store")
+        names = self.plugins.names("store") or self.plugins.names("store", broken=True)
         if len(names) != 1:
             if names:
-                problem = f"several store plugins are installed: {', '.join(names)}"
+                claims = (
+                    f"`{one.name}` of {one.claim}"
+                    for one in self.plugins.records
+                    if one.kind == "store" and one.name in names
+                )
+                problem = f"several store plugins are installed: {', '.join(claims)}"
                 hint = 'keep one and deny the others under `[policy.deny]`: "store.NAME" = "reason"'
             else:
                 problem, hint = "no store plugin is installed", "pip install sideband-store-sqlite"

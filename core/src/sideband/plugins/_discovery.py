@@ -91,7 +91,7 @@ def _decide_one(
             record.move(State.DENIED, reason, decided_by=f"policy.deny `{pattern}`")
             return
     if only is not None and not any(_matches(record, pattern) for pattern in only):
-        record.move(State.DENIED, "it is not in the list of allowed plugins", decided_by="policy.only")
+        record.move(State.DENIED, policy.only_reason, decided_by="policy.only")
     elif incompatibility:
         record.move(State.INCOMPATIBLE, incompatibility, decided_by="metadata")
 

@@ -75,6 +75,8 @@ class PluginHost:
         hooks: the registry for hooks and guards; by default a new one.
         import_seconds: the timeout of an import.
         lifespan_seconds: the timeout of entering, and of exiting, a lifespan.
+        load_at_start: whether to load guards and hooks when the host is entered; if false, nothing is imported until
+            it is requested.
 
     Example:
         >>> async def main(home):
@@ -94,12 +96,14 @@ class PluginHost:
         hooks: HookRegistry | None = None,
         import_seconds: float = 60.0,
         lifespan_seconds: float = 30.0,
+        load_at_start: bool = True,
     ) -> None:
         self.policy = policy if policy is not None else PluginPolicy()
         self.hooks = hooks if hooks is not None else HookRegistry(order=self.policy.order)
         self._home = home
         self._inline = tuple(inline)
         self._autoload = autoload
+        self._load_eagerly = load_at_start
         self._loader = PluginLoader(
             self.policy,
             self.hooks,
@@ -124,7 +128,8 @@ class PluginHost:
         stack.callback(self._loads.cancel_scope.cancel)
         try:
             await self._discover()
-            await self._load_at_start()
+            if self._load_eagerly:
+                await self._load_at_start()
             self._check_strict()
         except BaseException:
             await self._close()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from functools import partial, reduce
-from importlib import import_module
+from functools import partial
 from typing import Any, TypeVar
 
 import anyio
@@ -13,6 +12,7 @@ from anyio.to_thread import run_sync
 
 from ..errors import SidebandError
 from ._errors import PluginImportFailed, PluginInvalid
+from ._objects import describe, resolve
 from ._records import PluginRecord
 
 T = TypeVar("T")
@@ -25,7 +25,7 @@ async def import_value(record: PluginRecord, *, seconds: float) -> Any:
         PluginImportFailed: if the import raised, exited, or took longer than ``seconds``.
     """
     start = time.perf_counter()
-    value = await guarded(record, partial(_resolve, record.value), PluginImportFailed, seconds=seconds)
+    value = await guarded(record, partial(resolve, record.value), PluginImportFailed, seconds=seconds)
     record.load_ms = (time.perf_counter() - start) * 1000
     return value
 
@@ -48,7 +48,7 @@ async def guarded(
             return value  # type: ignore[no-any-return]  # what `work` returned
         if isinstance(error, SidebandError):
             raise error
-        raise failure(record, _describe(error)) from error
+        raise failure(record, describe(error)) from error
     raise failure(record, f"it timed out after {seconds:g} s")
 
 
@@ -58,14 +58,3 @@ def _contained(work: Callable[[], Any]) -> tuple[Any, BaseException | None]:
         return work(), None
     except BaseException as error:  # noqa: BLE001  threads are never cancelled, so the plugin raised it
         return None, error
-
-
-def _resolve(value: str) -> Any:
-    module, _, path = value.partition("[")[0].partition(":")
-    return reduce(getattr, filter(None, path.strip().split(".")), import_module(module.strip()))
-
-
-def _describe(error: BaseException) -> str:
-    if isinstance(error, SystemExit):
-        return f"it tried to exit the program (SystemExit: {error.code!r})"
-    return f"{type(error).__name__}: {error}"

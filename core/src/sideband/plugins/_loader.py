@@ -27,6 +27,7 @@ from ._errors import (
 from ._importing import guarded, import_value
 from ._kinds import KINDS
 from ._lifespan import Lifespan
+from ._objects import describe
 from ._once import Once
 from ._plugin import LoadedPlugin, Plugin
 from ._policy import PluginPolicy
@@ -215,8 +216,10 @@ class PluginLoader:
             make = implementation
             try:
                 implementation = implementation()
-            except Exception as error:
-                problem = f"`{plugin.contribution.__name__}()` raised {type(error).__name__}: {error}"
+            except BaseException as error:
+                if isinstance(error, KeyboardInterrupt | anyio.get_cancelled_exc_class()):
+                    raise  # may be the user's
+                problem = f"`{plugin.contribution.__name__}()` raised {describe(error)}"
                 raise PluginInvalid(plugin.record, problem) from error
         try:
             self._hooks.register(plugin.name, implementation, phase=phase, context=plugin.context, make=make)

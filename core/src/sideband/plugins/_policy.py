@@ -22,6 +22,7 @@ class PluginPolicy(NamedTuple):
         strict: whether an unusable plugin is an error at startup.
         config: the table of each plugin, by entry-point name; validated by the plugin's ``Config``.
         config_source: the file, variable or flag that each table comes from.
+        only_reason: the reason of plugins that are not in ``only``.
 
     Example:
         >>> PluginPolicy(deny={"op.shell": "not on this machine"}).strict
@@ -35,6 +36,7 @@ class PluginPolicy(NamedTuple):
     strict: bool = False
     config: Mapping[str, Mapping[str, Any]] = {}
     config_source: Mapping[str, str] = {}
+    only_reason: str = "it is not in the list of allowed plugins"
 
     def __repr__(self) -> str:
         """Return a representation without the configuration, which may contain secrets."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from ._policy import Policy
 _Path = tuple[str, ...]
 
 _FILE = "sideband.toml"
+_COMMANDS = "sideband-cli"  # the distribution of the commands that explain an invalid configuration
 _SECTIONS = ("plugins", "grants", "policy", "agent", "dist")
 
 
@@ -61,14 +63,21 @@ class LoadedSettings:
         settings: the values.
         sources: the source of each key that was set, by path: a file, a variable, or ``command line``.
         notices: messages about files and variables that were ignored, with the reason.
+        problems: the invalid files, variables and values, which are omitted if ``load_settings`` is tolerant.
+        policy_problem: the one of them that leaves it unknown which plugins may load, or ``None``.
     """
 
     settings: Settings
     sources: Mapping[_Path, str]
     notices: tuple[str, ...] = ()
+    problems: tuple[ConfigurationError, ...] = ()
+    policy_problem: ConfigurationError | None = None
 
     def plugin_policy(self) -> PluginPolicy:
         """Return the settings for the plugin host."""
+        if self.policy_problem is not None:
+            reason = "the configuration is invalid, so it is unknown which plugins may load"
+            return PluginPolicy(only=frozenset({_COMMANDS}), only_reason=reason)
         policy = self.settings.policy
         return PluginPolicy(
             deny=policy.deny,
@@ -102,6 +111,7 @@ def load_settings(
     project: Path | None = None,
     environment: Mapping[str, str] | None = None,
     flags: Mapping[str, Any] | None = None,
+    tolerant: bool = False,
 ) -> LoadedSettings:
     """Read and merge all layers of the configuration.
 
@@ -110,6 +120,8 @@ def load_settings(
         project: a folder; the ``sideband.toml`` in it or in its nearest parent is used if it is trusted.
         environment: environment variables such as ``SIDEBAND_POLICY__TIMEOUT=5``.
         flags: nested tables, with the structure of the file.
+        tolerant: whether to omit and list invalid files, variables and values, for commands that explain them. If it
+            is unknown which plugins may load, only those of the standard commands may.
 
     Raises:
         ConfigurationError: if a key or value is invalid; the message names the key, the value and the source.
@@ -117,19 +129,62 @@ def load_settings(
     merged: dict[str, Any] = {}
     sources: dict[_Path, str] = {}
     notices: list[str] = []
-    layers = [
-        _user_layer(home),
-        _project_layer(home, project, notices),
-        *_environment_layers(environment or {}, notices),
-        (dict(flags or {}), "command line"),
+    problems: list[ConfigurationError] = []
+    affecting: list[ConfigurationError] = []
+
+    def report(problem: ConfigurationError, omitted: str) -> None:
+        if not tolerant:
+            raise problem from None
+        problems.append(problem)
+        if _affects_plugins(problem.key) or _affects_plugins(omitted):
+            affecting.append(problem)
+
+    layers: list[Callable[[], tuple[dict[str, Any], str]]] = [
+        lambda: _user_layer(home),
+        lambda: _project_layer(home, project, notices),
+        *(partial(_variable_layer, name, text, notices) for name, text in sorted((environment or {}).items())),
+        lambda: (dict(flags or {}), "command line"),
     ]
-    for values, source in layers:
-        merge(merged, values, source, sources)
-    try:
-        settings = Settings.model_validate(merged)
-    except ValidationError as error:
-        raise _configuration_error(error, sources) from None
-    return LoadedSettings(settings, sources, tuple(notices))
+    for read in layers:
+        try:
+            merge(merged, *read(), sources)
+        except ConfigurationError as error:
+            report(error, error.key)
+    while True:
+        try:
+            settings = Settings.model_validate(merged)
+        except ValidationError as error:
+            problem = _configuration_error(error, sources)
+            report(problem, _omit(merged, error.errors()[0]["loc"]))
+            continue
+        return LoadedSettings(settings, sources, tuple(notices), tuple(problems), next(iter(affecting), None))
+
+
+def _omit(table: dict[str, Any], path: Sequence[int | str]) -> str:
+    """Remove the innermost key of ``path`` that exists, or else everything, and return the removed key."""
+    here: list[str] = []
+    parent = table
+    for part in map(str, path):
+        if not isinstance(table, dict) or part not in table:
+            break
+        parent, table = table, table[part]
+        here.append(part)
+    if here:
+        del parent[here[-1]]
+    else:
+        parent.clear()
+    return ".".join(here)
+
+
+def _affects_plugins(key: str) -> bool:
+    """Return whether it is unknown which plugins may load if this key is invalid.
+
+    So it is if the key is unknown, since it may be a misspelled one, such as ``polcy.deny``.
+    """
+    section, _, rest = key.partition(".")
+    if section == "policy":
+        return rest.partition(".")[0] not in Policy.model_fields.keys() - {"deny", "only", "conflicts"}
+    return section not in _SECTIONS
 
 
 def trust_project(home: Path, project: Path) -> Path:
@@ -179,22 +234,22 @@ def _project_layer(home: Path, project: Path | None, notices: list[str]) -> tupl
     return _parse(file, content), str(file)
 
 
-def _environment_layers(environment: Mapping[str, str], notices: list[str]) -> Iterator[tuple[dict[str, Any], str]]:
-    for name, text in sorted(environment.items()):
-        if not name.startswith("SIDEBAND_"):
-            continue
-        section, *path = name.removeprefix("SIDEBAND_").lower().split("__")
-        if section in _SECTIONS:
-            if not path or not all(path):
-                hint = f"write SIDEBAND_{section.upper()}__KEY"
-                raise ConfigurationError(section, f"`{name}` does not name a key", source=name, hint=hint)
-            yield setting([section, *path], text), name
-        elif path:
-            plugin = f" (did you mean `{name.replace('SIDEBAND_', 'SIDEBAND_PLUGINS__', 1)}`?)"
-            suggestion = did_you_mean(section, _SECTIONS) or plugin
-            notices.append(f"ignored the variable {name}: unknown section `{section}`{suggestion}")
-        elif name.startswith(tuple(f"SIDEBAND_{one.upper()}_" for one in _SECTIONS)):
-            notices.append(f"ignored the variable {name}: separate section and key by two underscores")
+def _variable_layer(name: str, text: str, notices: list[str]) -> tuple[dict[str, Any], str]:
+    if not name.startswith("SIDEBAND_"):
+        return {}, ""
+    section, *path = name.removeprefix("SIDEBAND_").lower().split("__")
+    if section in _SECTIONS:
+        if not path or not all(path):
+            hint = f"write SIDEBAND_{section.upper()}__KEY"
+            raise ConfigurationError(section, f"`{name}` does not name a key", source=name, hint=hint)
+        return setting([section, *path], text), name
+    if path:
+        plugin = f" (did you mean `{name.replace('SIDEBAND_', 'SIDEBAND_PLUGINS__', 1)}`?)"
+        suggestion = did_you_mean(section, _SECTIONS) or plugin
+        notices.append(f"ignored the variable {name}: unknown section `{section}`{suggestion}")
+    elif name.startswith(tuple(f"SIDEBAND_{one.upper()}_" for one in _SECTIONS)):
+        notices.append(f"ignored the variable {name}: separate section and key by two underscores")
+    return {}, ""
 
 
 def setting(path: Sequence[str], text: str) -> dict[str, Any]:

@@ -50,8 +50,12 @@ def add_host_options(parser: ArgumentParser, *, json: bool = True) -> None:
     )
 
 
-def load(arguments: Namespace) -> LoadedSettings:
+def load(arguments: Namespace, *, tolerant: bool = False) -> LoadedSettings:
     """Load the settings for this command line.
+
+    Args:
+        arguments: the parsed options.
+        tolerant: whether to omit and list invalid values instead of raising.
 
     Raises:
         ConfigurationError: if a key has an invalid value, in any layer.
@@ -61,7 +65,9 @@ def load(arguments: Namespace) -> LoadedSettings:
     home = default_home()
     if arguments.trust:
         notice(f"trusting {trust_project(home, Path.cwd())}")
-    settings = load_settings(home, project=Path.cwd(), environment=os.environ, flags=_flags(arguments))
+    settings = load_settings(
+        home, project=Path.cwd(), environment=os.environ, flags=_flags(arguments), tolerant=tolerant
+    )
     for text in settings.notices:
         notice(f"notice: {text}")
     return settings

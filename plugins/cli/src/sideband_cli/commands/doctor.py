@@ -12,14 +12,16 @@ from sideband.exit_codes import ExitCode
 
 from .._audit._record_text import describe_verdict, verdict_data
 from .._host._options import add_host_options, load
-from .._host._plugins import load_plugins
+from .._host._plugins import open_plugins
 from .._host._running import run
 from .._terminal._printing import joined, print_data
 from .._terminal._tables import format_table, paragraph
 
 if TYPE_CHECKING:
-    from sideband import Host
-    from sideband.settings import LoadedSettings
+    from sideband.sandboxing import Probe
+    from sideband.settings import LoadedSettings, Policy
+
+    from .._host._plugins import OpenPlugins
 
 __all__ = ["sideband_commands"]
 
@@ -34,40 +36,39 @@ def _configure(parser: ArgumentParser) -> None:
 
 
 def _run(arguments: Namespace) -> ExitCode:
-    settings = load(arguments)
+    settings = load(arguments, tolerant=True)
 
     async def main() -> dict[str, Any]:
-        from sideband import Host
-
-        async with Host(settings=settings) as host:
-            return await _examine(host, settings)
+        async with open_plugins(settings) as opened:
+            return await _examine(opened, settings)
 
     data = run(main)
     print_data(arguments, data, "\n\n".join(_sections(data)))
     return ExitCode.SUCCESS if data["ok"] else ExitCode.FAILURE
 
 
-async def _examine(host: Host, settings: LoadedSettings) -> dict[str, Any]:
+async def _examine(opened: OpenPlugins, settings: LoadedSettings) -> dict[str, Any]:
     from sideband import __version__
+    from sideband.calls import SkillCatalog
     from sideband.ledger import verify
+    from sideband.settings import default_home
 
-    await load_plugins(host)
-    probe = await host.sandbox.probe()
-    loaded = await host.skills()
-    verdict = await verify(host.ledger.folder, host.store)
-    policy = settings.settings.policy
-    plugins = [
-        {"plugin": record.label, "state": record.state.value, "reason": record.reason}
-        for record in host.plugins.records
-        if not record.state.usable
-    ]
+    await opened.load_all()
+    host, policy = opened.host, settings.settings.policy
+    # Without the policy about plugins, no sandbox and no loader may be imported.
+    sound = settings.policy_problem is None
+    probe = await _probe(opened, policy) if sound else None
+    loaded = await (host.skills() if host is not None else SkillCatalog(opened.plugins, ()).all()) if sound else None
+    verdict = await verify(host.ledger.folder, host.store) if host is not None else None
+    unusable = [record for record in opened.plugins.records if not record.state.usable]
     problems = [
-        *host.plugins.problems,
-        *(f"{one['plugin']} is {one['state']}: {one['reason']}" for one in plugins if one["state"] != "denied"),
-        *(f"{problem.source}: {problem.reason}" for problem in loaded.problems),
-        *(f"ledger: {problem}" for problem in verdict.problems),
+        *opened.problems,
+        *opened.plugins.problems,
+        *(f"{one.label} is {one.state.value}: {one.reason}" for one in unusable if one.state.broken),
+        *(f"{problem.source}: {problem.reason}" for problem in (loaded.problems if loaded else ())),
+        *(f"ledger: {problem}" for problem in (verdict.problems if verdict else ())),
     ]
-    if probe.isolation < policy.tier:
+    if probe is not None and probe.isolation < policy.tier:
         accept = f"{probe.isolation.label},call" if policy.alone else probe.isolation.label
         problems.append(
             f"isolation `{policy.tier.label}` is required, but only `{probe.isolation.label}` is available: follow the "
@@ -79,9 +80,10 @@ async def _examine(host: Host, settings: LoadedSettings) -> dict[str, Any]:
         "python": platform.python_version(),
         "executable": sys.executable,
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
-        "home": str(host.home),
+        "home": str(default_home()),
         "settings": [{"key": key, "value": value, "source": source} for key, value, source in settings.effective()],
-        "isolation": {
+        "isolation": probe
+        and {
             "required": policy.tier.label,
             "alone": policy.alone,
             "available": probe.isolation.label,
@@ -89,32 +91,40 @@ async def _examine(host: Host, settings: LoadedSettings) -> dict[str, Any]:
             "gaps": list(probe.gaps),
             "hints": list(probe.hints),
         },
-        "plugins": {"usable": sum(one.state.usable for one in host.plugins.records), "unusable": plugins},
-        "skills": len(loaded.skills),
-        "recovered": [{"effect": one.effect, "op": one.op, "status": one.status} for one in host.recovered],
-        "ledger": verdict_data(verdict) | {"text": describe_verdict(verdict)},
+        "plugins": {
+            "usable": sum(one.state.usable for one in opened.plugins.records),
+            "unusable": [{"plugin": one.label, "state": one.state.value, "reason": one.reason} for one in unusable],
+        },
+        "skills": len(loaded.skills) if loaded else None,
+        "recovered": [{"effect": one.effect, "op": one.op, "status": one.status} for one in host.recovered]
+        if host is not None
+        else [],
+        "ledger": verdict and verdict_data(verdict) | {"text": describe_verdict(verdict)},
         "notices": list(settings.notices),
         "problems": list(dict.fromkeys(problems)),  # each plugin of a conflict reports it
     }
 
 
+async def _probe(opened: OpenPlugins, policy: Policy) -> Probe:
+    from sideband.calls import ChosenSandbox
+
+    if opened.host is not None:
+        return await opened.host.sandbox.probe()
+    sandbox = ChosenSandbox(opened.plugins, policy.tier, alone=policy.alone)
+    try:
+        return await sandbox.probe()
+    finally:
+        await sandbox.close()
+
+
 def _sections(data: dict[str, Any]) -> list[str]:
-    isolation = data["isolation"]
-    shared = "one worker for each call" if isolation["alone"] else "calls with the same rights share a worker"
     rows = [[one["key"], one["value"], one["source"]] for one in data["settings"]]
     sections = [
         f"sideband {data['version']}, Python {data['python']}, {data['system']}\nstate in {data['home']}",
         format_table(["setting", "value", "source"], rows),
-        "\n".join(
-            [
-                f"isolation: {isolation['available']} (required: {isolation['required']}); {shared}",
-                *_paragraphs("verified: a worker", [", ".join(isolation["proofs"])] if isolation["proofs"] else []),
-                *_paragraphs("gap:", isolation["gaps"]),
-                *_paragraphs("hint:", isolation["hints"]),
-            ]
-        ),
+        _isolation(data["isolation"]),
         _counts(data),
-        data["ledger"]["text"],
+        data["ledger"]["text"] if data["ledger"] else "ledger: not examined, because the host cannot be opened",
         *(
             f"recovered after a crash: effect {one['effect']} ({one['op']}) is {one['status']}"
             for one in data["recovered"]
@@ -127,11 +137,25 @@ def _sections(data: dict[str, Any]) -> list[str]:
     return sections
 
 
+def _isolation(isolation: dict[str, Any] | None) -> str:
+    if isolation is None:
+        return "isolation: not examined, because the configuration is invalid"
+    shared = "one worker for each call" if isolation["alone"] else "calls with the same rights share a worker"
+    lines = [
+        f"isolation: {isolation['available']} (required: {isolation['required']}); {shared}",
+        *_paragraphs("verified: a worker", [", ".join(isolation["proofs"])] if isolation["proofs"] else []),
+        *_paragraphs("gap:", isolation["gaps"]),
+        *_paragraphs("hint:", isolation["hints"]),
+    ]
+    return "\n".join(lines)
+
+
 def _paragraphs(label: str, texts: list[str]) -> list[str]:
     return [paragraph(f"{label} {text}", "  ", "    ") for text in texts]
 
 
 def _counts(data: dict[str, Any]) -> str:
     plugins = data["plugins"]
-    skills = f"{data['skills']} {'skill' if data['skills'] == 1 else 'skills'}"
+    count = data["skills"]
+    skills = "skills not examined" if count is None else f"{count} {'skill' if count == 1 else 'skills'}"
     return f"plugins: {plugins['usable']} usable, {len(plugins['unusable'])} unusable; {skills}"

@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING, Any
 from sideband.commands import Command
 from sideband.exit_codes import ExitCode
 
-from .._host._options import add_host_options, load, make_host
-from .._host._plugins import load_plugins
+from .._host._load_errors import error_data
+from .._host._options import add_host_options, load
+from .._host._plugins import listed_plugins, open_plugins
 from .._host._running import run
-from .._terminal._printing import joined, print_data
+from .._terminal._printing import joined, notice, print_data
 from .._terminal._tables import format_table, paragraph
 
 if TYPE_CHECKING:
     from sideband.plugins import PluginRecord
+    from sideband.settings import LoadedSettings
+
+    from .._host._plugins import OpenPlugins
 
 __all__ = ["sideband_commands"]
 
@@ -27,14 +31,16 @@ def sideband_commands() -> Command:
 
 def _configure(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    listing = actions.add_parser("list", help="list all plugins and their states; import only those loaded at startup")
+    listing = actions.add_parser("list", help="list all plugins from their metadata, without importing any")
     listing.add_argument("--kind", help="list only this kind: op, hook, command, …")
     listing.add_argument("--state", help="list only this state: found, denied, failed, active, …")
-    why = actions.add_parser("why", help="explain the state of a plugin")
+    why = actions.add_parser("why", help="explain the state of a plugin, with the traceback of a load error")
     why.add_argument("name", metavar="PLUGIN", help="a plugin, as NAME or KIND.NAME")
     order = actions.add_parser("order", help="show the order in which a hook calls plugins, with the reasons")
     order.add_argument("hook", metavar="HOOK", help="the name of the hook")
-    check = actions.add_parser("check", help="import and validate all plugins; exit code 5 if one is unusable")
+    check = actions.add_parser(
+        "check", help="import and validate all plugins; exit code 5 if a plugin or the host is unusable"
+    )
     for action in (listing, why, order, check):
         add_host_options(action)
 
@@ -44,29 +50,27 @@ def _run(arguments: Namespace) -> ExitCode:
 
 
 def _list(arguments: Namespace) -> ExitCode:
+    settings = _settings(arguments)
+
+    async def main() -> tuple[PluginRecord, ...]:
+        async with listed_plugins(settings) as plugins:
+            return plugins.records
+
     records = [
         record
-        for record in _records(arguments)
+        for record in run(main)
         if arguments.kind in (None, record.kind) and arguments.state in (None, record.state.value)
     ]
     _print_records(arguments, records)
     return ExitCode.SUCCESS
 
 
-def _records(arguments: Namespace) -> tuple[PluginRecord, ...]:
-    """Return the records of a started host. Do not start one if that would import no plugin."""
-    from sideband.plugins import discover
-    from sideband.settings import default_home
-
-    records = discover(default_home(), load(arguments).plugin_policy())
-    if not any(record.kind in ("hook", "guard") and record.state.usable for record in records):
-        return records
-
-    async def main() -> tuple[PluginRecord, ...]:
-        async with make_host(arguments) as host:
-            return host.plugins.records
-
-    return run(main)
+def _settings(arguments: Namespace) -> LoadedSettings:
+    """Load the settings, and print a notice for each invalid part, which is omitted."""
+    settings = load(arguments, tolerant=True)
+    for problem in settings.problems:
+        notice(f"notice: {problem.message}")
+    return settings
 
 
 def _print_records(arguments: Namespace, records: list[PluginRecord]) -> None:
@@ -92,30 +96,41 @@ def _print_records(arguments: Namespace, records: list[PluginRecord]) -> None:
 
 def _why(arguments: Namespace) -> ExitCode:
     kind, dot, name = arguments.name.rpartition(".")
-
+    settings = _settings(arguments)
     loaded: list[str] = []
 
-    async def main() -> list[PluginRecord]:
+    async def main() -> list[tuple[PluginRecord, dict[str, Any] | None]]:
         from sideband.plugins import PluginError, State
 
-        async with make_host(arguments) as host:
-            found = list(host.plugins.why(name, kind=kind if dot else None))
-            loaded.extend(record.label for record in found if record.state is State.FOUND)
-            for record in found:
+        found = []
+        async with open_plugins(settings) as opened:
+            _print_problems(settings, opened)
+            for record in opened.plugins.why(name, kind=kind if dot else None):
+                error = None
+                if record.state is State.FOUND:
+                    loaded.append(record.label)
                 if record.kind != "skill":
                     try:
-                        await host.plugins.load(record.kind, record.name)
-                    except PluginError:
-                        continue  # the record contains the reason
-            return found
+                        await opened.load(record.kind, record.name)
+                    except PluginError as failure:
+                        error = error_data(failure)  # the record contains the reason
+                found.append((record, error))
+        return found
 
     found = run(main)
-    texts = [_explain(record, loaded=record.label in loaded) for record in found]
-    print_data(arguments, [record.as_dict() for record in found], "\n\n".join(texts))
+    texts = [_explain(record, error, loaded=record.label in loaded) for record, error in found]
+    data = [{**record.as_dict(), "error": error} for record, error in found]
+    print_data(arguments, data, "\n\n".join(texts))
     return ExitCode.SUCCESS
 
 
-def _explain(record: PluginRecord, *, loaded: bool) -> str:
+def _print_problems(settings: LoadedSettings, opened: OpenPlugins) -> None:
+    """Print why the host cannot be opened, unless the reason is the configuration, whose problems are printed."""
+    for problem in opened.problems[len(settings.problems) :]:
+        notice(f"notice: the host cannot be opened: {problem}")
+
+
+def _explain(record: PluginRecord, error: dict[str, Any] | None, *, loaded: bool) -> str:
     lines = [
         f"{record.label}: {record.state.value}" + (" (loaded by this command, to check it)" if loaded else ""),
         f"  package    {record.distribution} {record.version}" + (" (editable)" if record.editable else ""),
@@ -128,13 +143,20 @@ def _explain(record: PluginRecord, *, loaded: bool) -> str:
         + f" [{step.decided_by}]"
         for number, step in enumerate(record.trail)
     ]
+    if error is not None:
+        if error["file"]:
+            lines.append(f"  raised in  {error['file']}, line {error['line']}")
+        lines += [f"    {line}" for line in error["traceback"].splitlines()]
     return joined(lines)
 
 
 def _order(arguments: Namespace) -> ExitCode:
+    settings = _settings(arguments)
+
     async def main() -> Any:
-        async with make_host(arguments) as host:
-            return host.hooks.order(arguments.hook)
+        async with open_plugins(settings) as opened:
+            _print_problems(settings, opened)
+            return opened.plugins.hooks.order(arguments.hook)
 
     ordered = run(main)
     data = [
@@ -150,12 +172,14 @@ def _order(arguments: Namespace) -> ExitCode:
 
 
 def _check(arguments: Namespace) -> ExitCode:
-    async def main() -> list[PluginRecord]:
-        async with make_host(arguments) as host:
-            await load_plugins(host)
-            return list(host.plugins.records)
+    settings = _settings(arguments)
 
-    records = run(main)
+    async def main() -> tuple[list[PluginRecord], bool]:
+        async with open_plugins(settings) as opened:
+            _print_problems(settings, opened)
+            await opened.load_all()
+            return list(opened.plugins.records), not opened.problems
+
+    records, opens = run(main)
     _print_records(arguments, records)
-    usable = all(record.state.usable or record.state.value == "denied" for record in records)
-    return ExitCode.SUCCESS if usable else ExitCode.CONFIGURATION
+    return ExitCode.SUCCESS if opens and not any(record.state.broken for record in records) else ExitCode.CONFIGURATION
