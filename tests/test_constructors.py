@@ -5,6 +5,7 @@ import inspect
 import re
 import subprocess
 import sys
+from enum import Enum
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,8 @@ def public_classes():
             module = importlib.import_module(name)
             for one in module.__all__:
                 value = getattr(module, one)
-                if isinstance(value, type) and not getattr(value, "_is_protocol", False):
+                # The signature of an enumeration depends on the version of Python.
+                if isinstance(value, type) and not (getattr(value, "_is_protocol", False) or issubclass(value, Enum)):
                     found.setdefault(value, f"{name}.{one}")
     return found
 
