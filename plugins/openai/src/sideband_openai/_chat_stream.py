@@ -23,11 +23,10 @@ from ._response import (
     ReportedError,
     as_text,
     event_data,
-    offered,
     tool_call,
     usage_of,
+    with_calls,
 )
-from ._tool_text import find_calls
 
 _MAX_CALLS = 256
 _STOPS: dict[str, StopReason] = {
@@ -126,8 +125,7 @@ class ChatReader:
             tool_call(ids.unique(one.id), one.name, one.arguments.text, is_cut=stop == "length") for one in self._calls
         ]
         if not calls and self.read_text and stop in {"end", "tool_calls"}:
-            text, found = find_calls(text, offered(self.request))
-            calls = [ToolCallPart(id=ids.unique(None), name=one.name, arguments=one.arguments) for one in found]
+            text, calls = with_calls(text, self.request, ids)
         if stop in {"end", "tool_calls"}:
             stop = "tool_calls" if calls else "end"
         if self._reason in {"tool_calls", "function_call"} and not calls and not text:

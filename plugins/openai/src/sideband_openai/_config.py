@@ -47,6 +47,11 @@ class OpenAIService(BaseModel):
     summaries: Literal["auto", "concise", "detailed"] | None = Field(
         default=None, description="Responses: request reasoning summaries. OpenAI requires a verified organization."
     )
+    text_calls: bool = Field(
+        default=True,
+        description="Whether to look for tool calls in the text, where models write them if the server does not "
+        "know their format. Never done for OpenAI's own service and Azure.",
+    )
     connect_timeout: float = Field(default=10.0, gt=0, le=600, description="The time limit for connecting, in seconds.")
     idle_timeout: float = Field(
         default=300.0, gt=0, le=3_600, description="The time limit for each wait for data, in seconds."

@@ -127,14 +127,15 @@ class OpenAIProvider:
 
     def _prepared(self, request: ModelRequest, access: ServiceAccess) -> tuple[str, dict[str, Any], _ResponseReader]:
         official = is_official(access.address) or self.service.api_version is not None
+        read_text = self.service.text_calls and not official
         if self._speaks_responses(request, access):
             if request.stop:
                 hint = 'use Chat Completions: `api = "chat"`'
                 raise ProviderError(self.name, "Responses does not support `stop`", hint=hint, retryable=False)
             body = responses_body(request, self.name, official=official, summaries=self.service.summaries)
-            return "/responses", body, ResponsesReader(request, read_text=not official)
+            return "/responses", body, ResponsesReader(request, read_text=read_text)
         body = chat_body(request, official=official)
-        return self._chat_path(request.model, access), body, ChatReader(request, read_text=not official)
+        return self._chat_path(request.model, access), body, ChatReader(request, read_text=read_text)
 
     def _speaks_responses(self, request: ModelRequest, access: ServiceAccess) -> bool:
         if self.service.api == "auto":

@@ -11,6 +11,8 @@ from sideband.messages import Message, ToolCallPart, Usage
 from sideband.providers import ModelRequest
 from sideband_model_client import ServerSentEvent, parse_json, parse_object, token_count, whole_characters
 
+from ._text_calls import find_calls
+
 _MAX_CHARACTERS = 16 << 20
 _MAX_NAME_LENGTH = 256
 _MAX_ID_LENGTH = 256
@@ -148,6 +150,13 @@ def event_data(event: ServerSentEvent) -> dict[str, Any]:
     return data
 
 
-def offered(request: ModelRequest) -> frozenset[str]:
-    """Return the names of the tools that the model may call."""
-    return frozenset() if request.tool_choice == "none" else frozenset(one.name for one in request.tools)
+def with_calls(text: str, request: ModelRequest, ids: CallIds) -> tuple[str, list[ToolCallPart]]:
+    """Return the text of a response without the tool calls in it, and the calls.
+
+    If the request demands JSON, the text is the answer.
+    """
+    if request.tool_choice == "none" or request.output_schema is not None:
+        return text, []
+    tools = {one.name: one.parameters for one in request.tools}
+    text, found = find_calls(text, tools, lambda: (one.text for one in request.messages if one.role != "assistant"))
+    return text, [ToolCallPart(id=ids.unique(None), name=one.name, arguments=one.arguments) for one in found]

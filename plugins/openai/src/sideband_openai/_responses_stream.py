@@ -17,11 +17,10 @@ from ._response import (
     ReportedError,
     as_text,
     event_data,
-    offered,
     tool_call,
     usage_of,
+    with_calls,
 )
-from ._tool_text import find_calls
 
 _MAX_ITEMS = 1_024
 _ENDS = frozenset({"response.completed", "response.incomplete"})
@@ -120,10 +119,10 @@ class ResponsesReader:
         if any(isinstance(one, ToolCallPart) for one in parts):
             return parts
         thoughts = [one for one in parts if isinstance(one, ThinkingPart)]
-        text, found = find_calls("".join(one.text for one in parts if isinstance(one, TextPart)), offered(self.request))
-        if not found:
+        text = "".join(one.text for one in parts if isinstance(one, TextPart))
+        text, calls = with_calls(text, self.request, ids)
+        if not calls:
             return parts
-        calls = [ToolCallPart(id=ids.unique(None), name=one.name, arguments=one.arguments) for one in found]
         return [*thoughts, *([TextPart(text=text)] if text else []), *calls]
 
     def _add_text(self, kind: str, piece: str) -> Iterator[StreamEvent]:

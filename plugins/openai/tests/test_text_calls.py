@@ -1,11 +1,12 @@
 import json
+import tracemalloc
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from sideband_openai._tool_text import find_calls
+from sideband_openai._text_calls import find_calls
 
-OFFERED = {"sky", "github__stars"}
+OFFERED = {"sky": {}, "github__stars": {}}
 CALL = '{"name": "sky", "arguments": {"at": "noon"}}'
 ARGUMENTS = {"at": "noon"}
 
@@ -48,8 +49,8 @@ def test_call_is_found_in_every_form(text):
     "text",
     [
         f"Before.\n{CALL}\nAfter.",
-        f"Before.\n```json\n{CALL}\n```\nAfter.",
-        f"Before. <tool_call>{CALL}</tool_call> After.",
+        f"Before. <tool_call>{CALL}</tool_call>\nAfter.",
+        f"Before.\n\n  <tool_call>{CALL}</tool_call>  \n\nAfter.",
     ],
 )
 def test_text_around_a_call_is_kept(text):
@@ -92,6 +93,13 @@ def test_several_calls_are_found(text):
         f"[{CALL}, 1]",
         f'<tool_call>{CALL}\n{{"a": 1}}</tool_call>',
         f"A call looks like {CALL} in JSON.",
+        f"{CALL}\n{CALL} is how it looks.",
+        f"Before. <tool_call>{CALL}</tool_call> After.",
+        f"Before.\n```json\n{CALL}\n```\nAfter.",
+        f"- a list\n\n      ```\n      <tool_call>{CALL}</tool_call>\n      ```",
+        f"{CALL}\n```python\nx\n```\n<tool_call>{{}}</tool_call>",
+        f"<tool_call>{CALL}</tool_call>\n</think>\nNo.",
+        f"<tool_call>{CALL}</tool_call></think>",
         f"{CALL} is how it looks.",
         f"<think>{CALL}</think> No.",
         f"<think>\n{CALL}\n</think>",
@@ -106,14 +114,87 @@ def test_other_text_is_unchanged(text):
 
 
 def test_no_call_is_found_without_offered_tools():
-    assert found(CALL, set()) == (CALL, [])
+    assert found(CALL, {}) == (CALL, [])
+
+
+def test_backtick_in_arguments_does_not_quote_the_next_call():
+    call = '<function=sky>{"at": "`"}</function>'
+    assert found(call * 2)[1] == [("sky", {"at": "`"})] * 2
+
+
+def test_more_calls_than_the_limit_are_not_found():
+    assert len(found(f"{CALL}\n" * 64)[1]) == 64
+    for text in (f"{CALL}\n" * 65, f"[{', '.join([CALL] * 65)}]", f"[{', '.join(['sky()'] * 65)}]", "sky();" * 65):
+        assert found(text) == (text, [])
+
+
+def test_more_openings_than_the_limit_hide_all_calls():
+    assert found(f"{CALL}\n" + '{"a": 1}\n' * 90)[1] == [("sky", ARGUMENTS)]
+    text = f"{CALL}\n" + '{"a": 1}\n' * 100
+    assert found(text) == (text, [])
+
+
+PLAIN = [
+    *("x", "<", "[", "(", "a(", "`", "```", "~~~\n", "[\n", "{\n", '{"a":', '{"a":1}\n', '{"a":1}; ', "\n", " \n"),
+    "\\",
+]
+REGIONS = [
+    *("<think>\n", "</think>\n", "```json\n{\n", "```tool_code\n", "> <tool_call>sky"),
+    f"`<tool_call>{CALL}</tool_call>` ",
+]
+TAGS = [
+    *("<tool_call>", "<tool_call> ", "<tool_call>\n{", "<tool_call>sky<arg_key>", "<minimax:tool_call>\n"),
+    *("<tool_call>sky<arg_key>at</arg_key><arg_value>", "<function=sky>", "<function=sky>{", "</parameter>"),
+    *("<function=sky><parameter=at>", '<invoke name="sky">', "]<]minimax[>[<a>", "]<]minimax[>[", "[TOOL_CALLS]sky{}"),
+    *("<|tool_call_begin|>sky:0<|tool_call_argument_begin|>", '<|open|>call tool="sky"<|sep|>'),
+]
+PYTHON = [
+    "<|python_start|>[sky()",
+    "[sky(),",
+    "sky();",
+    "sky.",
+    "sky(a=(",
+    "sky(a=-",
+    'sky(a="\\',
+    "sky(a=1,",
+    "print(",
+]
+OPENINGS = ["", "<function=sky>\n<parameter=at>", ']<]minimax[>[<invoke name="sky">', "[sky(at=", "<tool_call>{"]
+
+
+@pytest.mark.parametrize("piece", [*PLAIN, *REGIONS, *TAGS, *PYTHON])
+def test_adversarial_text_is_rejected_in_linear_time(piece):
+    for opening in OPENINGS:
+        assert found(opening + piece * (100_000 // len(piece)))[1] == []
 
 
 @pytest.mark.parametrize(
-    "text", ["[" * 100_000, '{"a":' * 50_000, "[\n" * 100_000, '{"a":1}\n' * 30_000, "x" * 300_000]
+    "opening",
+    [
+        *("", "{}", CALL, f"<tool_call>{CALL}", f"<tool_call>{CALL}</tool_call>", "<tool_call>", "<tool_call>sky"),
+        *("<think>", "[sky(", "<function=sky>", "<function=sky><parameter=at>x</parameter>", "[TOOL_CALLS]"),
+    ],
 )
-def test_adversarial_text_is_rejected_quickly(text):
-    assert found(text) == (text, [])
+def test_long_whitespace_takes_linear_time(opening):
+    for space in (" ", "\n", "\t", " \n"):
+        assert len(found(f"{opening}{space * (100_000 // len(space))}x")[1]) <= 1
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from([*PLAIN, *REGIONS, *TAGS, *PYTHON, CALL, "</tool_call>", "</function>"]), min_size=1, max_size=4
+    )
+)
+def test_any_repetition_needs_memory_in_proportion_to_its_length(pieces):
+    piece = "".join(pieces)
+    text = piece * (20_000 // len(piece))
+    tracemalloc.start()
+    try:
+        found(text)
+        assert tracemalloc.get_traced_memory()[1] < 100 * len(text)
+    finally:
+        tracemalloc.stop()
 
 
 def test_text_over_the_limit_is_not_searched():
@@ -140,7 +221,7 @@ PIECES = st.lists(
 @given(PIECES)
 def test_any_text_gives_only_calls_of_offered_tools(text):
     rest, calls = find_calls(text, OFFERED)
-    assert {one.name for one in calls} <= OFFERED
+    assert {one.name for one in calls} <= OFFERED.keys()
     assert calls or rest == text
     for one in calls:
         json.dumps(one.arguments, allow_nan=False).encode()
@@ -149,7 +230,7 @@ def test_any_text_gives_only_calls_of_offered_tools(text):
 @given(JSON)
 def test_json_without_a_tool_name_is_unchanged(value):
     text = json.dumps(value, indent=2)
-    assert find_calls(text, {"another"}) == (text, ())
+    assert find_calls(text, {"another": {}}) == (text, ())
 
 
 @given(st.text(st.characters(exclude_characters="{"), max_size=200))

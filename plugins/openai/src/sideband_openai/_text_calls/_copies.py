@@ -1,0 +1,30 @@
+"""Recognition of text that a model copied from others.
+
+The copy may differ in whitespace and escapes, because results are often JSON texts or web pages.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Iterable
+
+_CODE_POINT = re.compile(r"\\++u([0-9a-fA-F]{4})")
+_IGNORED = re.compile(r"\\+[nrt]|[\s\\]+")
+
+
+def contains_any(texts: Callable[[], Iterable[str]], parts: Iterable[str]) -> bool:
+    r"""Return whether one of the texts contains one of the parts.
+
+    Example:
+        >>> contains_any(lambda: [r'{"body": "\u003cb\u003e\nhello&lt;/b>"}'], ["<b> hello </b>"])
+        True
+    """
+    reduced = [_reduced(part) for part in parts]
+    return any(part in text for text in map(_reduced, texts()) for part in reduced)
+
+
+def _reduced(text: str) -> str:
+    if "\\u" in text:
+        text = _CODE_POINT.sub(lambda match: chr(int(match[1], 16)), text)
+    return html.unescape(_IGNORED.sub("", text))
