@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from _pages.api import API_PAGES
 from _pages.capabilities import capabilities_page
 from _pages.errors import errors_page
 from _pages.events import events_page
@@ -18,6 +19,7 @@ from _pages.wire import wire_page
 FOLDER = Path(__file__).parent / "reference"
 NOTE = "<!-- generated from the code by docs/generate.py; do not edit -->\n\n"
 PAGES = {
+    **API_PAGES,
     "capabilities.md": capabilities_page,
     "errors.md": errors_page,
     "events.md": events_page,

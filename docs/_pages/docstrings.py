@@ -15,7 +15,7 @@ def first_paragraph(doc: str | None) -> str:
 
 def attributes(owner: type) -> dict[str, str]:
     """Return the descriptions of the attributes or arguments in the docstring of a class, by name."""
-    return section(owner.__doc__, "Attributes|Args")
+    return {**section(owner.__doc__, "Args"), **section(owner.__doc__, "Attributes")}
 
 
 def section(doc: str | None, titles: str) -> dict[str, str]:

@@ -89,17 +89,25 @@ class SkillSpec:
     """A loaded skill. It is plain data: none of the skill's code has run.
 
     Args:
-        name: the name in SKILL.md, such as ``github-stars``. ``key`` is its identifier form, ``github_stars``.
+        name: the name in SKILL.md, such as ``github-stars``.
+        key: its identifier form, ``github_stars``.
+        description: what the skill does, and when to use it.
         source: the folder that the skill was read from. It is never written to.
         origin: ``folder``, or ``package NAME VERSION``.
         files: the files of the skill, relative to ``source``, with ``/``, sorted. Snapshots contain these files.
+        tools: the tools of the skill.
         capabilities: the requested capabilities, as written. Their syntax is valid.
+        timeout: the timeout of its calls in seconds, or ``None`` for that of the policy.
         requirements: the dependencies as PEP 508 strings. ``sideband skills install`` installs them.
         requires_python: the supported Python versions as a PEP 440 specifier set. Empty means any version.
         memory: the maximum resident memory of the skill's worker in bytes, or ``None`` for the limit of the policy.
         alone: whether each call of the skill gets its own worker.
         families: the op families that the code imports from ``sideband.skill``, or ``None`` if they cannot be
             determined, which means all families.
+        connections: reserved; not used yet.
+        allowed_tools: the tools that SKILL.md lists as pre-approved.
+        license, compatibility: texts of SKILL.md for users.
+        metadata: all metadata of SKILL.md.
         instructions: the body of SKILL.md.
         problems: warnings. They did not prevent the skill from being loaded.
     """
@@ -133,7 +141,13 @@ class SkillSpec:
 
 @frozen
 class SkillPackage:
-    """An installed package with a skill: an entry point in the group ``sideband.v1.skill``. It is not imported."""
+    """An installed package with a skill: an entry point in the group ``sideband.v1.skill``. It is not imported.
+
+    Attributes:
+        name: the entry-point name.
+        path: the folder of the package.
+        distribution, version: the distribution that provides it.
+    """
 
     name: str
     path: Path
@@ -143,7 +157,12 @@ class SkillPackage:
 
 @frozen
 class SkillSources:
-    """The places to search for skills: folders (each a skill, or a folder of skills) and installed packages."""
+    """The places to search for skills: folders and installed packages.
+
+    Attributes:
+        folders: folders, each of which is a skill or contains skills.
+        packages: installed packages.
+    """
 
     folders: tuple[Path, ...] = ()
     packages: tuple[SkillPackage, ...] = ()
@@ -151,14 +170,23 @@ class SkillSources:
 
 @frozen
 class LoadedSkills:
-    """The result of a loader. Each skill that could not be loaded has a problem with ``fatal=True``."""
+    """The result of a loader.
+
+    Attributes:
+        skills: the loaded skills.
+        problems: their problems. Each skill that could not be loaded has one with ``fatal=True``.
+    """
 
     skills: tuple[SkillSpec, ...] = ()
     problems: tuple[SkillProblem, ...] = ()
 
 
 class SkillLoader(Protocol):
-    """A loader, which finds skills without running them. ``sideband_loaders()`` of a plugin returns its loaders."""
+    """A loader, which finds skills without running them. ``sideband_loaders()`` of a plugin returns its loaders.
+
+    Attributes:
+        name: the name of the loader, for messages.
+    """
 
     name: str
 

@@ -180,6 +180,9 @@ class Sandbox(Protocol):
     """A sandbox, as ``sideband_sandboxes()`` of a plugin in the group ``sideband.v1.sandbox`` returns it in a list.
 
     A host calls ``probe`` before it launches workers, and ``close`` after they have ended.
+
+    Attributes:
+        name: the entry-point name.
     """
 
     name: str

@@ -18,7 +18,12 @@ __all__ = ["Document", "Record", "Store", "StoreSpec", "Transaction"]
 
 @frozen
 class Document:
-    """A stored object and its version, which is 1 after the first write."""
+    """A stored object and its version.
+
+    Attributes:
+        value: the object.
+        version: its version, which is 1 after the first write.
+    """
 
     value: Mapping[str, Any]
     version: int
@@ -26,7 +31,12 @@ class Document:
 
 @frozen
 class Record:
-    """One object of a stream and its position, counted from 0."""
+    """One object of a stream.
+
+    Attributes:
+        position: its position in the stream, counted from 0.
+        value: the object.
+    """
 
     position: int
     value: Mapping[str, Any]

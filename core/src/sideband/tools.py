@@ -198,6 +198,9 @@ def is_tool_name(name: str) -> bool:
 class ToolView:
     """The tools that a caller may use: immutable, sorted by name. Tools can be removed, but never added.
 
+    Attributes:
+        tools: the tools, sorted by name.
+
     Example:
         >>> view = ToolView.of([echo])
         >>> view.names, view.narrow(["echo", "other"]).names, view.narrow([]).names

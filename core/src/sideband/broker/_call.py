@@ -37,6 +37,7 @@ class EffectReport:
 
     Args:
         id: the effect's id in the ledger.
+        op: the name of the op.
         status: ``done``, ``failed``, ``denied``, ``cancelled`` or ``unknown``.
         decision: the capabilities that allowed the dispatch, or the reason for a denial.
         ms: the duration of the dispatch in milliseconds.

@@ -23,7 +23,12 @@ class Verdict(StrEnum):
 
 @frozen
 class Note:
-    """A sentence, and the plugin that wrote it."""
+    """A sentence, and the plugin that wrote it.
+
+    Attributes:
+        plugin: the entry-point name of the plugin.
+        text: the sentence.
+    """
 
     plugin: str
     text: str

@@ -33,7 +33,12 @@ _MAX_REPLACEMENTS = 16
 
 @attrs.frozen
 class Collected(Generic[T]):
-    """An item and the plugin that returned it."""
+    """An item and the plugin that returned it.
+
+    Attributes:
+        plugin: the entry-point name of the plugin.
+        value: the item.
+    """
 
     plugin: str
     value: T

@@ -62,6 +62,10 @@ class _Pattern:
 class Capability:
     """The right to use the ops of one family within a scope. A missing field allows any value.
 
+    Attributes:
+        family: the family of the ops.
+        fields: the restricted fields with their allowed values, sorted.
+
     Example:
         >>> capability = Capability.parse("http:method=GET,host=api.github.com")
         >>> str(capability)
@@ -177,6 +181,9 @@ def _minimal(found: Iterable[_Comparable]) -> tuple[_Comparable, ...]:
 @frozen(cache_hash=True)
 class Grant:
     """The capabilities that the host holds for one call. A grant can be narrowed, never widened.
+
+    Attributes:
+        capabilities: the capabilities in canonical form.
 
     Example:
         >>> grant = Grant.parse(["sql:path=notes.db", "http"])
