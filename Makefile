@@ -13,7 +13,7 @@ ifneq ($(shell test -w "$$HOME" && echo writable),writable)
 export UV_CACHE_DIR ?= $(CURDIR)/$(VENV)/cache
 endif
 
-.PHONY: run test lint types unit check storm bench services requirements clean
+.PHONY: run test lint types unit check storm bench services requirements wheels clean
 
 run: $(VENV)/run.stamp
 	$(BIN)/sideband demo
@@ -86,6 +86,10 @@ $(VENV)/peers.stamp: $(UV) requirements/bench.txt
 requirements: $(UV)
 	for name in uv run test bench; do $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 		--no-header --no-annotate --upgrade requirements/$$name.in -o requirements/$$name.txt; done
+
+# The wheels of all packages, to install them with `pip install --find-links dist`.
+wheels: $(VENV)/run.stamp
+	$(UV) build --quiet --all-packages --wheel --no-build-isolation --python $(BIN)/python --out-dir dist
 
 clean:
 	rm -rf $(VENV) dist build

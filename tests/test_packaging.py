@@ -121,8 +121,28 @@ def _extras(folder):
     return sorted({re.split(r"[\s\[<>=!~;]", line)[0].replace("-", "_") for line in lines})
 
 
-def test_default_distribution_installs_a_working_command(wheels, environment):
-    environment.install(wheels["."])
+INSTALL = (ROOT / "README.md").read_text().partition("\n## Install\n")[2].partition("\n## ")[0]
+INSTALLED = re.findall(r"^\| `(sideband.*?)` \|", INSTALL, re.MULTILINE)
+
+
+@pytest.mark.parametrize("words", INSTALLED[1:])
+def test_packages_of_the_readme_can_be_installed(words, environment):
+    environment.install(*words.split())
+    program = ("sideband", "doctor", "--isolation", "none") if "cli" in words else ("python", "-c", "import sideband")
+    done = environment.run(*program)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_readme_names_every_extra_and_only_packages_that_exist():
+    projects = [tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["project"] for folder in FOLDERS]
+    extras = {f"{one['name']}[{extra}]" for one in projects for extra in one.get("optional-dependencies", ())}
+    named = {word for words in INSTALLED for word in words.split()}
+    assert extras <= named
+    assert named - extras <= {one["name"] for one in projects}
+
+
+def test_default_distribution_installs_a_working_command(environment):
+    environment.install(INSTALLED[0])
     done = environment.run("sideband", "demo", "--json")
     assert done.returncode == 0, done.stderr
     assert '"Neptune"' not in done.stdout
