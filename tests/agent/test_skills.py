@@ -99,6 +99,7 @@ async def test_tool_seconds_below_the_policy_timeout_is_named(stage, make_skills
     answer = await waited(stage, make_skills, {"timeout": 30.0}, {"tool_seconds": 0.3})
     assert answer.metadata["code"] == "op.timeout"
     assert "endless.wait timed out after 0.3 s (set by `[agent] tool_seconds`)" in answer.text
+    assert "`sideband.isolation: call`" in answer.text
 
 
 async def test_skills_own_timeout_takes_precedence_over_tool_seconds(stage, make_skills):
@@ -119,4 +120,4 @@ async def test_tool_of_a_turn_that_computes_forever_fails_alone_and_names_its_li
         spun, quick = (message for message in agent.session.messages() if message.role == "tool")
     assert quick.text == "42"
     assert spun.metadata["code"] == "call.timeout"
-    assert "did not end within 2 s; its worker was blocked at tools.py, line 7, in spin" in spun.text
+    assert "did not end within 2 s; its worker was blocked at tools.py, line 7, in spin. end the loop" in spun.text

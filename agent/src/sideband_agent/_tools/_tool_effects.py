@@ -155,7 +155,11 @@ class ToolEffects:
     def _timeout_message(self, tool: Tool, error: OpTimeout) -> str:
         by_setting = tool.timeout is None and self.seconds is not None
         limit = f"{self._seconds(tool):g} s{' (set by `[agent] tool_seconds`)' if by_setting else ''}"
-        return f"{tool.name} timed out after {limit}: {error.hint}. It may have been executed in part."
+        blocks = (
+            "; if it computes without `await`, set `sideband.isolation: call` in SKILL.md to keep other calls running"
+        )
+        hint = error.hint + (blocks if _is_of_skill(tool) else "")
+        return f"{tool.name} timed out after {limit}: {hint}. It may have been executed in part."
 
     async def _dispatch(
         self, tool: Tool, arguments: dict[str, Any], ctx: ToolCallContext, key: str, decisions: Decisions

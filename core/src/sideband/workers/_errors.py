@@ -149,9 +149,10 @@ class CallTimeout(CallError, TimeoutError):
     code = "call.timeout"
 
     def __init__(self, tool: str, seconds: float, *, hint: str = "", where: str = "") -> None:
+        blocks = "end the loop there, or compute in `await asyncio.to_thread(…)`; to wait longer, " if where else ""
         super().__init__(
             f"{tool} did not end within {seconds:g} s" + (f"; its worker was blocked at {where}" if where else ""),
-            hint=hint or "raise the timeout with --timeout, or with `sideband.timeout` in SKILL.md",
+            hint=hint or f"{blocks}raise the timeout with --timeout, or with `sideband.timeout` in SKILL.md",
             retryable=True,
         )
         self.seconds = seconds
