@@ -19,6 +19,12 @@ def test_readme_commands_create_and_call_a_skill(newcomer, sideband, page):
     assert "ledger" in verified
 
 
+def test_readme_grants_let_the_skill_run_without_a_question(newcomer, sideband, page):
+    (newcomer / "home").mkdir()
+    (newcomer / "home" / "sideband.toml").write_text(page("README.md").example("toml", "[grants]"))
+    assert sideband("call", "--skill-dir", "skills", "notes.add", "text=x", folder=newcomer).returncode == 0
+
+
 def test_readme_commands_run_an_agent_that_uses_the_skill(talker, sideband, page):
     commands = page("README.md").commands()
     grant = next(words for words in commands if "notes.add" in words)

@@ -1,10 +1,18 @@
 """The examples and tables of the security page are correct."""
 
+import base64
 import errno
+import html
 import json
 import re
+import zlib
+from urllib.parse import quote
 
 import anyio
+import pytest
+from sideband import Host
+from sideband.broker import Redaction
+from sideband.hooks import Redactors
 from sideband.loading import SkillSources
 from sideband.workers import Isolation
 from sideband_sandbox._workers._remedies import NamespaceFacts, namespace_remedy
@@ -59,3 +67,44 @@ def test_page_mentions_every_cause_that_doctor_reports(page):
             r"kernel\.[a-z_]+|user\.[a-z_]+|CAP_[A-Z_]+|--[a-z-]+|[a-z_]*mount[a-z_]*|chroot", remedy
         ):
             assert word in page(PAGE).text, word
+
+
+KNOWN = 's3cr3t/välue&"more"'
+
+
+def test_known_value_is_found_in_the_listed_forms_only():
+    redaction = Redaction()
+    redaction.protect(KNOWN, "demo")
+    raw = KNOWN.encode()
+    once = json.dumps(KNOWN)[1:-1]
+    units = "".join(f"\\u{ord(one):04x}" for one in KNOWN)
+    encoded = base64.b64encode(b"ab" + raw + b"cd").decode()
+    forms = [KNOWN, quote(KNOWN), quote(KNOWN, safe=""), raw.hex(), raw.hex().upper(), once, html.escape(KNOWN), units,
+             repr(KNOWN)[1:-1], base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode(), encoded,
+             f"{encoded[:14]}\n{encoded[14:]}"]  # fmt: skip
+    for form in forms:
+        assert "[redacted:demo]" in redaction.text(f"<{form}>"), form
+    other = [KNOWN[::-1], base64.b32encode(raw).decode(), base64.b64encode(zlib.compress(raw)).decode()]
+    for form in other:
+        assert redaction.text(form) == form
+    redaction.protect("abc", "short")
+    assert redaction.text("abc") == "abc"
+
+
+def test_unknown_value_is_found_by_key_or_pattern_only(page):
+    (row,) = [line for line in page(PAGE).text.splitlines() if line.startswith("| key |")]
+    keys = [name for name in re.findall(r"`(\w+)`", row) if name != "http"]
+    assert len(keys) >= 6
+    token = "ghp_" + "a1B2" * 9
+    redaction = Redaction()
+    assert redaction.data(dict.fromkeys(keys, token)) == dict.fromkeys(keys, "[redacted]")
+    harmless = {"nextPageToken": token, "max_tokens": 12345, "text": f"use {token}"}
+    assert redaction.data(harmless) == harmless
+    redaction.add_pattern("ghp_[A-Za-z0-9]{36}", "github")
+    assert redaction.text(f"use {token}") == "use [redacted:github]"
+
+
+@pytest.mark.anyio
+async def test_default_distribution_registers_no_pattern(tmp_path):
+    async with Host(home=tmp_path) as host:
+        assert await host.hooks.collect(Redactors()) == ()
