@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 from .exit_codes import ExitCode
 
 __all__ = [
+    "UNUSABLE_MODULES",
     "LoadedSkills",
     "SkillError",
     "SkillLoader",
@@ -25,6 +26,16 @@ __all__ = [
     "SkillSpec",
     "ToolSpec",
 ]
+
+UNUSABLE_MODULES: Mapping[str, str] = {
+    **dict.fromkeys(("aiohttp", "ftplib", "http.client", "httplib2", "httpx", "requests", "socket"), "http"),
+    **dict.fromkeys(("urllib.request", "urllib3", "webbrowser"), "http"),
+    **dict.fromkeys(("os.system", "pty", "subprocess"), "shell"),
+    **dict.fromkeys(("asyncpg", "psycopg", "psycopg2", "pymysql", "sqlite3"), "sql"),
+    **dict.fromkeys(("ctypes", "multiprocessing", "smtplib"), ""),
+    "keyring": "secrets",
+}
+"""Modules and functions that do not work in a worker, and the op family to use instead, or an empty string."""
 
 
 @frozen
@@ -60,6 +71,8 @@ class ToolSpec:
         timeout: the maximum duration of one call in seconds, or ``None`` for the default of the skill or the host.
         validate: a function that validates and coerces arguments, including strings from a command line, and returns
             them as plain JSON data. It raises a ``ValueError`` whose message names each invalid argument.
+        validate_result: a function that raises a ``ValueError`` if a result does not match ``returns``, or ``None`` for
+            no check. The result is plain JSON data and ``bytes``.
         signature: the signature as text, for display.
     """
 
@@ -72,6 +85,7 @@ class ToolSpec:
     returns: Mapping[str, Any] | None = None
     timeout: float | None = None
     signature: str = ""
+    validate_result: Callable[[Any], None] | None = field(default=None, repr=False, eq=False)
 
     @property
     def full_name(self) -> str:

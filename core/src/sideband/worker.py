@@ -20,7 +20,8 @@ A worker sends:
 - ``{"__type__": "cancel", "__dispatch_id__": ID}`` when the call no longer waits for the op;
 - ``{"__type__": "result", "__id__": ID, …}`` when a call has ended. If it returned an object, the keys of the object
   are beside the keys of the protocol. Any other value, and an object whose only key is ``value``, is wrapped as
-  ``"value"``. A failure is ``"__error__": {"code", "message", "traceback", "cause"}``;
+  ``"value"``. A failure is ``"__error__": {"code", "message", "traceback", "cause", "topic"}``, all but the code
+  optional. ``topic`` is set if the skill needs what a worker does not have, such as ``network``;
 - ``{"__type__": "ready", "version": 1, "python": …}`` in reply to ``hello``, then ``{"__type__": "log", "__id__": ID,
   "stream": "stdout", "text": …}`` for each line that a call prints. Without ``hello``, printed lines go to standard
   error.

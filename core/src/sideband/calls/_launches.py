@@ -38,6 +38,11 @@ class SkillLaunches:
         self._known: dict[str, LaunchRequest] = {}
         self._sdks: dict[tuple[str, ...], Path] = {}
 
+    @property
+    def families(self) -> tuple[str, ...]:
+        """The names of the installed op families."""
+        return self._plugins.names("op")
+
     async def of(self, skill: SkillSpec) -> LaunchRequest:
         """Return the launch request of the skill's worker.
 

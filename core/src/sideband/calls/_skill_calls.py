@@ -6,7 +6,7 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from secrets import token_hex
 from typing import Any
 
@@ -19,8 +19,9 @@ from ..errors import SidebandError
 from ..loading import ToolSpec
 from ..ops import Grant, OpDenied, OpError, Origin
 from ..settings import Policy
-from ..workers import ArgumentsInvalid, LaunchRequest, WorkerCall, WorkerPool
+from ..workers import ArgumentsInvalid, LaunchRequest, SkillFailed, SkillRefused, WorkerCall, WorkerPool
 from ._catalog import SkillCatalog
+from ._hints import hint
 from ._isolation import ChosenSandbox
 from ._launches import SkillLaunches
 from ._limits import call_timeout
@@ -28,7 +29,7 @@ from ._requests import CallRequest, CallResult
 from ._rights import Rights
 from ._running_call import RunningCall
 
-# Redacting larger data would block the event loop for too long.
+# Checking and redacting larger data would block the event loop for too long.
 _LARGE = 65_536
 _CLOSING_SECONDS = 5.0
 _CACHED_DOMAINS = 1_024
@@ -92,25 +93,29 @@ class SkillCalls:
             timeout=timeout,
             handler=running,
         )
-        return await self._run(running, worker_call)
+        return await self._run(running, worker_call, tool)
 
-    async def _run(self, running: RunningCall, worker_call: WorkerCall) -> CallResult:
+    async def _run(self, running: RunningCall, worker_call: WorkerCall, tool: ToolSpec) -> CallResult:
         started = time.perf_counter()
         call = running.call
         self._running.add(call.id)
         try:
             answer = await self._pool.call(worker_call)
+            if tool.validate_result is not None:
+                await _apply(partial(_check_result, tool), answer.value, answer.size)
         except SidebandError as error:
+            if isinstance(error, SkillFailed | SkillRefused):
+                error.hint = hint(error.topic, tool.skill, self._launches.families) or error.hint
             _add_hint(error, running.effects)
             size = len(error.message) + len(getattr(error, "traceback", ""))
-            await self._redact(self._broker.redactor.error, error, size)
+            await _apply(self._broker.redactor.error, error, size)
             raise
         finally:
             await call.end(self._report)
             self._running.remove(call.id)
             self._quiet.set()
         return CallResult(
-            output=await self._redact(self._broker.redactor.data, answer.value, answer.size),
+            output=await _apply(self._broker.redactor.data, answer.value, answer.size),
             tool=worker_call.tool,
             call=call.id,
             isolation=answer.isolation.label,
@@ -127,9 +132,10 @@ class SkillCalls:
                 self._quiet = anyio.Event()
                 await self._quiet.wait()
 
-    async def _redact(self, redact: Callable[[Any], Any], data: Any, size: int) -> Any:
-        """Redact data, in a thread if it is large, so that the event loop is not blocked."""
-        return redact(data) if size <= _LARGE else await to_thread.run_sync(redact, data)
+
+async def _apply(function: Callable[[Any], Any], data: Any, size: int) -> Any:
+    """Call a function, in a thread if the data is large, so that the event loop is not blocked."""
+    return function(data) if size <= _LARGE else await to_thread.run_sync(function, data)
 
 
 def _add_hint(error: SidebandError, effects: Sequence[EffectReport]) -> None:
@@ -153,6 +159,16 @@ def _validated(tool: ToolSpec, arguments: Mapping[str, Any]) -> dict[str, Any]:
         return tool.validate(arguments)
     except ValueError as error:
         raise ArgumentsInvalid(tool.full_name, str(error)) from None
+
+
+def _check_result(tool: ToolSpec, result: Any) -> None:
+    try:
+        tool.validate_result(result)  # type: ignore[misc]
+    except ValueError as error:
+        raise SkillRefused(
+            f"{tool.full_name}: the result does not match its annotation: {error}",
+            hint="change the return annotation of the function, or what it returns",
+        ) from None
 
 
 def _code(launch: LaunchRequest) -> str:

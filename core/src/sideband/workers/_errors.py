@@ -119,12 +119,23 @@ class AboveMaximum(CallError, PermissionError):
 
 
 class SkillFailed(CallError, RuntimeError):
-    """The skill's code raised an exception. ``traceback`` is the redacted traceback from the worker."""
+    """The skill's code raised an exception. ``traceback`` is the redacted traceback from the worker.
+
+    Args:
+        tool: ``skill.tool``.
+        message: the type and the message of the exception.
+        traceback: its traceback.
+        where: the file, line and function of the skill that raised it or called what raised it, if known.
+    """
 
     code = "skill.raised"
+    topic = ""
 
-    def __init__(self, tool: str, message: str, *, traceback: str = "") -> None:
-        super().__init__(f"{tool} raised {message}", hint="see the traceback of the skill")
+    def __init__(self, tool: str, message: str, *, traceback: str = "", where: str = "") -> None:
+        super().__init__(
+            f"{tool} raised {message}" + (f" ({where})" if where else ""),
+            hint="correct the code of the skill, or report the error to its author",
+        )
         self.traceback = traceback
 
     def clean(self, text: Callable[[str], str]) -> None:
@@ -141,17 +152,28 @@ class SkillRefused(CallError, TypeError):
     """The function cannot be called, or its result cannot be sent. The message states the reason."""
 
     code = "skill.refused"
+    topic = ""
 
 
 class CallTimeout(CallError, TimeoutError):
-    """The call did not end before its deadline."""
+    """The call did not end before its deadline.
+
+    Args:
+        tool: ``skill.tool``.
+        seconds: the timeout.
+        hint: what to do, if not the usual.
+        where: the file, line and function that blocked the worker, if known.
+        waiting: the file, line and function at which the call waited, if known.
+    """
 
     code = "call.timeout"
 
-    def __init__(self, tool: str, seconds: float, *, hint: str = "", where: str = "") -> None:
+    def __init__(self, tool: str, seconds: float, *, hint: str = "", where: str = "", waiting: str = "") -> None:
+        blocked = f"; its worker was blocked at {where}" if where else ""
+        waited = f"; it was at {waiting}" if waiting else ""
         blocks = "end the loop there, or compute in `await asyncio.to_thread(…)`; to wait longer, " if where else ""
         super().__init__(
-            f"{tool} did not end within {seconds:g} s" + (f"; its worker was blocked at {where}" if where else ""),
+            f"{tool} did not end within {seconds:g} s{blocked or waited}",
             hint=hint or f"{blocks}raise the timeout with --timeout, or with `sideband.timeout` in SKILL.md",
             retryable=True,
         )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from time import monotonic
 from typing import Any
@@ -22,6 +23,8 @@ MAX_DISPATCHES = 5_000
 MAX_LINES = 10_000
 MAX_TEXT = 4 * 1024 * 1024
 _MAX_FINISHED = 4_096
+_MAX_TRACEBACK = 20_000
+_FRAME = r"^  {}([ -~]{{1,120}}):([0-9]{{1,9}}) in ([ -~]{{1,120}})$"
 
 
 class NotBegun(Exception):
@@ -87,6 +90,7 @@ class PendingCall:
         value: the return value.
         size: the size of the result message in bytes.
         error: a factory for the error, or ``None`` if the call returned.
+        where: the file, line and function where the call raised an exception or was cancelled, if known.
         dispatches: the running dispatches, by id.
         silent: those dispatches that are fire-and-forget. The first one is running, the others are queued.
         total: the number of dispatches requested so far.
@@ -105,6 +109,7 @@ class PendingCall:
     value: Any = field(default=None, init=False)
     size: int = field(default=0, init=False)
     error: Callable[[], Exception] | None = field(default=None, init=False)
+    where: str = field(default="", init=False)
     dispatches: dict[str, PendingDispatch] = field(factory=dict, init=False)
     silent: deque[PendingDispatch] = field(factory=deque, init=False)
     total: int = field(default=0, init=False)
@@ -232,10 +237,11 @@ class PendingCalls:
         error = result.error
         if call is not None:
             call.size = size
+            call.where = _innermost(call.spec, error.get("traceback", "")) if error else ""
         self._settle(
             result.call,
             result.value,
-            None if error is None or call is None else partial(_call_error, call.spec.tool, error),
+            None if error is None or call is None else partial(_call_error, call.spec.tool, call.where, error),
         )
 
     def _settle(self, identifier: str, value: Any = None, error: Callable[[], Exception] | None = None) -> None:
@@ -250,33 +256,25 @@ class PendingCalls:
             call.end(value, error)
 
 
-def _call_error(tool: str, error: Any) -> CallError:
+def _call_error(tool: str, where: str, error: Mapping[str, Any]) -> CallError:
     code, message = error["code"], error.get("message", "")
-    if code == "skill.refused":
-        return SkillRefused(f"{tool}: {message}")
     if code == "call.cancelled":
         return CallCancelled(tool)
-    failed = SkillFailed(tool, message, traceback=error.get("traceback", ""))
+    if code == "skill.refused":
+        refused = SkillRefused(f"{tool}: {message}")
+        refused.topic = error.get("topic", "")
+        return refused
+    failed = SkillFailed(tool, message, traceback=error.get("traceback", ""), where=where)
+    failed.topic = error.get("topic", "")
     if code == "skill.import":
         failed.code = code
-    failed.hint = _hint(tool, message) or failed.hint
     if "cause" in error:
         cause = error["cause"]
         failed.__cause__ = OpError(cause.get("message", ""), code=cause.get("code"), op=cause.get("op"))
     return failed
 
 
-def _hint(tool: str, message: str) -> str:
-    """Return a hint for the errors that new users see first in a worker, or an empty string."""
-    kind = message.partition(":")[0]
-    if kind == "ModuleNotFoundError":
-        return (
-            "add the package to a `# /// script` block of the skill, and run "
-            f"`sideband skills install {tool.partition('.')[0]}`; workers have only the standard library and the skill"
-        )
-    if kind in ("PermissionError", "FileNotFoundError", "gaierror"):
-        return (
-            "use ops, as in `from sideband.skill import http`, and run `sideband ops list` to see all ops; a worker "
-            "has no network, no programs, and no files except the skill's own"
-        )
-    return ""
+def _innermost(spec: WorkerCall, traceback: str) -> str:
+    """Return the innermost file, line and function of the skill in a traceback, or an empty string."""
+    found = re.findall(_FRAME.format(re.escape(f"{spec.launch.snapshot}/")), traceback[-_MAX_TRACEBACK:], re.MULTILINE)
+    return "{}, line {}, in {}".format(*found[-1]) if found else ""

@@ -159,9 +159,13 @@ def _result(raw: dict[str, Any]) -> ResultMessage:
 def _error(error: Any) -> Mapping[str, Any]:
     if type(error) is str:
         return {"code": "skill.raised", "message": error}
-    if type(error) is not dict or not error.keys() <= {"code", "message", "traceback", "cause"}:
-        raise ProtocolViolation("`__error__` must be an object with `code`, `message`, `traceback` and `cause`")
+    if type(error) is not dict or not error.keys() <= {"code", "message", "traceback", "cause", "topic"}:
+        raise ProtocolViolation(
+            "`__error__` must be an object with `code`, `message`, `traceback`, `cause` and `topic`"
+        )
     _text(error, "code", _MAX_OP)
+    if "topic" in error:
+        _text(error, "topic", _MAX_OP)
     for key in ("message", "traceback"):
         if key in error and type(error[key]) is not str:
             raise ProtocolViolation(f"`{key}` of an error must be a string")

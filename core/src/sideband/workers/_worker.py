@@ -273,7 +273,7 @@ class Worker:
                 blocked = self._blocked_by_other(call)
                 await self._cancel(call)
                 blocked = blocked or self._blocked_by_other(call)
-                raise blocked or CallTimeout(spec.tool, spec.timeout, where=self._loop.where)
+                raise blocked or CallTimeout(spec.tool, spec.timeout, where=self._loop.where, waiting=call.where)
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
                 await self._cancel(call)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from attrs import Factory, define
+from attrs import Factory, define, evolve
 
 from ._imports import Names
 from ._parser import InvalidPython, PythonParser
@@ -71,6 +71,9 @@ class AnnotationReader:
         classes: its top-level classes.
         aliases: its top-level assignments, such as ``Level = Literal["low", "high"]``.
         parser: parses quoted annotations.
+
+    Attributes:
+        unknown: the types that were not understood, since it was last cleared.
     """
 
     names: Names
@@ -80,6 +83,7 @@ class AnnotationReader:
     unknown: list[str] = Factory(list)
     _stack: list[str] = Factory(list)
     _nodes: int = 0
+    _result: bool = False
     _quoted: dict[str, ast.expr | None] = Factory(dict)
 
     @classmethod
@@ -97,9 +101,16 @@ class AnnotationReader:
                     aliases[node.name.id] = node.value  # type: ignore[attr-defined]
         return cls(names, classes, aliases, parser)
 
-    def read(self, annotation: ast.expr | None) -> Shape:
-        """Return the shape of an annotation. Unknown types become ``ANYTHING`` and are added to ``unknown``."""
+    def read(self, annotation: ast.expr | None, *, result: bool = False) -> Shape:
+        """Return the shape of an annotation. Unknown types become ``ANYTHING`` and are added to ``unknown``.
+
+        Args:
+            annotation: the annotation, or ``None``, which accepts any value.
+            result: whether it describes what a function returns: named tuples are sent as lists, and objects may have
+                more keys.
+        """
         self._nodes = 0
+        self._result = result
         try:
             return ANYTHING if annotation is None else self._read(annotation)
         except _TooManyTypes:
@@ -239,7 +250,14 @@ class AnnotationReader:
         fields: dict[str, Member] = {}
         for ancestor in reversed(lineage):
             fields |= self._fields(ancestor)
-        return structure(definition.name, fields, "" if "typing.TypedDict" in bases else "a dict")
+        if not self._result:
+            return structure(definition.name, fields, "" if "typing.TypedDict" in bases else "a dict")
+        if "typing.NamedTuple" in bases:
+            return fixed([member.shape for member in fields.values()])
+        shape = structure(definition.name, fields, "")
+        return evolve(
+            shape, schema={key: value for key, value in shape.schema.items() if key != "additionalProperties"}
+        )
 
     def _lineage(self, definition: ast.ClassDef) -> Iterator[ast.ClassDef]:
         """Yield the class and its bases, as far as they are defined in this module."""

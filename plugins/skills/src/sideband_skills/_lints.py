@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 from packaging.specifiers import SpecifierSet
-from sideband.loading import SkillSpec
+from sideband.loading import UNUSABLE_MODULES, SkillSpec
 from sideband.ops import Capability, CapabilityInvalid
 from sideband.suggestions import did_you_mean
 
@@ -19,28 +19,6 @@ from ._tool_discovery import Module
 
 if TYPE_CHECKING:
     from sideband.ops import OpFamily, OpSpec
-
-_HTTP, _SHELL = "`http`", "`shell`"
-_BLOCKED: Mapping[str, str] = {
-    "aiohttp": _HTTP,
-    "ctypes": "",
-    "ftplib": "",
-    "http.client": _HTTP,
-    "httpx": _HTTP,
-    "keyring": "`secrets`",
-    "multiprocessing": "",
-    "os.system": _SHELL,
-    "psycopg": "`sql`",
-    "pty": _SHELL,
-    "requests": _HTTP,
-    "smtplib": "",
-    "socket": _HTTP,
-    "sqlite3": "`sql`",
-    "subprocess": _SHELL,
-    "urllib.request": _HTTP,
-    "urllib3": _HTTP,
-    "webbrowser": "",
-}
 
 
 def lint(spec: SkillSpec, modules: Sequence[Module], families: Iterable[OpFamily], problems: Problems) -> None:
@@ -170,10 +148,10 @@ def _check_python(spec: SkillSpec, problems: Problems) -> None:
 def _check_imports(spec: SkillSpec, module: Module, problems: Problems, *, declares: bool) -> None:
     own = {path.partition("/")[0].removesuffix(".py") for path in spec.files}
     for line, name in _imported(module.nodes):
-        blocked = next((known for known in (name, *_parents(name)) if known in _BLOCKED), None)
+        blocked = next((known for known in (name, *_parents(name)) if known in UNUSABLE_MODULES), None)
         root = name.partition(".")[0]
         if blocked is not None:
-            hint = f"use {_BLOCKED[blocked]} from `{SDK_MODULE}`" if _BLOCKED[blocked] else "remove it"
+            hint = _instead_of(blocked)
             reason = f"line {line}: `{blocked}` does not work in a worker"
             problems.warn("import.closed", reason, hint, file=module.path)
         elif not (root in sys.stdlib_module_names or root in own or root in ("sideband", "agentos") or declares):
@@ -183,6 +161,11 @@ def _check_imports(spec: SkillSpec, module: Module, problems: Problems, *, decla
                 "add the module to the skill's folder, or its package to a `# /// script` block",
                 file=module.path,
             )
+
+
+def _instead_of(module: str) -> str:
+    family = UNUSABLE_MODULES[module]
+    return f"use `{family}` from `{SDK_MODULE}`" if family else "remove it"
 
 
 def _parents(name: str) -> list[str]:

@@ -18,6 +18,7 @@ from ._docstrings import Docstring, read_docstring
 from ._imports import SDK_MODULE, Names, read_names
 from ._parser import InvalidPython, PythonParser
 from ._problems import Problems, shown
+from ._result_check import ResultCheck
 from ._script_blocks import ScriptBlock, find_blocks
 from ._shape import Member, Shape
 from ._shape_factories import described, structure
@@ -234,8 +235,8 @@ class _ToolReader:
                 "tool.rest", f"`*` and `**` parameters of `{node.name}` are always empty", "declare named parameters"
             )
         members, schema = self._parameters(node, docstring)
-        returns = self.annotations.read(node.returns)
-        # results are not validated, so unknown types in the return annotation are not reported
+        returns = self.annotations.read(node.returns, result=True).schema or None
+        # Values of unknown types are not validated, so unknown types in the return annotation are not reported.
         self.annotations.unknown.clear()
         return ToolSpec(
             skill=self.key,
@@ -244,7 +245,8 @@ class _ToolReader:
             description=docstring.summary,
             parameters=schema,
             validate=ArgumentCheck(structure(node.name, members, "")),
-            returns=returns.schema or None,
+            returns=returns,
+            validate_result=None if returns is None else ResultCheck(returns),
             timeout=mark.timeout,
             signature=_signature(node),
         )

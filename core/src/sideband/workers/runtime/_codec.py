@@ -36,6 +36,10 @@ class Unsendable(ValueError):
     """A value cannot be encoded as a frame. The message states the reason."""
 
 
+class TooLarge(Unsendable):
+    """A value is too long or has too many values."""
+
+
 class NotJson(Unsendable):
     """A value is not JSON data, but may be convertible to it."""
 
@@ -56,9 +60,9 @@ def encode(message: dict[str, Any]) -> bytes:
     except RecursionError:
         raise Unsendable(f"it is nested deeper than {MAX_NESTING} levels") from None
     if len(line) > MAX_FRAME:
-        raise Unsendable(f"its size of {len(line):,} bytes exceeds the limit of {MAX_FRAME:,}")
+        raise TooLarge(f"its size of {len(line):,} bytes exceeds the limit of {MAX_FRAME:,}")
     if len(line) > MAX_VALUES and _has_too_many_values(line):
-        raise Unsendable(f"it has more than {MAX_VALUES:,} values")
+        raise TooLarge(f"it has more than {MAX_VALUES:,} values")
     if line.count(b"{") + line.count(b"[") > MAX_NESTING and _is_too_deep(message):
         raise Unsendable(f"it is nested deeper than {MAX_NESTING} levels")
     if _OPENING in line:

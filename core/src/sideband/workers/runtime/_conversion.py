@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import Any, NoReturn
 
-from ._codec import MAX_FRAME, MAX_NESTING, MAX_VALUES, NotJson, Unsendable, encode
+from ._codec import MAX_FRAME, MAX_NESTING, MAX_VALUES, NotJson, TooLarge, Unsendable, encode
 
 _MAX_ARRAY_BYTES = 4 * MAX_FRAME
 _MAX_INTEGER_BITS = 14_000
@@ -80,7 +80,7 @@ class _Conversion:
     def _count(self, values: int, path: Path) -> None:
         self._room -= values
         if self._room < 0:
-            raise Unsendable(f"{_name(path)} has too many values: a message has at most {MAX_VALUES:,}")
+            raise TooLarge(f"{_name(path)} has too many values: a message has at most {MAX_VALUES:,}")
 
     def _object(self, value: dict[Any, Any], path: Path, depth: int) -> dict[str, Any]:
         self._count(len(value), path)
@@ -144,7 +144,7 @@ def _array(value: Any, path: Path, room: int) -> Any:
     size = int(value.size)
     if size > room or value.nbytes > _MAX_ARRAY_BYTES:
         problem = f"has too many values: an array of {size:,}, but a message has at most {MAX_VALUES:,}"
-        _refuse(path, problem, "return a part, a summary, or its `tobytes()`")
+        raise TooLarge(f"{_name(path)} {problem}")
     if getattr(value, "ndim", 1) == 0:
         return value[()]
     # Only for these types, `tolist` returns Python objects with the same meaning.

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any
 
 from ._context import CALL_FILE
+from ._remedies import topic
 
 _MAX_MESSAGE = 4_000
 _FIRST_FRAMES = 5
@@ -65,11 +66,21 @@ class OpError(Exception):
 
 
 class SkillRefusal(Exception):
-    """The function cannot be called, or its result cannot be sent. The message names the function."""
+    """The function cannot be called, or its result cannot be sent. The message names the function.
 
-    def __init__(self, message: str, *, code: str = "skill.refused") -> None:
+    Args:
+        message: what is wrong.
+        topic: the topic of the remedy, which the host describes, or an empty string.
+    """
+
+    def __init__(self, message: str, *, topic: str = "") -> None:
         super().__init__(_short(message))
-        self.code = code
+        self.topic = topic
+
+    def as_error(self) -> dict[str, Any]:
+        """Return the ``__error__`` for the host."""
+        found = {"code": "skill.refused", "message": str(self)}
+        return {**found, "topic": self.topic} if self.topic else found
 
 
 class NoWorker(RuntimeError):
@@ -82,7 +93,11 @@ class NoWorker(RuntimeError):
 def failure(error: BaseException, *, code: str = "skill.raised") -> dict[str, Any]:
     """Return the ``__error__`` for an exception of skill code, with limited size, even if printing it fails."""
     try:
-        found: dict[str, Any] = {"code": code, "message": describe(error), "traceback": _traceback(error)}
+        found: dict[str, Any] = {"code": code, "message": describe(error)}
+        if about := topic(error):
+            found["topic"] = _short(about)
+        # A library's errors below this one do not help: the skill must use something else.
+        found["traceback"] = _traceback(error, 1 if about else _MAX_CHAIN)
     except BaseException:  # noqa: BLE001  even the type or the frames of an exception can raise
         return {"code": code, "message": "an exception that cannot be described"}
     if type(error) is OpError:
@@ -124,11 +139,16 @@ def _short(text: object, limit: int = _MAX_MESSAGE) -> str:
     return plain.encode("utf-8", "backslashreplace").decode()
 
 
-def _traceback(error: BaseException) -> str:
+def cancelled_at(error: BaseException) -> dict[str, Any]:
+    """Return the part of an ``__error__`` that says where a call was cancelled."""
+    return {"traceback": _traceback(error, 1)}
+
+
+def _traceback(error: BaseException, chain: int) -> str:
     parts: list[str] = []
     seen: set[int] = set()
     current: BaseException | None = error
-    while current is not None and id(current) not in seen and len(parts) < _MAX_CHAIN:
+    while current is not None and id(current) not in seen and len(parts) < chain:
         seen.add(id(current))
         parts.append(f"{_frames(current.__traceback__)}{describe(current)}")
         current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)

@@ -15,11 +15,11 @@ from contextvars import copy_context
 from typing import Any
 
 from ._channel import HostChannel
-from ._codec import Unsendable, decode, encode
+from ._codec import TooLarge, Unsendable, decode, encode
 from ._context import CurrentCall, current_call, inherit_context
 from ._conversion import encode_converted
 from ._dispatches import Dispatches
-from ._errors import NoWorker, SkillRefusal, describe, failure
+from ._errors import NoWorker, SkillRefusal, cancelled_at, describe, failure
 from ._modules import Modules
 from ._output import Output, OutputAllowance
 
@@ -150,10 +150,10 @@ class Runtime:
             begins = "begin_by" not in request or await self._begins(call, request["begin_by"])
             line = await self._result(call, request) if begins else _late(call.id)
         except SkillRefusal as refusal:
-            line = _error(call, {"code": refusal.code, "message": str(refusal)})
+            line = _error(call, refusal.as_error())
         except BaseException as error:  # noqa: BLE001  SystemExit in a skill must end its own call only
             cancelled = call.cancelled and isinstance(error, asyncio.CancelledError)
-            line = _error(call, _CANCELLED if cancelled else failure(error))
+            line = _error(call, {**_CANCELLED, **cancelled_at(error)} if cancelled else failure(error))
         self._finish(call, line)
 
     async def _begins(self, call: CurrentCall, begin_by: float) -> bool:
@@ -241,7 +241,8 @@ def _result(call: CurrentCall, name: str, value: Any) -> bytes:
     try:
         return encode_converted(message, value)
     except Unsendable as problem:
-        raise SkillRefusal(f"cannot send the result of `{name}`: {problem}") from None
+        topic = "size" if isinstance(problem, TooLarge) else ""
+        raise SkillRefusal(f"cannot send the result of `{name}`: {problem}", topic=topic) from None
 
 
 def _error(call: CurrentCall, error: dict[str, Any]) -> bytes:
