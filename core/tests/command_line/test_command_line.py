@@ -215,6 +215,13 @@ def test_closed_pipe_is_not_an_error(tmp_path):
     assert (process.returncode, err) == (0, "")
 
 
+def test_broken_pipe_that_is_not_the_output_is_an_error(command, capsys):
+    source = GREET.replace("raise KeyboardInterrupt", "raise ExceptionGroup('', [BrokenPipeError(32, 'Broken pipe')])")
+    command("greet", source)
+    assert main(["greet", "interrupt"]) == 1
+    assert capsys.readouterr().err == "error: BrokenPipeError: Broken pipe [os]\n"
+
+
 def test_trusted_project_file_can_deny_a_command(command, capsys, home, tmp_path, monkeypatch):
     command("greet", "1 / 0")
     project = tmp_path / "project"

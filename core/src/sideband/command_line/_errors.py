@@ -6,7 +6,6 @@ import json
 import os
 import sys
 from contextlib import suppress
-from io import TextIOWrapper
 from pathlib import Path
 
 from ..errors import SidebandError
@@ -34,6 +33,7 @@ class OperatingSystemFailed(SidebandError):
 
     def __init__(self, error: OSError) -> None:
         paths = [str(path) for path in (error.filename, error.filename2) if path is not None]
+        self.broken_pipe = isinstance(error, BrokenPipeError)
         super().__init__(f"{': '.join(paths) or type(error).__name__}: {error.strerror or error}", hint=_hint(paths))
 
 
@@ -85,26 +85,6 @@ def print_error(known: SidebandError, error: BaseException, *, as_json: bool) ->
 def _write_error(text: str) -> None:
     mark = f"{MARK} " if sys.stderr.isatty() else ""
     sys.stderr.write("".join(f"{mark}{line}\n" for line in indented(text)))
-
-
-def open_streams() -> None:
-    """Make the standard streams safe: replace closed ones by the null device, and escape unencodable characters."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        stream = getattr(sys, name)
-        if stream is None:
-            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  open until the process exits
-        elif mode == "w" and isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-
-
-def flush_output() -> None:
-    """Flush the output. A stream that fails is redirected to the null device, so that Python's exit prints no error."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except OSError:
-            with suppress(OSError):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _hint(paths: list[str]) -> str:

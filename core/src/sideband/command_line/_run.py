@@ -20,8 +20,9 @@ from ..plugins._records import PluginRecord
 from ..state import default_home
 from ..suggestions import did_you_mean
 from ._contained import contained
-from ._errors import flush_output, known_error, open_streams, print_error
+from ._errors import OperatingSystemFailed, known_error, print_error
 from ._parser import Parser, options_of, parse, with_json_last
+from ._streams import flush_output, open_streams, output_is_closed
 
 
 def run(arguments: list[str]) -> int:
@@ -30,10 +31,10 @@ def run(arguments: list[str]) -> int:
     try:
         code = _run(arguments)
         sys.stdout.flush()
-    except BrokenPipeError:
-        return ExitCode.SUCCESS  # the reader closed the pipe
     except (Exception, KeyboardInterrupt, BaseExceptionGroup) as error:  # noqa: BLE001  each is reported
         known = known_error(error)
+        if isinstance(known, OperatingSystemFailed) and known.broken_pipe and output_is_closed():
+            return ExitCode.SUCCESS
         with suppress(OSError):
             print_error(known, error, as_json="--json" in options_of(arguments))
         return known.exit_code

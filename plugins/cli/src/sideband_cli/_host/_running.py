@@ -6,12 +6,17 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from .._terminal._printing import notice
+from .._terminal._unread_output import unread_output
 
 T = TypeVar("T")
 
 
 def run(main: Callable[[], Awaitable[T]]) -> T:
-    """Run an async function and show log messages as notices."""
+    """Run an async function and show log messages as notices.
+
+    Raises:
+        BrokenPipeError: if the reader of the output closed the pipe. The function is then cancelled.
+    """
     import signal
 
     import anyio
@@ -19,8 +24,14 @@ def run(main: Callable[[], Awaitable[T]]) -> T:
     async def interruptible() -> T:
         # A receiver of any signal sets a wakeup descriptor for all of them. Without one, an interrupt that arrives just
         # before the event loop waits, or in another thread, goes unnoticed until the loop wakes up.
-        with anyio.open_signal_receiver(signal.SIGWINCH):
-            return await main()
+        receiver = anyio.open_signal_receiver(signal.SIGWINCH)
+        with receiver, anyio.CancelScope() as scope, unread_output(scope.cancel) as output:
+            try:
+                return await main()
+            except Exception:
+                if not output.closed:
+                    raise
+        raise BrokenPipeError
 
     _show_warnings()
     return anyio.run(interruptible)
