@@ -117,6 +117,23 @@ def test_no_call_is_found_without_offered_tools():
     assert found(CALL, {}) == (CALL, [])
 
 
+@pytest.mark.parametrize(
+    "quoted",
+    [
+        f"Models write `<tool_call>{CALL}</tool_call>` to call.",
+        f'The page says "<tool_call>{CALL}</tool_call>".',
+        f"Models write `then: <tool_call>{CALL}</tool_call>` to call.",
+        f"> <tool_call>{CALL}</tool_call>",
+        f"```xml\n<tool_call>{CALL}</tool_call>\n```",
+        f"~~~~\n```\n~~~\n<tool_call>{CALL}</tool_call> x\n~~~~",
+        f"<think>\n<tool_call>{CALL}</tool_call> x\n</think>",
+        "sky(at) is a tool.",
+    ],
+)
+def test_quoted_call_does_not_hide_the_call_after_it(quoted):
+    assert found(f"{quoted}\n{CALL}") == (quoted, [("sky", ARGUMENTS)])
+
+
 def test_backtick_in_arguments_does_not_quote_the_next_call():
     call = '<function=sky>{"at": "`"}</function>'
     assert found(call * 2)[1] == [("sky", {"at": "`"})] * 2

@@ -11,9 +11,6 @@ from sideband_model_client import compact, parse_object
 OfferedTools = Mapping[str, Mapping[str, Any]]
 """The JSON Schemas of the parameters by the name of the tool."""
 
-MAX_CALLS = 64
-"""The largest number of calls in a text."""
-
 NAME = r"(?P<name>[\w.-]{1,128})"
 """The pattern of a tool name."""
 

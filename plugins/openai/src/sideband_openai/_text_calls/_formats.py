@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from attrs import frozen
 
-from ._calls import END_OF_TURN, NAME, OfferedTools, ParsedCalls
+from ._calls import END_OF_TURN, NAME, OfferedTools, ParsedCalls, UnusableCall
 from ._json_calls import json_calls, parse_bare
 from ._named_json import named_json
 from ._nested_tags import MARK, parse_nested
@@ -21,15 +21,15 @@ class TextFormat:
     """A format.
 
     Attributes:
-        marker: a text that every opening contains; formats without theirs in the text are skipped.
+        marker: a text that every opening contains; may be empty. Formats without theirs in the text are skipped.
         opening: the beginning of a call.
-        parse: parses what begins with the opening; ``None`` if it is not of this format.
+        parse: parses what begins with the opening.
         ends_answer: whether only whitespace may follow, because the format is also used to show an example.
     """
 
     marker: str
     opening: re.Pattern[str]
-    parse: Callable[[str, re.Match[str], OfferedTools], ParsedCalls | None]
+    parse: Callable[[str, re.Match[str], OfferedTools], ParsedCalls]
     ends_answer: bool = False
 
 
@@ -82,6 +82,18 @@ _KIMI_K3 = TaggedValues(
     value_end=_pattern(r"<\|close\|>argument<\|sep\|>(?=\s*+(?:<\|open\|>argument\s|<\|close\|>call))"),
     call_end=_pattern(r"\s*+<\|close\|>call<\|sep\|>(?:\s*+<\|close\|>tools<\|sep\|>)?"),
 )
+
+_OTHER = _pattern(
+    r"<tool_call>(?!\s*+<tool_call>)|<function=|<minimax:tool_call>|\[TOOL_CALLS\]|<TOOLCALL>"
+    r"|<\|(?:tool_call_begin|tool_call_start|tool_call|python_start)\|>|<\|open\|>call\s"
+    rf"|<{_PREFIX}invoke\s|<{_BAR}{_DEEPSEEK_CALL}begin{_BAR}>|{re.escape(MARK)}\s*+<(?:tool_call|invoke)"
+)
+
+
+def _refuse(_text: str, _opening: re.Match[str], _tools: OfferedTools) -> ParsedCalls:
+    """Refuse what is in none of the formats although it begins like a call."""
+    raise UnusableCall
+
 
 FORMATS = (
     TextFormat("think", THOUGHT, skip_thought),
@@ -169,4 +181,5 @@ FORMATS = (
     # An answer that is nothing but calls, and JSON on lines of its own
     TextFormat("(", _pattern(r"(?:\A|(?<=</think>))\s*+(?=\[\s*+[A-Za-z_][\w.]*+\(|[A-Za-z_][\w.]*+\()"), parse_answer),
     TextFormat("{", re.compile(r"(?:\A\s*+|^)(?=[\[{])", re.MULTILINE), parse_bare),
+    TextFormat("", _OTHER, _refuse),
 )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from json import JSONDecoder
 from typing import Any, NoReturn
 
-from ._calls import MAX_CALLS, FoundCall, OfferedTools, ParsedCalls, UnusableCall, checked_call
+from ._calls import FoundCall, OfferedTools, ParsedCalls, UnusableCall, checked_call
 
 _NAMES = ("name", "function", "tool")
 _ARGUMENTS = ("arguments", "parameters")
@@ -94,7 +94,7 @@ def _read_values(
         found = _calls(value, tools, is_marked=is_marked)
         calls += found
         is_data = is_data or not found
-        if (calls and is_data) or len(calls) > MAX_CALLS:
+        if calls and is_data:
             raise UnusableCall
         if (following := separator.match(text, end)) is None:
             return calls, end

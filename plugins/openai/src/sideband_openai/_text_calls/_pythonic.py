@@ -6,20 +6,19 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ._calls import MAX_CALLS, FoundCall, OfferedTools, ParsedCalls, UnusableCall, checked_call
+from ._calls import FoundCall, OfferedTools, ParsedCalls, UnusableCall, checked_call
 from ._python_literals import LiteralReader
 
 _BUILT_IN = ".call"
 _ANSWER_END = re.compile(r"\s*+(?:<\|[a-z_]{1,32}\|>\s*+)?\Z")
 
 
-def parse_answer(text: str, opening: re.Match[str], tools: OfferedTools) -> ParsedCalls | None:
-    """Parse an answer that consists of calls. Return ``None`` if there is anything else in it."""
+def parse_answer(text: str, opening: re.Match[str], tools: OfferedTools) -> ParsedCalls:
+    """Parse an answer that consists of calls. If there is anything else in it, its beginning is skipped."""
     try:
-        parsed = parse_script(text, opening.end(), tools, _ANSWER_END)
+        return parse_script(text, opening.end(), tools, _ANSWER_END)
     except UnusableCall:
-        return None
-    return parsed if parsed.calls else None
+        return ParsedCalls(opening.end() + 1)
 
 
 def python_calls(closing: re.Pattern[str]) -> Callable[[str, re.Match[str], OfferedTools], ParsedCalls]:
@@ -42,10 +41,8 @@ def parse_script(text: str, start: int, tools: OfferedTools, closing: re.Pattern
     """
     reader, calls = LiteralReader(text, start), list[FoundCall]()
     while (closed := closing.match(text, reader.position)) is None:
-        if len(calls) > MAX_CALLS:
-            raise UnusableCall
         if reader.take("["):
-            while len(calls) <= MAX_CALLS and not reader.take("]"):
+            while not reader.take("]"):
                 calls.append(_call(reader, tools))
                 if not reader.take(","):
                     reader.expect("]")

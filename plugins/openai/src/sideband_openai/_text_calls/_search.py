@@ -13,12 +13,13 @@ from itertools import pairwise
 
 from attrs import Factory, define, field, frozen
 
-from ._calls import END_OF_TURN, MAX_CALLS, FoundCall, OfferedTools, ParsedCalls, UnusableCall
+from ._calls import END_OF_TURN, FoundCall, OfferedTools, ParsedCalls, UnusableCall
 from ._copies import contains_any
 from ._formats import FORMATS, TextFormat
 
 _MAX_CHARACTERS = 256 * 1024
 _MAX_ATTEMPTS = 100
+_MAX_CALLS = 64
 
 _STOP_TOKENS = re.compile(rf"(?:\s*+{END_OF_TURN})*+")
 _JOINT = re.compile(r"[ \t]*+[;,]?+\s*+")
@@ -67,10 +68,6 @@ class _Openings:
                 first = match, form
         return first
 
-    def reject(self, match: re.Match[str], form: TextFormat) -> None:
-        """Continue the search for a format after an opening that does not begin a call."""
-        self._next[form] = form.opening.search(self.text, match.start() + 1)
-
 
 def find_calls(
     text: str, tools: OfferedTools, quotable: Callable[[], Iterable[str]] = tuple
@@ -94,7 +91,7 @@ def find_calls(
     except UnusableCall:
         return text, ()
     calls = tuple(call for span in spans for call in span.parsed.calls)
-    if not calls or len(calls) > MAX_CALLS or contains_any(quotable, _distinctive(text, spans)):
+    if not calls or len(calls) > _MAX_CALLS or contains_any(quotable, _distinctive(text, spans)):
         return text, ()
     ends = [0, *(span.end for span in spans)]
     kept = [text[end:start] for end, start in zip(ends, [*(span.start for span in spans), len(text)], strict=True)]
@@ -112,9 +109,6 @@ def _spans(text: str, tools: OfferedTools) -> list[_CallSpan]:
             position = match.end()
             continue
         parsed = form.parse(text, match, tools)
-        if parsed is None:
-            openings.reject(match, form)
-            continue
         position = parsed.end
         if parsed.calls:
             position = _end_of_line(text, parsed.end, openings)
