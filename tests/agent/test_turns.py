@@ -43,6 +43,18 @@ async def test_tools_are_sent_sorted_by_name(stage, kit):
         assert [one.name for one in agent.scripted.requests[0].tools] == ["aaa", "echo"]
 
 
+async def test_number_that_is_not_finite_is_reported_and_the_run_goes_on(stage, kit):
+    arguments = {"text": "a", "size": [float("inf")]}
+    async with stage([calls(("echo", arguments), ("echo", {"text": "b"})), "sorry"], kit.echo) as agent:
+        result = await agent.invoke("hi")
+        refused, answered = results(agent)
+        kit.assert_valid(agent.scripted.requests[1].messages)
+    assert result.status == "completed"
+    assert refused.is_error
+    assert "a number is too large" in refused.text
+    assert answered.text == "b"
+
+
 async def test_unknown_tool_suggests_the_closest_name(stage, kit):
     async with stage([calls(("ecko", {})), "sorry"], kit.echo) as agent:
         await agent.invoke("hi")

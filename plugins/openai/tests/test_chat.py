@@ -146,7 +146,8 @@ async def test_missing_arguments_are_an_empty_object(client, server, make):
 
 
 @pytest.mark.parametrize(
-    "arguments", ["{", "[1]", '"x"', "7", "null", '{"a": NaN}', "x", "{" * 3000, '{"a":' * 70 + "1" + "}" * 70]
+    "arguments",
+    ["{", "[1]", '"x"', "7", "null", '{"a": NaN}', '{"a": 1e999}', "x", "{" * 3000, '{"a":' * 70 + "1" + "}" * 70],
 )
 async def test_invalid_arguments_are_a_problem_of_the_call(client, server, make, arguments):
     server.reply(

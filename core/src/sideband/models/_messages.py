@@ -6,10 +6,11 @@ A message is frozen and consists of parts. ``to_data`` converts it to plain data
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, TypeAdapter
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, TypeAdapter, model_validator
 
 __all__ = [
     "AssistantMessage",
@@ -82,7 +83,8 @@ class ToolCallPart(_MessageModel):
         name: the name of the tool as models see it, such as ``github__stars``.
         arguments: the arguments, by name.
         problem: the reason why the arguments could not be parsed, if they were not a JSON object. The call is then not
-            run; its result is this message.
+            run; its result is this message. Set if a number of the arguments is not finite, such as ``1e999``, which
+            Python parses but JSON cannot represent.
     """
 
     type: Literal["tool_call"] = "tool_call"
@@ -90,6 +92,20 @@ class ToolCallPart(_MessageModel):
     name: str
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
     problem: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_numbers_that_are_not_finite(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or data.get("problem"):
+            return data
+        try:
+            json.dumps(data.get("arguments"), allow_nan=False)
+        except ValueError:
+            return {**data, "arguments": {}, "problem": "invalid arguments: a number is too large or not a number"}
+        except (TypeError, RecursionError):
+            # The validation of the fields reports it.
+            pass
+        return data
 
 
 class Usage(_MessageModel):
