@@ -210,6 +210,9 @@ class SkillLoader(Protocol):
     async def validate(self, folder: Path, *, families: Iterable[OpFamily] = ()) -> tuple[SkillProblem, ...]:
         """Return all problems of one skill, for its author, including those that ``load`` does not check.
 
+        If the folder is not a skill in this loader's format, return one problem with the code
+        ``skill.manifest.missing``. It is shown only if no other loader recognizes the folder.
+
         Args:
             folder: the skill's folder.
             families: the available op families, to check the ops that the code uses. Without families, ops are not

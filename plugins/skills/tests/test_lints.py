@@ -184,9 +184,76 @@ def test_known_argument_is_accepted(in_function, argument):
     assert in_function(f"return await http.get(x, {argument})", families=FAMILIES) == []
 
 
-def test_function_of_a_familys_sdk_module_is_accepted(tmp_path, in_function):
+SDK = """
+from helpers import connect, other
+from sideband.skill import dispatch
+
+__all__ = ["any_options", "connect", "get", "rows", "session"]
+
+async def rows(statement, *, db):
+    ...
+
+async def any_options(**options):
+    ...
+
+async def get(url, *, headers=None, timeout=1):
+    ...
+
+class session:
+    def __init__(self, base_url):
+        ...
+
+def hidden():
+    ...
+"""
+
+
+@pytest.fixture
+def with_sdk(tmp_path):
+    """Return a family with functions of its own, one of which replaces that of an op."""
+    (tmp_path / "_sdk.py").write_text(SDK)
+    return (OpFamily(name="http", ops=(get,), scope=HttpScope, sdk=tmp_path / "_sdk.py"),)
+
+
+def test_functions_of_the_sdk_module_of_a_family_are_known(with_sdk, in_function):
+    lines = [
+        "await http.rows(x, db=x)",
+        "await http.any_options(a=1)",
+        "await http.get(x, timeout=2)",
+        "async with http.session(base_url=x): pass",
+        "await http.connect(anything=x)",
+        "await dispatch('http.get', {})",
+    ]
+    assert in_function(*lines, families=with_sdk) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("await http.nope()", "unknown op `http.nope`"),
+        ("await http.row(x)", "unknown op `http.row` (did you mean `rows`?)"),
+        ("await http.hidden()", "unknown op `http.hidden`"),
+        ("await http.other()", "unknown op `http.other`"),
+        ("await dispatch('http.rows', {})", "unknown op `http.rows`"),
+        ("await http.rows(x, database=x)", "unknown argument `database` of `http.rows`"),
+        ("await http.get(x, source=x)", "unknown argument `source` of `http.get`"),
+    ],
+)
+def test_unknown_function_or_argument_of_a_family_with_an_sdk_module_is_reported(with_sdk, validate, line, reason):
+    (problem,) = validate(f"{HEAD}async def run(x):\n    {line}\n", families=with_sdk)
+    assert reason in problem.reason
+
+
+def test_family_with_an_unreadable_sdk_module_is_not_checked(tmp_path, in_function):
     families = (OpFamily(name="http", ops=(get,), scope=HttpScope, sdk=tmp_path / "_sdk.py"),)
-    assert in_function("return await http.pages(x)", families=families) == []
+    assert in_function("await http.nope()", families=families) == []
+
+
+@pytest.mark.parametrize(("name", "hint"), [("requests>=2", "use `http`"), ("psycopg-binary", "use `sql`")])
+def test_dependency_that_does_not_work_in_a_worker_is_reported(validate, name, hint):
+    (problem,) = validate(f'# /// script\n# dependencies = ["numpy", "{name}"]\n# ///\n')
+    assert problem.code == "skill.requirement.closed"
+    assert hint in problem.hint
 
 
 @pytest.mark.parametrize("line", ["await sql.query('x')", "await dispatch('sql.query', {})"])

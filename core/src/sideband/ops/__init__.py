@@ -45,5 +45,6 @@ __all__ = [
     "UndoStep",
     "op",
     "render_family",
+    "sdk_functions",
     "write_sdk",
 ]

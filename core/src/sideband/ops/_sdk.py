@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ..state import StoredFile, publish_folder
-from ._sdk_render import FAILED, PACKAGE, extra_module, render_family
+from ._sdk_render import FAILED, PACKAGE, extra_module, render_family, sdk_functions
 from ._spec import OpFamily
 
-__all__ = ["render_family", "write_sdk"]
+__all__ = ["render_family", "sdk_functions", "write_sdk"]
 
 
 def write_sdk(

@@ -82,6 +82,34 @@ def render_family(family: OpFamily) -> str:
     return source
 
 
+def sdk_functions(family: OpFamily) -> dict[str, frozenset[str] | None]:
+    """Return the public names of the family's SDK module, each with the keyword arguments that it accepts.
+
+    The arguments are ``None`` if any are accepted, or if the name is not a function. Nothing is run.
+
+    Raises:
+        SdkInvalid: if the module cannot be generated.
+
+    Example:
+        >>> sdk_functions(family)["get"]
+        frozenset({'url', 'headers'})
+    """
+    found = _signatures(render_family(family))
+    if family.sdk is not None:
+        own = _signatures(family.sdk.read_text(encoding="utf-8"))
+        found |= {name: own.get(name) for name in _extra_names(family.name, family.sdk)}
+    return found
+
+
+def _signatures(source: str) -> dict[str, frozenset[str] | None]:
+    found: dict[str, frozenset[str] | None] = {}
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            names = frozenset(argument.arg for argument in (*node.args.args, *node.args.kwonlyargs))
+            found[node.name] = None if node.args.kwarg or node.decorator_list else names
+    return found
+
+
 @frozen
 class _Parameter:
     """One parameter of a generated function, with its name on the wire."""

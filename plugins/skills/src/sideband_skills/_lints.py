@@ -8,9 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from attrs import frozen
+from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
 from sideband.loading import UNUSABLE_MODULES, SkillSpec
-from sideband.ops import Capability, CapabilityInvalid
+from sideband.ops import Capability, CapabilityInvalid, SdkInvalid, sdk_functions
 from sideband.suggestions import did_you_mean
 
 from ._imports import DISPATCH, SDK_MODULE, Names
@@ -19,6 +21,9 @@ from ._tool_discovery import Module
 
 if TYPE_CHECKING:
     from sideband.ops import OpFamily, OpSpec
+
+# The keyword arguments by function; `None` if any are accepted.
+_Functions = Mapping[str, frozenset[str] | None]
 
 
 def lint(spec: SkillSpec, modules: Sequence[Module], families: Iterable[OpFamily], problems: Problems) -> None:
@@ -30,16 +35,19 @@ def lint(spec: SkillSpec, modules: Sequence[Module], families: Iterable[OpFamily
         families: the installed op families; empty if unknown.
         problems: receives the problems.
     """
+    families = tuple(families)
     known = {family.name: family for family in families}
+    functions = {family.name: _functions(family) for family in families if _may_use(spec, family)}
     needed: dict[str, str] = {}
     declares = bool(spec.requirements)
     _check_python(spec, problems)
+    _check_requirements(spec, problems)
     for module in modules:
         _check_imports(spec, module, problems, declares=declares)
         _check_async(module, problems)
         for use in _uses(module):
             problems.meter.check()
-            _check_use(use, module, known, problems)
+            _check_use(use, module, known, functions, problems)
             op = _op(use, known)
             if op is not None and op.requires:
                 needed.setdefault(op.requires, op.name)
@@ -73,12 +81,21 @@ def _check_capabilities(spec: SkillSpec, known: Mapping[str, OpFamily], problems
 
 @frozen
 class _Use:
-    """A use of an op: ``http.get(…)``, or ``http.get`` without a call."""
+    """A use of an op: ``http.get(…)``, ``http.get`` without a call, or ``dispatch("http.get")``.
+
+    Args:
+        family: the name of the family.
+        name: the name of the function, or the verb of the op that is dispatched.
+        node: the expression that names it.
+        call: the call, if the function is called.
+        is_dispatched: whether ``dispatch`` is used.
+    """
 
     family: str
-    verb: str
+    name: str
     node: ast.expr
     call: ast.Call | None
+    is_dispatched: bool = False
 
 
 def _uses(module: Module) -> Iterator[_Use]:
@@ -91,7 +108,7 @@ def _uses(module: Module) -> Iterator[_Use]:
         match node:
             case ast.Call(function, [ast.Constant(str(op)), *_]) if module.names.resolve(function) == DISPATCH:
                 family, _, verb = op.partition(".")
-                yield _Use(family, verb, function, None)
+                yield _Use(family, verb, function, None, is_dispatched=True)
             case _:
                 pass
 
@@ -99,10 +116,29 @@ def _uses(module: Module) -> Iterator[_Use]:
 def _op(use: _Use, known: Mapping[str, OpFamily]) -> OpSpec | None:
     family = known.get(use.family)
     # the generated function of the op `x.import` is named `import_`
-    return next((op for op in family.ops if op.verb == use.verb.rstrip("_")), None) if family else None
+    return next((op for op in family.ops if op.verb == use.name.rstrip("_")), None) if family else None
 
 
-def _check_use(use: _Use, module: Module, known: Mapping[str, OpFamily], problems: Problems) -> None:
+def _may_use(spec: SkillSpec, family: OpFamily) -> bool:
+    return spec.families is None or family.name in spec.families
+
+
+def _functions(family: OpFamily) -> _Functions:
+    """Return the arguments of the functions of a family, or nothing if its SDK is invalid."""
+    try:
+        return sdk_functions(family)
+    except SdkInvalid:
+        # Skills that import the family get the plugin's error.
+        return {}
+
+
+def _check_use(
+    use: _Use,
+    module: Module,
+    known: Mapping[str, OpFamily],
+    functions: Mapping[str, _Functions],
+    problems: Problems,
+) -> None:
     if not known:
         return
     where = f"line {use.node.lineno}"
@@ -115,26 +151,27 @@ def _check_use(use: _Use, module: Module, known: Mapping[str, OpFamily], problem
             file=module.path,
         )
         return
-    op = _op(use, known)
-    if op is None:
-        # a family's SDK module may have more functions than its ops, whose names are not known here
-        if family.sdk is None:
-            verbs = [spec.verb for spec in family.ops]
-            problems.warn(
-                "sdk.op",
-                f"{where}: unknown op `{use.family}.{use.verb}`{did_you_mean(use.verb, verbs)}",
-                f"`sideband ops list {use.family}` shows all ops of the family",
-                file=module.path,
-            )
+    verbs: _Functions = dict.fromkeys(spec.verb for spec in family.ops)
+    names = verbs if use.is_dispatched else functions.get(use.family, {})
+    if names and use.name not in names and not use.name.startswith("_"):
+        problems.warn(
+            "sdk.op",
+            f"{where}: unknown op `{use.family}.{use.name}`{did_you_mean(use.name, names)}",
+            f"`sideband ops list {use.family}` shows all ops of the family",
+            file=module.path,
+        )
         return
-    fields = [field.alias or name for name, field in op.params.model_fields.items()]
-    accepted = {*fields, *(f"{name}_" for name in fields)}
-    for keyword in use.call.keywords if use.call else ():
+    accepted = names.get(use.name)
+    if accepted is None or use.call is None:
+        return
+    shown_by = f"ops show {use.family}.{use.name}" if use.name in verbs else "sdk stubs"
+    for keyword in use.call.keywords:
         if keyword.arg is not None and keyword.arg not in accepted:
             problems.warn(
                 "sdk.argument",
-                f"{where}: unknown argument `{keyword.arg}` of `{op.name}`{did_you_mean(keyword.arg, fields)}",
-                f"`sideband ops show {op.name}` shows its parameters",
+                f"{where}: unknown argument `{keyword.arg}` of `{use.family}.{use.name}`"
+                f"{did_you_mean(keyword.arg, accepted)}",
+                f"`sideband {shown_by}` shows its parameters",
                 file=module.path,
             )
 
@@ -143,6 +180,16 @@ def _check_python(spec: SkillSpec, problems: Problems) -> None:
     here = ".".join(map(str, sys.version_info[:3]))
     if not SpecifierSet(spec.requires_python).contains(here, prereleases=True):
         problems.warn("python.version", f"the skill requires Python {spec.requires_python}, but this is {here}")
+
+
+def _check_requirements(spec: SkillSpec, problems: Problems) -> None:
+    for text in spec.requirements:
+        name = canonicalize_name(Requirement(text).name)
+        module = name.removesuffix("-binary").replace("-", "_")
+        if module in UNUSABLE_MODULES:
+            problems.warn(
+                "requirement.closed", f"the dependency `{name}` does not work in a worker", _instead_of(module)
+            )
 
 
 def _check_imports(spec: SkillSpec, module: Module, problems: Problems, *, declares: bool) -> None:

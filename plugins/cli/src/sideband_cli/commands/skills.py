@@ -11,10 +11,10 @@ from sideband.commands import Command
 from sideband.exit_codes import ExitCode
 
 from .._host._options import add_host_options, make_host
-from .._host._plugins import op_families
 from .._host._running import run
 from .._skills._dirs import add_skill_dirs, skill_hint
 from .._skills._packages import describe_packages, find_environment, install, packages_data
+from .._skills._validation import validate_folder
 from .._terminal._printing import joined, notice, print_data
 from .._terminal._tables import format_table
 
@@ -128,13 +128,8 @@ def _validate(arguments: Namespace) -> ExitCode:
         raise UsageError(f"`{arguments.folder}` {what}", hint="pass the folder that contains SKILL.md")
 
     async def main() -> list[SkillProblem]:
-        problems: list[SkillProblem] = []
         async with make_host(arguments) as host:
-            families = await op_families(host)
-            for name in host.plugins.names("loader"):
-                for loader in (await host.plugins.load("loader", name)).contribution:
-                    problems += await loader.validate(arguments.folder, families=families)
-        return list(dict.fromkeys(problems))
+            return await validate_folder(host, arguments.folder)
 
     problems = run(main)
     text = joined(map(_describe, problems)) or f"{arguments.folder}: no problems found"
