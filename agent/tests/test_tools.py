@@ -86,3 +86,10 @@ def test_order_does_not_depend_on_discovery_order(names):
 def test_unknown_names_are_listed():
     view = made(["echo", "github.stars"])
     assert view.unknown(["echo", "github__stars", "github.*", "nope", "no*"]) == ("nope", "no*")
+
+
+def test_text_in_place_of_a_list_of_names_is_rejected():
+    view = ToolView()
+    for use in (view.narrow, view.unknown):
+        with pytest.raises(TypeError, match=r"expected a list of tool names, got a text: write \['notes\.\*'\]"):
+            use("notes.*")

@@ -72,6 +72,8 @@ class Agent:
         guards: Mapping[str, type] | None = None,
         folder: Path | None = None,
     ) -> None:
+        if not isinstance(folder, Path | None):
+            raise TypeError(f"`folder`: expected a Path, got a {type(folder).__name__}")
         self.host = host
         self.settings: AgentSettings = host.settings.settings.agent
         self.channel = channel

@@ -223,13 +223,16 @@ class ToolView:
         """Return a view with only the named tools. A tool matches by ``name`` or by ``model_name``.
 
         A name that ends in ``*`` matches by prefix. Names that match no tool are ignored: see ``unknown``.
+
+        Raises:
+            TypeError: if ``names`` is a text instead of a list.
         """
-        wanted = tuple(names)
+        wanted = _listed(names)
         return ToolView(tuple(one for one in self.tools if any(_matches(one, name) for name in wanted)))
 
     def unknown(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return the names that match no tool in this view."""
-        return tuple(name for name in names if not any(_matches(one, name) for one in self.tools))
+        return tuple(name for name in _listed(names) if not any(_matches(one, name) for one in self.tools))
 
     def get(self, name: str) -> Tool | None:
         """Return the tool with that ``name`` or ``model_name``, or ``None``."""
@@ -238,6 +241,13 @@ class ToolView:
     def schemas(self) -> tuple[ToolSchema, ...]:
         """Return the schemas of the tools for a model request."""
         return tuple(one.schema for one in self.tools)
+
+
+def _listed(names: Iterable[str]) -> tuple[str, ...]:
+    # The characters of a text are names too, and its `*` would match all tools.
+    if isinstance(names, str):
+        raise TypeError(f"expected a list of tool names, got a text: write [{names!r}]")
+    return tuple(names)
 
 
 def _matches(one: Tool, name: str) -> bool:

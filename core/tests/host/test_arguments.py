@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import sideband_store_sqlite
 from sideband import ConfigurationError, Host, Plugin, StoreConflict
+from sideband.ops import CapabilityInvalid, Grant
 from sideband.plugins import PluginInvalid
 
 pytestmark = pytest.mark.anyio
@@ -29,6 +30,14 @@ def test_host_rejects_an_argument_of_another_type(arguments, problem, tmp_path):
 def test_plugin_rejects_an_unknown_kind():
     with pytest.raises(ValueError, match=r"unknown kind of plugin 'stor' \(did you mean `store`\?\)"):
         Plugin("stor", "sqlite", sideband_store_sqlite)
+
+
+async def test_text_in_place_of_a_list_of_capabilities_is_rejected(tmp_path):
+    with pytest.raises(CapabilityInvalid, match="`crypto`: expected a list of capabilities, got a text"):
+        Grant.parse("crypto")
+    async with Host(home=tmp_path) as host:
+        with pytest.raises(CapabilityInvalid, match="`crypto`: expected a list of capabilities, got a text"):
+            await host.op("crypto.hash", {"data": "x"}, grants="crypto")
 
 
 async def test_host_without_autoload_names_the_store_to_pass(tmp_path):

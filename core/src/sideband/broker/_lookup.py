@@ -118,6 +118,8 @@ class Ops:
             CapabilityInvalid: if a capability is malformed, or has an unknown family or field.
             PluginError: if the plugin of a family cannot be loaded.
         """
+        if isinstance(texts, str):
+            raise CapabilityInvalid(texts, "expected a list of capabilities, got a text")
         written = tuple(texts)
         if (known := self._grants.get(written)) is not None:
             return known

@@ -200,8 +200,10 @@ class Grant:
         """Parse each text and return a grant of all these capabilities.
 
         Raises:
-            CapabilityInvalid: if a text cannot be parsed.
+            CapabilityInvalid: if a text cannot be parsed, or a text is passed instead of a list.
         """
+        if isinstance(texts, str):
+            raise CapabilityInvalid(texts, "expected a list of capabilities, got a text")
         return cls.of(Capability.parse(text) for text in texts)
 
     @classmethod
