@@ -65,7 +65,7 @@ async def test_skill_function_is_a_tool(stage, make_skills):
 
 
 @pytest.mark.parametrize(
-    "lines", ["disable-model-invocation: true\n", "metadata:\n  disable-model-invocation: 'true'\n"]
+    "lines", ["disable-model-invocation: True\n", "metadata:\n  disable-model-invocation: 'yes'\n"]
 )
 async def test_skill_with_model_invocation_disabled_is_hidden_from_models(stage, make_skills, lines):
     skills = Plugin("loader", "skills", sideband_skills.plugin)

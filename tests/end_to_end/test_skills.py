@@ -37,6 +37,26 @@ async def test_tool_receives_its_arguments_and_returns_its_result(make_host, mak
         assert await host.call("adder.add", a="2", b="5") == 7
 
 
+async def test_tool_imports_the_modules_of_its_folder_and_beside_it(make_host, make_skill):
+    skill = make_skill(
+        "neighbors",
+        "from sideband.skill import tool\nimport shared\n@tool\nasync def root() -> str:\n    return shared.NAME\n",
+    )
+    (skill / "shared.py").write_text("NAME = 'shared'\n")
+    scripts = skill / "scripts"
+    scripts.mkdir()
+    (scripts / "helper.py").write_text("import shared\nfrom more import MORE\nNAME = shared.NAME + MORE\n")
+    (scripts / "more.py").write_text("MORE = ' and more'\n")
+    (scripts / "json.py").write_text("raise RuntimeError('this is not the standard library')\n")
+    (scripts / "tools.py").write_text(
+        "from sideband.skill import tool\nimport json\nimport helper\nfrom .helper import NAME\n"
+        "@tool\nasync def beside() -> list:\n    return json.loads('[1]') + [helper.NAME, NAME]\n"
+    )
+    async with make_host(skill) as host:
+        assert await host.call("neighbors.beside") == [1, "shared and more", "shared and more"]
+        assert await host.call("neighbors.root") == "shared"
+
+
 @BOTH_BACKENDS
 async def test_concurrent_ops_each_get_their_own_result(make_host, make_skill):
     skill = make_skill(

@@ -107,7 +107,7 @@ class SkillSpec:
         key: its identifier form, ``github_stars``.
         description: what the skill does, and when to use it.
         source: the folder that the skill was read from. It is never written to.
-        origin: ``folder``, or ``package NAME VERSION``.
+        origin: ``folder``, ``project`` for a folder of the project, or ``package NAME VERSION``.
         files: the files of the skill, relative to ``source``, with ``/``, sorted. Snapshots contain these files.
         tools: the tools of the skill.
         capabilities: the requested capabilities, as written. Their syntax is valid.
@@ -148,6 +148,11 @@ class SkillSpec:
     instructions: str = field(default="", repr=False)
     problems: tuple[SkillProblem, ...] = ()
 
+    @property
+    def of_project(self) -> bool:
+        """Whether the skill is from a project. The user's grants by name are for other skills."""
+        return self.origin == "project"
+
     def tool(self, name: str) -> ToolSpec | None:
         """Return the tool with that name, or ``None``."""
         return next((tool for tool in self.tools if tool.name == name), None)
@@ -171,15 +176,17 @@ class SkillPackage:
 
 @frozen
 class SkillSources:
-    """The places to search for skills: folders and installed packages.
+    """The places to search for skills, in this order. Of several skills with the same name, the first is loaded.
 
     Attributes:
-        folders: folders, each of which is a skill or contains skills.
+        folders: folders of the user, each of which is a skill or contains skills.
         packages: installed packages.
+        project_folders: folders of the trusted project. The ``origin`` of a skill in them must be ``project``.
     """
 
     folders: tuple[Path, ...] = ()
     packages: tuple[SkillPackage, ...] = ()
+    project_folders: tuple[Path, ...] = ()
 
 
 @frozen

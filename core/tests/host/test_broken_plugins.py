@@ -7,6 +7,7 @@ import pytest
 from sideband.calls import SkillCatalog
 from sideband.loading import LoadedSkills, SkillProblem, SkillSpec
 from sideband.plugins import Plugin, PluginHost
+from sideband.settings import SkillFolders
 
 pytestmark = pytest.mark.anyio
 
@@ -37,7 +38,7 @@ def fail():
 async def load(tmp_path, *plugins):
     """Return the skills and the problems that a catalog with these loaders finds."""
     async with PluginHost(home=tmp_path, inline=plugins, autoload=False) as host:
-        return await SkillCatalog(host, ()).all()
+        return await SkillCatalog(host, SkillFolders()).all()
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from sideband import SidebandError
 from sideband.calls._catalog import SkillCatalog
 from sideband.loading import LoadedSkills, SkillProblem, SkillSpec, ToolSpec
 from sideband.plugins import PluginError
+from sideband.settings import SkillFolders
 from sideband.workers import ToolNotFound
 
 pytestmark = pytest.mark.anyio
@@ -18,9 +19,10 @@ def anyio_backend():
     return "asyncio"
 
 
-def skill(key, place="here"):
+def skill(key, place="here", origin="folder"):
     tool = ToolSpec(key, "run", "tools.py", "", {}, validate=dict)
-    return SkillSpec(name=key.replace("_", "-"), key=key, description="", source=Path(place), tools=(tool,))
+    name = key.replace("_", "-")
+    return SkillSpec(name=name, key=key, description="", source=Path(place), tools=(tool,), origin=origin)
 
 
 class Loader:
@@ -52,7 +54,7 @@ class Plugins:
 
 async def test_tool_is_found_by_both_names_and_loaded_once():
     loader = Loader(skill("my_notes"))
-    catalog = SkillCatalog(Plugins(one=loader), ())
+    catalog = SkillCatalog(Plugins(one=loader), SkillFolders())
     for name in ("my_notes.run", "my_notes__run"):
         found, tool = await catalog.tool(name)
         assert (found.key, tool.name) == ("my_notes", "run")
@@ -62,7 +64,7 @@ async def test_tool_is_found_by_both_names_and_loaded_once():
 async def test_unknown_tool_suggests_the_closest_and_reports_broken_skills():
     broken = SkillProblem("elsewhere", "skill.x", "its SKILL.md is damaged", fatal=True)
     warning = SkillProblem("elsewhere", "skill.y", "only a warning")
-    catalog = SkillCatalog(Plugins(one=Loader(skill("notes"), problems=[broken, warning])), ())
+    catalog = SkillCatalog(Plugins(one=Loader(skill("notes"), problems=[broken, warning])), SkillFolders())
     with pytest.raises(ToolNotFound, match=r"did you mean `notes\.run`") as caught:
         await catalog.tool("notse.run")
     assert "its SKILL.md is damaged" in caught.value.message
@@ -70,7 +72,9 @@ async def test_unknown_tool_suggests_the_closest_and_reports_broken_skills():
 
 
 async def test_skills_with_the_same_name_are_both_omitted():
-    catalog = SkillCatalog(Plugins(one=Loader(skill("notes", "here")), two=Loader(skill("notes", "there"))), ())
+    catalog = SkillCatalog(
+        Plugins(one=Loader(skill("notes", "here")), two=Loader(skill("notes", "there"))), SkillFolders()
+    )
     loaded = await catalog.all()
     assert loaded.skills == ()
     assert [(one.code, one.fatal, one.reason) for one in loaded.problems] == [
@@ -78,12 +82,19 @@ async def test_skills_with_the_same_name_are_both_omitted():
     ]
 
 
+async def test_skill_of_the_project_gives_way_to_one_of_another_loader():
+    mine, theirs = skill("notes", "here"), skill("notes", "project", "project")
+    for loaders in ({"one": Loader(mine), "two": Loader(theirs)}, {"one": Loader(theirs), "two": Loader(mine)}):
+        loaded = await SkillCatalog(Plugins(**loaders), SkillFolders()).all()
+        assert [one.source for one in loaded.skills] == [Path("here")]
+
+
 async def test_unusable_loader_is_reported_and_others_load():
     class Broken(PluginError, SidebandError):
         def __init__(self):
             SidebandError.__init__(self, "it does not import", hint="repair it", code="plugin.import")
 
-    catalog = SkillCatalog(Plugins(broken=Broken(), good=Loader(skill("notes"))), ())
+    catalog = SkillCatalog(Plugins(broken=Broken(), good=Loader(skill("notes"))), SkillFolders())
     loaded = await catalog.all()
     assert [one.key for one in loaded.skills] == ["notes"]
     assert loaded.problems == (

@@ -42,8 +42,9 @@ def make_skill(skills):
 
 @pytest.fixture
 def load():
-    def run(*folders, packages=(), **options):
-        return anyio.run(FolderLoader(**options).load, SkillSources(folders=folders, packages=tuple(packages)))
+    def run(*folders, packages=(), project_folders=(), **options):
+        sources = SkillSources(folders=folders, packages=tuple(packages), project_folders=project_folders)
+        return anyio.run(FolderLoader(**options).load, sources)
 
     return run
 

@@ -174,7 +174,7 @@ def test_total_time_ends_loading_with_one_problem(skills, make_skill, load, code
 
 def test_text_of_all_skills_is_limited(skills, make_skill, load, codes):
     for number in range(5):
-        make_skill(f"demo-{number}", manifest=manifest() + "x" * 1_000)
+        make_skill(f"demo-{number}", manifest=f"---\nname: demo-{number}\ndescription: x\n---\n" + "x" * 1_000)
     loaded = load(skills, limits=Config(total_text=2_500))
     assert "limit.total_text" in codes(loaded.problems)
     assert len(loaded.skills) < 5

@@ -142,6 +142,15 @@ def test_import_of_the_skills_own_module_is_accepted(validate):
     assert validate("import helper\nimport lib.more", files={"helper.py": "", "lib/more.py": ""}) == ()
 
 
+def test_import_of_a_module_beside_a_tool_is_accepted(validate):
+    assert validate("x = 1", files={"scripts/helper.py": "", "scripts/tools.py": "import helper\n"}) == ()
+
+
+def test_import_of_a_module_of_another_folder_is_reported(validate, codes):
+    files = {"scripts/helper.py": "", "lib/other.py": "", "lib/more.py": "import other\n"}
+    assert codes(validate("import helper", files=files)) == ["import.unknown", "import.unknown"]
+
+
 def test_import_of_an_undeclared_package_is_reported(validate, codes):
     assert codes(validate("import numpy as np")) == ["import.unknown"]
 

@@ -32,12 +32,6 @@ def test_skills_in_a_folder_load_in_order_of_their_names(skills, make_skill, loa
     assert [skill.key for skill in load(skills).skills] == ["a", "b", "c"]
 
 
-def test_skill_inside_a_skill_belongs_to_the_outer_one(make_skill, load):
-    folder = make_skill("outer")
-    make_skill("inner", parent=folder)
-    assert [skill.key for skill in load(folder).skills] == ["outer"]
-
-
 def test_invalid_skill_does_not_stop_others_from_loading(skills, make_skill, load, codes):
     make_skill("good")
     make_skill("bad", manifest=b"\0")
@@ -63,23 +57,6 @@ def test_internal_error_is_a_problem_of_its_skill(skills, make_skill, load, monk
     assert loaded.problems[0].fatal
 
 
-def test_duplicate_skills_are_both_skipped_and_reported(tmp_path, make_skill, load):
-    first = make_skill("demo", parent=tmp_path / "one")
-    second = make_skill("demo", parent=tmp_path / "two")
-    other = make_skill("other")
-    loaded = load(first, second, other)
-    assert [skill.key for skill in loaded.skills] == ["other"]
-    (problem,) = loaded.problems
-    assert (problem.code, problem.fatal) == ("skill.duplicate", True)
-    assert str(first) in problem.reason
-    assert str(second) in problem.reason
-
-
-def test_names_with_the_same_name_part_are_duplicates(make_skill, load, codes):
-    loaded = load(make_skill("my-skill"), make_skill("my_skill"))
-    assert codes(loaded.problems) == ["duplicate"]
-
-
 def test_folder_in_several_sources_is_loaded_once(tmp_path, skills, make_skill, load):
     folder = make_skill()
     link = tmp_path / "link"
@@ -97,29 +74,6 @@ def test_missing_source_is_a_problem(tmp_path, load):
 def test_file_as_a_source_is_a_problem(make_skill, load):
     (problem,) = load(make_skill() / "SKILL.md").problems
     assert "not a folder" in problem.reason
-
-
-def test_empty_source_has_no_problems(skills, load):
-    loaded = load(skills)
-    assert (loaded.skills, loaded.problems) == ((), ())
-
-
-def test_folder_without_a_manifest_is_reported(skills, make_skill, load, codes):
-    make_skill("nothing", {"run.py": ""}, manifest=None)
-    loaded = load(skills)
-    assert codes(loaded.problems) == ["manifest.missing"]
-    assert "`nothing`" in loaded.problems[0].reason
-
-
-def test_source_with_code_and_no_manifest_is_reported(make_skill, load, codes):
-    assert codes(load(make_skill(files={"run.py": ""}, manifest=None)).problems) == ["manifest.missing"]
-
-
-def test_link_to_a_folder_is_not_followed(tmp_path, skills, make_skill, load, codes):
-    (skills / "link").symlink_to(make_skill("demo", parent=tmp_path / "elsewhere"))
-    loaded = load(skills)
-    assert loaded.skills == ()
-    assert codes(loaded.problems) == ["source.link"]
 
 
 def test_packaged_skill_has_its_distribution_as_origin(make_skill, load):

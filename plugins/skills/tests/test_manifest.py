@@ -57,6 +57,8 @@ def test_nested_metadata_is_equivalent_to_dotted_keys(load_one):
         ("---\nname: demo\ndescription: a: b\n---\n", "frontmatter.yaml"),
         (b"---\nname: demo\ndescription: caf\xe9\n---\n", "encoding"),
         ("---\nname: demo\ndescription: x\n---\n".encode("utf-16"), "encoding"),
+        (b"---\nname: demo\ndescription: x\n---\n# Some text with \0 in it\n", "encoding"),
+        ("---\nname: demo\ndescription: x\ndisable-model-invocation: maybe\n---\n", "metadata.hidden"),
     ],
 )
 def test_manifest_problem_is_a_warning_and_the_skill_loads(load_one, codes, manifest, code):
@@ -177,3 +179,33 @@ def test_lower_case_skill_md_is_read_with_a_warning(make_skill, load, codes):
     text = "---\nname: demo\ndescription: x\n---\n"
     (skill,) = load(make_skill(files={"skill.md": text}, manifest=None)).skills
     assert codes(skill.problems) == ["manifest.name"]
+
+
+def test_unknown_keys_are_summarized_in_one_line(load_one):
+    keys = "".join(f"key{number}: x\n" for number in range(12))
+    skill = load_one(f"---\nname: demo\ndescription: x\nlicence: MIT\n{keys}---\n")
+    (problem,) = skill.problems
+    assert problem.reason.startswith("unknown keys 'licence' (did you mean `license`?), 'key0',")
+    assert problem.reason.endswith("and 3 more; they are kept as metadata")
+    assert skill.metadata["key11"] == "x"
+
+
+def test_nul_byte_in_a_manifest_is_replaced(load_one):
+    skill = load_one(b"---\nname: demo\ndescription: Does this \0 and that.\n---\nSome text\0.\n")
+    assert (skill.description, skill.instructions) == ("Does this \ufffd and that.", "Some text\ufffd.")
+    assert "2 NUL bytes" in skill.problems[0].reason
+
+
+@pytest.mark.parametrize("place", ["{}\n", "metadata:\n  {}\n"])
+@pytest.mark.parametrize(
+    ("value", "hidden"),
+    [
+        *((text, "true") for text in ("true", "True", "TRUE", "yes", "on", "1", "'true'", "' Yes '", "maybe")),
+        *((text, "false") for text in ("false", "False", "no", "off", "0", "''", "")),
+    ],
+)
+def test_each_spelling_of_disable_model_invocation_is_understood(load_one, place, value, hidden):
+    line = place.format(f"disable-model-invocation: {value}")
+    skill = load_one(f"---\nname: demo\ndescription: x\n{line}---\n")
+    assert skill.metadata["disable-model-invocation"] == hidden
+    assert len(skill.problems) == (value == "maybe")

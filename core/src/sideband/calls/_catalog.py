@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from pathlib import Path
-
 import anyio
 
 from ..loading import LoadedSkills, SkillLoader, SkillProblem, SkillSources, SkillSpec, ToolSpec
 from ..plugins import PluginError, PluginHost
+from ..settings import SkillFolders
 from ..workers import ToolNotFound
 
 
 class SkillCatalog:
     """Loads skills on first access and caches them until ``forget`` is called."""
 
-    def __init__(self, plugins: PluginHost, folders: Iterable[Path]) -> None:
+    def __init__(self, plugins: PluginHost, folders: SkillFolders) -> None:
         self._plugins = plugins
-        self._folders = tuple(folders)
+        self._folders = folders
         self._loaded: LoadedSkills | None = None
         self._tools: dict[str, tuple[SkillSpec, ToolSpec]] = {}
         self._loading = anyio.Lock()
@@ -50,7 +48,7 @@ class SkillCatalog:
         raise ToolNotFound(name, known=known, problems=[problem.reason for problem in loaded.problems if problem.fatal])
 
     async def _load(self) -> LoadedSkills:
-        sources = SkillSources(folders=self._folders, packages=self._plugins.locate_skills())
+        sources = self._folders.sources(self._plugins.locate_skills())
         skills: list[SkillSpec] = []
         problems = [
             SkillProblem(f"package {one.distribution}", "plugin.failed", f"{one.label}: {one.reason}", fatal=True)
@@ -106,10 +104,14 @@ def _by_name(loaded: LoadedSkills) -> dict[str, tuple[SkillSpec, ToolSpec]]:
 
 
 def _without_clashes(skills: list[SkillSpec], problems: list[SkillProblem]) -> LoadedSkills:
-    """Omit and report skills that have the same name but come from different loaders."""
+    """Omit and report skills that have the same name but come from different loaders.
+
+    A skill of the project gives way to the user's, so that a project cannot remove it.
+    """
     by_key: dict[str, list[SkillSpec]] = {}
     for skill in skills:
         by_key.setdefault(skill.key, []).append(skill)
+    by_key = {key: [one for one in same if not one.of_project] or same for key, same in by_key.items()}
     for key, rivals in by_key.items():
         if len(rivals) > 1:
             places = " and ".join(str(skill.source) for skill in rivals)

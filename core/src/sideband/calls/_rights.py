@@ -11,7 +11,7 @@ from ..broker import Ops
 from ..errors import ConfigurationError
 from ..loading import SkillError, SkillSpec
 from ..ops import Capability, CapabilityInvalid, Grant
-from ..settings import LoadedSettings
+from ..settings import COMMAND_LINE, LoadedSettings
 from ..workers import GrantRequired
 from ._grants import RememberedGrants
 
@@ -36,6 +36,7 @@ class Rights:
         self._ops = ops
         self._asker = asker
         self._remembered = RememberedGrants(home)
+        self._for_projects = (COMMAND_LINE, str(settings.project_file))
 
     async def of(self, skill: SkillSpec, digest: str, given: tuple[str, ...] | None) -> tuple[Grant, Mapping[str, str]]:
         """Return the rights of a call and the source of each capability.
@@ -73,6 +74,9 @@ class Rights:
     async def _by_policy(self, skill: SkillSpec) -> Grant:
         grants = self._settings.settings.grants
         name = skill.key if skill.key in grants else skill.name
+        if skill.of_project and self._settings.sources.get(("grants", name)) not in self._for_projects:
+            # The project chose the name, so the user may have meant another skill.
+            return Grant()
         try:
             return await self._ops.grant(grants.get(name, ()))
         except CapabilityInvalid as error:

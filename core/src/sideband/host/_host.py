@@ -11,6 +11,8 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, Self, TypeVar
 
+from attrs import evolve
+
 from ..blobs import BlobScope, BlobStore
 from ..broker import (
     Approver,
@@ -69,7 +71,7 @@ class Host:
             By default, only the user file and the environment are used.
         plugins: plugins passed as objects, in addition to installed ones.
         autoload: whether to use installed plugins.
-        skill_dirs: folders of skills.
+        skill_dirs: folders of skills, searched before those of the settings.
         asker: asks the user to grant capabilities to a skill; ``None`` if the user cannot be asked.
         approver: asks the user to approve an effect when a guard requests it; ``None`` if the user cannot be asked.
 
@@ -101,7 +103,8 @@ class Host:
         self.settings = settings
         self._inline = _checked("plugins", plugins, Plugin)
         self._autoload = autoload
-        self._skill_dirs = _checked("skill_dirs", skill_dirs, Path)
+        explicit = _checked("skill_dirs", skill_dirs, Path)
+        self._skill_folders = evolve(settings.skill_folders, explicit=explicit)
         self._asker = asker
         self._approver = approver
         self._stack = AsyncExitStack()
@@ -160,7 +163,7 @@ class Host:
         self._broker = self.broker
         stack.callback(setattr, self, "_broker", None)
         self.environments = Environments(self.home)
-        self.catalog = SkillCatalog(self.plugins, self._skill_dirs)
+        self.catalog = SkillCatalog(self.plugins, self._skill_folders)
         self.recovered = tuple(await recover(self.broker, self.ledger, claims))
         recorder = await enter(stack, WorkerReports(self.broker))
         pool = WorkerPool(self.sandbox, maximum=policy.workers, idle_seconds=policy.idle_seconds, report=recorder.take)

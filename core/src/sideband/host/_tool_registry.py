@@ -19,7 +19,7 @@ from ..tools import SCHEMA_LIMIT, Tool, ToolContext, ToolOutput, ToolView, is_to
 
 _log = logging.getLogger("sideband")
 _NOT_FOR_MODELS = "disable-model-invocation"
-"""The metadata key of SKILL.md, which other programs use too."""
+"""The metadata key of SKILL.md, which other programs use too. Loaders write its value as ``true`` or ``false``."""
 _MAX_EFFECTS = 100
 """The maximum number of effect ids in a result. The ledger has all effects, under the step of the call."""
 

@@ -6,12 +6,13 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from attrs import frozen
+from attrs import Factory, frozen
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from ..errors import ConfigurationError
@@ -21,12 +22,15 @@ from ..suggestions import did_you_mean
 from ..validation import problem_text
 from ._agent import AgentSettings
 from ._policy import Policy
+from ._skill_folders import SkillFolders, SkillSettings, find_skill_folders, resolve_folders
 
 _Path = tuple[str, ...]
 
 _FILE = "sideband.toml"
 _COMMANDS = "sideband-cli"  # the distribution of the commands that explain an invalid configuration
-_SECTIONS = ("plugins", "grants", "policy", "agent", "dist")
+COMMAND_LINE = "command line"
+"""The source of a value that the command line or the embedding program sets."""
+_SECTIONS = ("plugins", "grants", "policy", "agent", "skills", "dist")
 
 
 class Settings(BaseModel):
@@ -45,6 +49,7 @@ class Settings(BaseModel):
     )
     policy: Policy = Field(default_factory=Policy)
     agent: AgentSettings = Field(default_factory=AgentSettings)
+    skills: SkillSettings = Field(default_factory=SkillSettings)
     dist: dict[str, Any] = Field(default_factory=dict, description="reserved for distributions; must be empty")
 
     @field_validator("dist")
@@ -65,6 +70,8 @@ class LoadedSettings:
         notices: messages about files and variables that were ignored, with the reason.
         problems: the invalid files, variables and values, which are omitted if ``load_settings`` is tolerant.
         policy_problem: the one of them that leaves it unknown which plugins may load, or ``None``.
+        project_file: the trusted project file that was used, or ``None``.
+        skill_folders: the folders to search for skills.
     """
 
     settings: Settings
@@ -72,6 +79,8 @@ class LoadedSettings:
     notices: tuple[str, ...] = ()
     problems: tuple[ConfigurationError, ...] = ()
     policy_problem: ConfigurationError | None = None
+    project_file: Path | None = None
+    skill_folders: SkillFolders = Factory(SkillFolders)
 
     def plugin_policy(self) -> PluginPolicy:
         """Return the settings for the plugin host."""
@@ -108,6 +117,7 @@ class LoadedSettings:
 def load_settings(
     home: Path,
     *,
+    user: Path | None = None,
     project: Path | None = None,
     environment: Mapping[str, str] | None = None,
     flags: Mapping[str, Any] | None = None,
@@ -117,7 +127,9 @@ def load_settings(
 
     Args:
         home: the host's state folder; its ``sideband.toml`` is the user file.
-        project: a folder; the ``sideband.toml`` in it or in its nearest parent is used if it is trusted.
+        user: the user's home directory, whose default folders of skills are used; ``None`` to use none.
+        project: a folder; the ``sideband.toml`` in it or in its nearest parent is used if it is trusted, and then also
+            the default folders of skills beside it.
         environment: environment variables such as ``SIDEBAND_POLICY__TIMEOUT=5``.
         flags: nested tables, with the structure of the file.
         tolerant: whether to omit and list invalid files, variables and values, for commands that explain them. If it
@@ -143,7 +155,7 @@ def load_settings(
         lambda: _user_layer(home),
         lambda: _project_layer(home, project, notices),
         *(partial(_variable_layer, name, text, notices) for name, text in sorted((environment or {}).items())),
-        lambda: (dict(flags or {}), "command line"),
+        lambda: (dict(flags or {}), COMMAND_LINE),
     ]
     for read in layers:
         try:
@@ -157,7 +169,24 @@ def load_settings(
             problem = _configuration_error(error, sources)
             report(problem, _omit(merged, error.errors()[0]["loc"]))
             continue
-        return LoadedSettings(settings, sources, tuple(notices), tuple(problems), next(iter(affecting), None))
+        break
+    trusted = None
+    with suppress(ConfigurationError):  # reported with the layer
+        trusted = trusted_project(home, project) if project else None
+    return LoadedSettings(
+        settings,
+        sources,
+        tuple(notices),
+        tuple(problems),
+        next(iter(affecting), None),
+        trusted and trusted / _FILE,
+        find_skill_folders(settings.skills, user, trusted, project and _project_folder(project)),
+    )
+
+
+def _project_folder(project: Path) -> Path:
+    file = _find_project_file(project)
+    return file.parent if file else project.absolute()
 
 
 def _omit(table: dict[str, Any], path: Sequence[int | str]) -> str:
@@ -215,7 +244,7 @@ def trusted_project(home: Path, folder: Path) -> Path | None:
 
 def _user_layer(home: Path) -> tuple[dict[str, Any], str]:
     file = home / _FILE
-    return (_read(file), str(file)) if file.is_file() else ({}, "")
+    return (resolve_folders(_read(file), home), str(file)) if file.is_file() else ({}, "")
 
 
 def _project_layer(home: Path, project: Path | None, notices: list[str]) -> tuple[dict[str, Any], str]:
@@ -231,7 +260,7 @@ def _project_layer(home: Path, project: Path | None, notices: list[str]) -> tupl
         notices.append(f"ignored {file}: its current content is not trusted; add --trust to use it")
         return {}, ""
     # Parse the bytes whose digest was checked; the file may have changed since.
-    return _parse(file, content), str(file)
+    return resolve_folders(_parse(file, content), file.parent, of_project=True), str(file)
 
 
 def _variable_layer(name: str, text: str, notices: list[str]) -> tuple[dict[str, Any], str]:
@@ -325,8 +354,9 @@ def _configuration_error(error: ValidationError, sources: Mapping[_Path, str]) -
     source = next((where for known, where in sources.items() if known[: len(path)] == path[: len(known)]), "")
     key = ".".join(path)
     if problem["type"] == "extra_forbidden":
-        table = AgentSettings if path[0] == "agent" else Policy
-        known_keys = _SECTIONS if len(path) == 1 else [f"{path[0]}.{name}" for name in table.model_fields]
+        tables: dict[str, type[BaseModel]] = {"agent": AgentSettings, "skills": SkillSettings}
+        fields = tables.get(path[0], Policy).model_fields
+        known_keys = _SECTIONS if len(path) == 1 else [f"{path[0]}.{name}" for name in fields]
         is_table = len(path) == 1 and isinstance(problem["input"], dict)
         # The name of a plugin is the likely reason for a table that resembles no section.
         suggestion = did_you_mean(key, known_keys) or (f" (did you mean `[plugins.{key}]`?)" if is_table else "")

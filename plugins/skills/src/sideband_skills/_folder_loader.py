@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,8 @@ from attrs import define, evolve, field, frozen
 from sideband.loading import LoadedSkills, SkillProblem, SkillSources, SkillSpec
 
 from ._config import Config
+from ._copies import Copies
+from ._folder_search import Candidate, FolderSearch, entries_of
 from ._lints import lint
 from ._manifest import read_manifest
 from ._manifest_search import find_manifest
@@ -19,34 +22,23 @@ from ._meter import LimitReached, Meter
 from ._parser import PythonParser
 from ._problems import Problems
 from ._requirements import read_requirements
-from ._skill_files import list_files
+from ._skill_files import SkillFiles, list_files
 from ._tool_discovery import Module, find_tools, read_python
 
 if TYPE_CHECKING:
     from sideband.ops import OpFamily
 
-_MAXIMUM_DEPTH = 4
-_NO_SKILLS = frozenset({"__pycache__", "node_modules"})
 _MAXIMUM_PLACES = 5
-
-
-@frozen
-class _Candidate:
-    """A skill's folder and its manifest."""
-
-    folder: Path
-    manifest: str
-    origin: str = "folder"
-    package: str = ""
-    distribution: str = ""
+_PROJECT = "project"
 
 
 @frozen
 class _Read:
-    """A skill, and its parsed modules for the lints."""
+    """A skill, its parsed modules for the lints, and its files."""
 
     spec: SkillSpec
     modules: tuple[Module, ...]
+    files: SkillFiles
 
 
 @define
@@ -68,8 +60,9 @@ class FolderLoader:
     async def load(self, sources: SkillSources) -> LoadedSkills:
         """Load all skills from these sources.
 
-        A source folder is a skill, or contains skills up to four levels deep. If two skills have the same name part,
-        both are skipped, with a problem that names both. The content of a skill never raises an exception.
+        A source folder is a skill, or contains skills up to four levels deep. Of skills with the same name part, the
+        first is loaded, in the order folders, packages, folders of the project. Other skills with that name are
+        reported, except for identical copies. The content of a skill never raises an exception.
         """
         return await anyio.to_thread.run_sync(_load, sources, Meter(self.limits), abandon_on_cancel=True)
 
@@ -87,21 +80,17 @@ class FolderLoader:
 def _load(sources: SkillSources, meter: Meter) -> LoadedSkills:
     meter.start()
     problems: list[SkillProblem] = []
-    by_key: dict[str, list[SkillSpec]] = {}
+    copies = Copies(meter)
     with PythonParser(meter) as parser:
         try:
-            for candidate in _unique(_candidates(sources, problems, meter)):
-                read = _read_guarded(candidate, problems, parser)
+            for candidate in _candidates(sources, problems, meter):
+                read = _read_guarded(candidate, problems, parser, copies)
                 if read is not None:
-                    by_key.setdefault(read.spec.key, []).append(read.spec)
+                    copies.add(candidate, read.spec, read.files)
         except LimitReached as limit:
             place = ", ".join(map(str, sources.folders[:_MAXIMUM_PLACES])) or "packages"
             problems.append(evolve(_exceeded(place, limit), reason=f"{limit.reason}; the remaining skills are skipped"))
-    for key, same in by_key.items():
-        if len(same) > 1:
-            problems.append(_duplicate(key, same))
-    skills = tuple(same[0] for _, same in sorted(by_key.items()) if len(same) == 1)
-    return LoadedSkills(skills, tuple(problems))
+    return LoadedSkills(copies.skills, (*problems, *copies.problems()))
 
 
 def _exceeded(source: str, limit: LimitReached) -> SkillProblem:
@@ -114,34 +103,33 @@ def _exceeded(source: str, limit: LimitReached) -> SkillProblem:
     )
 
 
-def _duplicate(key: str, same: list[SkillSpec]) -> SkillProblem:
-    places = " and ".join(f"`{spec.source}` ({spec.origin})" for spec in same[:_MAXIMUM_PLACES])
-    more = f" and {len(same) - _MAXIMUM_PLACES:,} more folders" if len(same) > _MAXIMUM_PLACES else ""
-    return SkillProblem(
-        source=str(same[0].source),
-        code="skill.duplicate",
-        reason=f"duplicate skill `{key}` in {places}{more}; none of them is loaded",
-        hint="rename one of them, or remove its folder from the sources",
-        fatal=True,
+def _candidates(sources: SkillSources, found: list[SkillProblem], meter: Meter) -> Iterator[Candidate]:
+    """Yield the skills in their order of precedence, each folder once, even if several sources contain it."""
+    resolved = [os.path.realpath(folder) for folder in (*sources.folders, *sources.project_folders)]
+    in_order = chain(
+        _in_folders(sources.folders, resolved, found, meter),
+        _in_packages(sources, found, meter),
+        (evolve(one, origin=_PROJECT) for one in _in_folders(sources.project_folders, resolved, found, meter)),
     )
-
-
-def _unique(candidates: Iterable[_Candidate]) -> Iterator[_Candidate]:
-    """Yield each folder once, even if several sources contain it."""
     seen: set[Path] = set()
-    for candidate in candidates:
+    for candidate in in_order:
         if candidate.folder not in seen:
             seen.add(candidate.folder)
             yield candidate
 
 
-def _candidates(sources: SkillSources, found: list[SkillProblem], meter: Meter) -> Iterator[_Candidate]:
-    for source in sources.folders:
+def _in_folders(
+    folders: Iterable[Path], resolved: Sequence[str], found: list[SkillProblem], meter: Meter
+) -> Iterator[Candidate]:
+    for source in folders:
         problems = Problems(str(source), meter)
         try:
-            yield from _skills_of(source, problems)
+            yield from FolderSearch(source, problems, resolved).candidates()
         finally:
             found += problems.found
+
+
+def _in_packages(sources: SkillSources, found: list[SkillProblem], meter: Meter) -> Iterator[Candidate]:
     for package in sources.packages:
         origin = f"package {package.distribution} {package.version}"
         problems = Problems(str(package.path), meter)
@@ -150,73 +138,18 @@ def _candidates(sources: SkillSources, found: list[SkillProblem], meter: Meter) 
         if manifest is None:
             problems.fail("manifest.missing", f"{origin} declares a skill but has no SKILL.md", "add it to the wheel")
         else:
-            yield _Candidate(folder, manifest, origin, package.name, package.distribution)
+            yield Candidate(folder, manifest, origin, package.name, package.distribution)
         found += problems.found
 
 
-def _skills_of(source: Path, problems: Problems) -> Iterator[_Candidate]:
-    folder = Path(os.path.realpath(source))
-    if not folder.is_dir():
-        what = "is not a folder" if folder.exists() else "does not exist"
-        problems.fail("source.missing", f"`{source}` {what}", "pass the folder that contains SKILL.md")
-        return
-    entries = _entries(folder, problems)
-    manifest = find_manifest(folder, entries, problems.meter)
-    if manifest is not None:
-        yield _Candidate(folder, manifest)
-        return
-    if any(entry.name.endswith((".py", ".md")) and entry.is_file() for entry in entries):
-        problems.warn("manifest.missing", f"`{source}` is not a skill: it has no SKILL.md", "add one")
-    for child in entries:
-        if child.is_symlink():
-            if child.is_dir():
-                problems.warn(
-                    "source.link",
-                    f"`{child.name}` is a symbolic link to a folder, which is not followed",
-                    "add that folder as another source",
-                )
-        elif _may_have_skills(child):
-            below = list(_skills_in(Path(child.path), problems, depth=1))
-            yield from below
-            if not below:
-                problems.warn("manifest.missing", f"`{child.name}` is not a skill: it has no SKILL.md", "add one")
-
-
-def _skills_in(folder: Path, problems: Problems, *, depth: int) -> Iterator[_Candidate]:
-    entries = _entries(folder, problems)
-    manifest = find_manifest(folder, entries, problems.meter)
-    if manifest is not None:
-        yield _Candidate(folder, manifest)
-    elif depth < _MAXIMUM_DEPTH:
-        for child in entries:
-            if _may_have_skills(child):
-                yield from _skills_in(Path(child.path), problems, depth=depth + 1)
-
-
-def _may_have_skills(entry: os.DirEntry[str]) -> bool:
-    return entry.is_dir(follow_symlinks=False) and not entry.name.startswith(".") and entry.name not in _NO_SKILLS
-
-
-def _entries(folder: Path, problems: Problems) -> list[os.DirEntry[str]]:
-    try:
-        return problems.meter.entries(folder)
-    except OSError as error:
-        problems.warn("files.unreadable", f"cannot list `{folder}`: {error.strerror}")
-    except LimitReached as limit:
-        # a folder with too many entries is skipped; what limits all skills ends the search
-        problems.meter.check_total()
-        problems.fail(f"limit.{limit.limit}", f"`{folder}`: {limit.reason}")
-    return []
-
-
 def _manifest_of(folder: Path, problems: Problems) -> str | None:
-    return find_manifest(folder, _entries(folder, problems), problems.meter)
+    return find_manifest(folder, entries_of(folder, problems), problems.meter)
 
 
 def _read_guarded(
-    candidate: _Candidate, found: list[SkillProblem], parser: PythonParser, *, everything: bool = False
+    candidate: Candidate, found: list[SkillProblem], parser: PythonParser, copies: Copies, *, everything: bool = False
 ) -> _Read | None:
-    """Return a skill, or ``None`` with its problems.
+    """Return a skill; ``None`` with its problems, or if an earlier skill has its name.
 
     Raises:
         LimitReached: if all skills together exceed a limit.
@@ -224,7 +157,7 @@ def _read_guarded(
     problems = Problems(str(candidate.folder), parser.meter)
     try:
         with parser.meter.skill():
-            read = _read(candidate, problems, parser, everything=everything)
+            read = _read(candidate, problems, parser, copies, everything=everything)
     except LimitReached as limit:
         # what limits all skills is reported once, by the caller
         parser.meter.check_total()
@@ -240,7 +173,9 @@ def _read_guarded(
     return read
 
 
-def _read(candidate: _Candidate, problems: Problems, parser: PythonParser, *, everything: bool) -> _Read | None:
+def _read(
+    candidate: Candidate, problems: Problems, parser: PythonParser, copies: Copies, *, everything: bool
+) -> _Read | None:
     folder = candidate.folder
     listed = list_files(folder, problems)
     if not listed.complete:
@@ -248,6 +183,11 @@ def _read(candidate: _Candidate, problems: Problems, parser: PythonParser, *, ev
     files = listed.identities
     manifest = read_manifest(folder, candidate.manifest, files, problems, package=candidate.package)
     if manifest is None:
+        return None
+    if candidate.search is not None:
+        candidate.search.note_files(folder, candidate.manifest, listed.paths)
+    if copies.is_taken(candidate, manifest, listed):
+        problems.found.clear()
         return None
     parser.meter.add_text(len(manifest.instructions) + sum(map(len, files)))
     python = read_python(folder, files, problems, parser, everything=everything)
@@ -278,7 +218,7 @@ def _read(candidate: _Candidate, problems: Problems, parser: PythonParser, *, ev
         instructions=manifest.instructions,
         problems=tuple(problems.found),
     )
-    return _Read(spec, python.modules)
+    return _Read(spec, python.modules, listed)
 
 
 def _validate(folder: Path, families: tuple[OpFamily, ...], meter: Meter) -> tuple[SkillProblem, ...]:
@@ -295,7 +235,7 @@ def _validate(folder: Path, families: tuple[OpFamily, ...], meter: Meter) -> tup
         problems.fail("manifest.missing", "the folder has no SKILL.md", "add one, with `name` and `description`")
         return tuple(problems.found)
     with PythonParser(meter) as parser:
-        read = _read_guarded(_Candidate(source, manifest), found, parser, everything=True)
+        read = _read_guarded(Candidate(source, manifest), found, parser, Copies(meter), everything=True)
     if read is None:
         return tuple(found)
     try:

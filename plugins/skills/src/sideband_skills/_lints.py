@@ -193,7 +193,7 @@ def _check_requirements(spec: SkillSpec, problems: Problems) -> None:
 
 
 def _check_imports(spec: SkillSpec, module: Module, problems: Problems, *, declares: bool) -> None:
-    own = {path.partition("/")[0].removesuffix(".py") for path in spec.files}
+    own = {path.partition("/")[0].removesuffix(".py") for path in spec.files} | _neighbors(spec, module)
     for line, name in _imported(module.nodes):
         blocked = next((known for known in (name, *_parents(name)) if known in UNUSABLE_MODULES), None)
         root = name.partition(".")[0]
@@ -213,6 +213,16 @@ def _check_imports(spec: SkillSpec, module: Module, problems: Problems, *, decla
 def _instead_of(module: str) -> str:
     family = UNUSABLE_MODULES[module]
     return f"use `{family}` from `{SDK_MODULE}`" if family else "remove it"
+
+
+def _neighbors(spec: SkillSpec, module: Module) -> set[str]:
+    """Return the modules beside a module with tools, whose folder is on the import path of the worker."""
+    if not module.may_hold_tools:
+        return set()
+    folder = module.path.rpartition("/")[0]
+    prefix = f"{folder}/" if folder else ""
+    inside = (path.removeprefix(prefix) for path in spec.files if path.startswith(prefix))
+    return {path.partition("/")[0].removesuffix(".py") for path in inside}
 
 
 def _parents(name: str) -> list[str]:

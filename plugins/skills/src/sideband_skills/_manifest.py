@@ -40,6 +40,10 @@ _AGENTOS_KEYS = frozenset(
     }
 )
 _YAML_KEYS = frozenset({"id", "name", "description", "scenarios", "activation", "instructions"})
+HIDDEN = "disable-model-invocation"
+"""A key of other programs, accepted among the keys of the format and under ``metadata``."""
+_YES, _NO = frozenset({"true", "yes", "on", "1"}), frozenset({"", "false", "no", "off", "0"})
+_MAXIMUM_SHOWN_KEYS = 10
 _MAXIMUM_NAME = 200
 _MAXIMUM_KEY = 64
 _MAXIMUM_CAPABILITIES = 100
@@ -164,8 +168,10 @@ def _with_skill_yaml(folder: Path, identity: Identity, source: _Source, problems
 
 
 def _check_keys(source: _Source, problems: Problems) -> None:
+    """Report keys in the wrong place, and all unknown keys in one line."""
+    unknown: list[str] = []
     for key in source.values:
-        if key in source.known:
+        if key in source.known or key == HIDDEN:
             continue
         if key in _OWN_KEYS:
             problems.warn(
@@ -174,10 +180,15 @@ def _check_keys(source: _Source, problems: Problems) -> None:
                 f"write it as `sideband.{key}` under `metadata`",
                 file=source.file,
             )
-            continue
+        else:
+            unknown.append(key)
+    if unknown:
+        named = ", ".join(f"{shown(key)}{_suggestion(key, source.known)}" for key in unknown[:_MAXIMUM_SHOWN_KEYS])
+        more = f" and {len(unknown) - _MAXIMUM_SHOWN_KEYS:,} more" if len(unknown) > _MAXIMUM_SHOWN_KEYS else ""
+        one = len(unknown) == 1
         problems.warn(
             "key.unknown",
-            f"unknown key {shown(key)}{_suggestion(key, source.known)}; it is kept as metadata",
+            f"unknown {'key' if one else 'keys'} {named}{more}; {'it is' if one else 'they are'} kept as metadata",
             "move custom keys to `metadata`",
             file=source.file,
         )
@@ -284,7 +295,22 @@ def _metadata(source: _Source, values: Mapping[str, Any], problems: Problems) ->
                 f"write `sideband.{key}`",
                 file=source.file,
             )
-    return {**unknown, **metadata}
+    return _with_hidden({**unknown, **metadata}, source, problems)
+
+
+def _with_hidden(metadata: dict[str, str], source: _Source, problems: Problems) -> dict[str, str]:
+    """Write the value of ``disable-model-invocation`` as ``true`` or ``false``."""
+    if HIDDEN not in metadata:
+        return metadata
+    text = metadata[HIDDEN].strip().lower()
+    if text not in _YES | _NO:
+        problems.warn(
+            "metadata.hidden",
+            f"`{HIDDEN}` must be `true` or `false`, got {shown(metadata[HIDDEN])}; using `true`, the strictest value",
+            "write `true` to hide the skill from models, or remove the key",
+            file=source.file,
+        )
+    return {**metadata, HIDDEN: "false" if text in _NO else "true"}
 
 
 def _capabilities(source: _Source, metadata: Mapping[str, str], problems: Problems) -> tuple[str, ...]:

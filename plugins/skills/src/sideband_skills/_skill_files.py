@@ -5,16 +5,23 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import sha256
+from io import FileIO
 from pathlib import Path
 
 from attrs import field, frozen
 
+from ._meter import Meter
 from ._problems import Problems, shown
 
 _MAXIMUM_FILE = 16 << 20
 _MAXIMUM_DEPTH = 16
 _MAXIMUM_LINKS = 100
 _MAXIMUM_TEXT = 1 << 20
+_CHUNK = 1 << 20
+# A file with more NUL bytes is not text, or is UTF-16 without a byte-order mark.
+_TEXT_PER_NUL = 16
 _IGNORED_FOLDERS = frozenset({"__pycache__"})
 _IGNORED_SUFFIXES = (".pyc", ".pyo")
 
@@ -163,19 +170,58 @@ def read_text(folder: Path, name: str, identity: Identity, problems: Problems) -
         problems: receives the problems.
     """
     try:
-        # O_NONBLOCK: if a pipe has replaced the file, opening it must not wait for a writer
-        descriptor = os.open(folder / name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
-        with open(descriptor, "rb", buffering=0) as stream:  # noqa: PTH123 - a descriptor has no path
-            status = os.fstat(descriptor)
-            # a pipe that has replaced the file may have its inode
-            if _identity(status) != identity or not stat.S_ISREG(status.st_mode):
-                problems.warn("files.changed", f"`{name}` was replaced while the skill was read", file=name)
-                return None
+        with _open(folder, name, identity) as stream:
             content = stream.read(_MAXIMUM_TEXT + 1) or b""
+    except _Replaced:
+        problems.warn("files.changed", f"`{name}` was replaced while the skill was read", file=name)
+        return None
     except OSError as error:
         problems.warn("files.unreadable", f"cannot read `{name}`: {error.strerror}", file=name)
         return None
     return _decoded(content, name, problems)
+
+
+class _Replaced(OSError):
+    """Another file has taken the place of a listed one."""
+
+
+@contextmanager
+def _open(folder: Path, name: str, identity: Identity) -> Iterator[FileIO]:
+    """Open a listed file.
+
+    Raises:
+        OSError: if it cannot be read.
+        _Replaced: if it is another file.
+    """
+    # O_NONBLOCK: if a pipe has replaced the file, opening it must not wait for a writer
+    descriptor = os.open(folder / name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    with FileIO(descriptor) as stream:
+        status = os.fstat(descriptor)
+        # a pipe that has replaced the file may have its inode
+        if _identity(status) != identity or not stat.S_ISREG(status.st_mode):
+            raise _Replaced
+        yield stream
+
+
+def content_digest(folder: Path, files: SkillFiles, meter: Meter) -> bytes | None:
+    """Return the SHA-256 of the names, executable bits and contents of a skill's files; ``None`` if one is unreadable.
+
+    Raises:
+        LimitReached: if this takes too long.
+    """
+    whole = sha256()
+    for name in files.paths:
+        one = sha256()
+        try:
+            with _open(folder, name, files.identities[name]) as stream:
+                executable = os.fstat(stream.fileno()).st_mode & stat.S_IXUSR
+                while chunk := stream.read(_CHUNK):
+                    one.update(chunk)
+                    meter.check()
+        except OSError:
+            return None
+        whole.update(f"{name}\0{executable:o}\0{one.hexdigest()}\n".encode())
+    return whole.digest()
 
 
 def _decoded(content: bytes, name: str, problems: Problems) -> str | None:
@@ -185,9 +231,15 @@ def _decoded(content: bytes, name: str, problems: Problems) -> str | None:
     if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
         problems.warn("encoding", f"`{name}` is UTF-16", "save it as UTF-8", file=name)
         return content.decode("utf-16", errors="replace")
-    if b"\0" in content:
+    nul = content.count(b"\0")
+    # Python refuses a source file with a NUL byte, so its tools could not be called.
+    if nul and (name.endswith(".py") or nul * _TEXT_PER_NUL > len(content)):
         problems.warn("encoding", f"`{name}` is not a text file", "save it as UTF-8", file=name)
         return None
+    if nul:
+        many = f"{nul:,} NUL bytes, which were" if nul > 1 else "a NUL byte, which was"
+        problems.warn("encoding", f"`{name}` contains {many} replaced", "save it as text without them", file=name)
+        content = content.replace(b"\0", "\ufffd".encode())
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

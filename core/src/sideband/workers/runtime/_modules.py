@@ -21,7 +21,7 @@ class Modules:
 
     Args:
         packages: the folder with the dependencies of the skill. The import path has the standard library first, then
-            the skill's own modules, then the dependencies.
+            the skill's own modules (in its folder, then beside a module with tools), then the dependencies.
     """
 
     def __init__(self, packages: str = "") -> None:
@@ -49,10 +49,17 @@ class Modules:
     def _module(self, path: str, folder: str) -> ModuleType:
         module = self._modules.get(path)
         if module is None:
-            if folder and folder not in sys.path:
-                sys.path += [folder, self._packages] if self._packages else [folder]
+            self._add_to_path(folder)
+            self._add_to_path(path.rpartition("/")[0])
             module = self._modules[path] = _load(path, self._name(path, folder))
         return module
+
+    def _add_to_path(self, folder: str) -> None:
+        """Add a folder of the skill to the import path, before the dependencies."""
+        if self._packages and self._packages not in sys.path:
+            sys.path.append(self._packages)
+        if folder and folder not in sys.path:
+            sys.path.insert(sys.path.index(self._packages) if self._packages else len(sys.path), folder)
 
     def _name(self, path: str, folder: str) -> str:
         """Return the name by which the skill's other modules import it, or a generated one if that is not available."""

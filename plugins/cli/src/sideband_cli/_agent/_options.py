@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .._terminal._questions import Questions
 
 _MAX_PROBLEMS = 5
+_REPORTED = frozenset({"skill.duplicate", "skill.source.empty"})
 
 
 def add_agent_options(parser: ArgumentParser, *, json: bool = True) -> None:
@@ -114,13 +115,17 @@ async def open_agent(arguments: Namespace, questions: Questions, **options: Any)
 
 
 async def _report_skill_problems(host: Host) -> None:
-    """Log the skills and tools that cannot be used, so that the user learns why the model does not use them."""
+    """Log the skills and tools that are not used, so that the user learns why the model does not use them."""
     import logging
 
     loaded = await host.skills()
     of_skills = [problem for skill in loaded.skills for problem in skill.problems]
     found = dict.fromkeys([*loaded.problems, *of_skills])
-    problems = [problem for problem in found if problem.fatal or problem.code.startswith("skill.python.")]
+    problems = [
+        problem
+        for problem in found
+        if problem.fatal or problem.code in _REPORTED or problem.code.startswith("skill.python.")
+    ]
     for problem in problems[:_MAX_PROBLEMS]:
         logging.getLogger(__name__).warning("%s: %s", problem.source, problem.reason)
     if len(problems) > _MAX_PROBLEMS:

@@ -65,8 +65,10 @@ def load(arguments: Namespace, *, tolerant: bool = False) -> LoadedSettings:
     home = default_home()
     if arguments.trust:
         notice(f"trusting {trust_project(home, Path.cwd())}")
+    # Unlike `Path.home`, this accepts a user without a home directory.
+    user = Path(os.path.expanduser("~"))  # noqa: PTH111
     settings = load_settings(
-        home, project=Path.cwd(), environment=os.environ, flags=_flags(arguments), tolerant=tolerant
+        home, user=user, project=Path.cwd(), environment=os.environ, flags=_flags(arguments), tolerant=tolerant
     )
     for text in settings.notices:
         notice(f"notice: {text}")
@@ -77,7 +79,20 @@ def make_host(arguments: Namespace, **options: Any) -> Host:
     """Create the host for this command line. The caller must enter it."""
     from sideband import Host
 
-    return Host(settings=load(arguments), **options)
+    settings = load(arguments)
+    if "skill_dirs" in options:
+        _report_untrusted(settings)
+    return Host(settings=settings, **options)
+
+
+def _report_untrusted(settings: LoadedSettings) -> None:
+    """Report skills of the project that are not used, to commands that use skills."""
+    folders = settings.skill_folders.untrusted
+    if folders:
+        project = folders[0].parents[1] / "sideband.toml"
+        create = "" if project.is_file() else f"create {project} (it may be empty) and "
+        names = ", ".join(map(str, folders))
+        notice(f"notice: ignored the skills in {names}: the project is not trusted; {create}add --trust to use them")
 
 
 def _flags(arguments: Namespace) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from .._arguments._types import seconds
 from .._host._options import add_host_options, add_output_options, make_host
 from .._host._running import run
 from .._skills._dirs import add_skill_dirs, skill_hint
+from .._skills._duplicates import choices
 from .._terminal._effect_text import effect_line, result_data
 from .._terminal._printing import notice, print_json, print_result
 from .._terminal._progressbar import Progressbar
@@ -89,6 +90,8 @@ def _run(arguments: Namespace) -> ExitCode:
                 on_log=on_log,
             )
             try:
+                for text in await choices(host, arguments.tool):
+                    notice(f"notice: {text}")
                 result = await host.run(request)
             except SidebandError as error:
                 for text in printed:

@@ -58,14 +58,19 @@ async def _examine(opened: OpenPlugins, settings: LoadedSettings) -> dict[str, A
     # Without the policy about plugins, no sandbox and no loader may be imported.
     sound = settings.policy_problem is None
     probe = await _probe(opened, policy) if sound else None
-    loaded = await (host.skills() if host is not None else SkillCatalog(opened.plugins, ()).all()) if sound else None
+    loaded = (
+        await (host.skills() if host is not None else SkillCatalog(opened.plugins, settings.skill_folders).all())
+        if sound
+        else None
+    )
     verdict = await verify(host.ledger.folder, host.store) if host is not None else None
+    problems_of_skills = loaded.problems if loaded else ()
     unusable = [record for record in opened.plugins.records if not record.state.usable]
     problems = [
         *opened.problems,
         *opened.plugins.problems,
         *(f"{one.label} is {one.state.value}: {one.reason}" for one in unusable if one.state.broken),
-        *(f"{problem.source}: {problem.reason}" for problem in (loaded.problems if loaded else ())),
+        *(f"{problem.source}: {problem.reason}" for problem in problems_of_skills if problem.fatal),
         *(f"ledger: {problem}" for problem in (verdict.problems if verdict else ())),
     ]
     if probe is not None and probe.isolation < policy.tier:
@@ -100,7 +105,10 @@ async def _examine(opened: OpenPlugins, settings: LoadedSettings) -> dict[str, A
         if host is not None
         else [],
         "ledger": verdict and verdict_data(verdict) | {"text": describe_verdict(verdict)},
-        "notices": list(settings.notices),
+        "notices": [
+            *settings.notices,
+            *(f"{problem.source}: {problem.reason}" for problem in problems_of_skills if not problem.fatal),
+        ],
         "problems": list(dict.fromkeys(problems)),  # each plugin of a conflict reports it
     }
 
