@@ -19,9 +19,6 @@ class Parser(ArgumentParser):
     Options cannot be abbreviated: an abbreviation may be a misspelled other option, and may become ambiguous.
     """
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options, allow_abbrev=False)
-
     def error(self, message: str) -> None:  # type: ignore[override]  # ends by raising, as the original ends by exiting
         raise UsageError(message, hint=f"see `{self.prog} --help`")
 

@@ -61,11 +61,11 @@ def validate_config(
 
 
 def _absolute_paths(plugin: str, config: BaseModel, sources: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
-    """Yield the fields that a file sets, not a variable or an option, with absolute paths."""
+    """Yield the configured fields. Paths from files are absolute; the name of a variable or an option has no parent."""
     for name, field in type(config).model_fields.items():
-        source = Path(sources.get(f"{plugin}.{field.alias or name}", ""))
-        if name in config.model_fields_set and source.suffix == ".toml":
-            yield name, _absolute(getattr(config, name), source.parent)
+        if name in config.model_fields_set:
+            source = sources.get(f"{plugin}.{field.alias or name}", "")
+            yield name, _absolute(getattr(config, name), Path(source).parent)
 
 
 def _absolute(value: Any, folder: Path) -> Any:

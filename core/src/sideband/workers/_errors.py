@@ -171,12 +171,13 @@ class CallTimeout(CallError, TimeoutError):
     def __init__(self, tool: str, seconds: float, *, hint: str = "", where: str = "", waiting: str = "") -> None:
         blocked = f"; its worker was blocked at {where}" if where else ""
         waited = f"; it was at {waiting}" if waiting else ""
-        blocks = "end the loop there, or compute in `await asyncio.to_thread(…)`; to wait longer, " if where else ""
         super().__init__(
             f"{tool} did not end within {seconds:g} s{blocked or waited}",
-            hint=hint or f"{blocks}raise the timeout with --timeout, or with `sideband.timeout` in SKILL.md",
+            hint=hint or "raise the timeout with --timeout, or with `sideband.timeout` in SKILL.md",
             retryable=True,
         )
+        if where:
+            self.hint = f"end the loop there, or compute in `await asyncio.to_thread(…)`; to wait longer, {self.hint}"
         self.seconds = seconds
 
 
