@@ -426,3 +426,23 @@ def test_ledger_without_its_stored_head_is_not_reported_as_intact(sideband, tmp_
     text = sideband("audit", "verify").stdout
     assert "is intact" not in text
     assert "note:" in text
+
+
+def test_type_checker_finds_the_families_of_stubs_in_the_sdk(sideband, tmp_path):
+    assert sideband("sdk", "stubs", tmp_path).returncode == 0
+    (tmp_path / "tools.py").write_text(
+        "from sideband.skill import sql, tool, unknown\n\n@tool\nasync def count(db: str) -> int:\n"
+        '    """Count."""\n'
+        '    found = await sql.query("SELECT 1", db=db)\n'
+        "    await sql.nope()\n"
+        '    await sql.query("SELECT 1", dbb=db)\n'
+        "    await unknown.anything()\n"
+        "    async for row in sql.rows('SELECT 1', db=db):\n"
+        "        return int(row['n'])\n"
+        "    return len(found)\n"
+    )
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path / "cache", "tools.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    errors = [line for line in done.stdout.splitlines() if "error:" in line and not line.startswith("Found")]
+    assert ["tools.py:7" in errors[0], "tools.py:8" in errors[1]] == [True, True]
+    assert len(errors) == 2

@@ -10,9 +10,13 @@ other packages.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from .workers.runtime import OpError, current_call, running
+
+if TYPE_CHECKING:
+    # The families that `sideband sdk stubs` has written beside the skill; all others are `Any`.
+    from sideband_sdk import *  # type: ignore[import-not-found]  # noqa: F403
 
 __all__ = ["OpError", "capabilities", "dispatch", "tool"]
 

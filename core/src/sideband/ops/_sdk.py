@@ -40,7 +40,8 @@ def write_sdk(
         >>> (sdk / "sideband_sdk" / "http.py").exists()
         True
     """
-    texts = {f"{PACKAGE}/__init__.py": PACKAGE_SOURCE}
+    families = tuple(families)
+    texts = {f"{PACKAGE}/__init__.py": PACKAGE_SOURCE + _exports(families)}
     for name, reason in (reasons or {}).items():
         texts[f"{PACKAGE}/{name}.py"] = FAILED.format(message=repr(f"`{name}` is not available: {reason}"))
     for family in families:
@@ -52,12 +53,19 @@ def write_sdk(
     return publish_folder(folder, [*generated, *runtime])
 
 
+def _exports(families: Iterable[OpFamily]) -> str:
+    """Return the part of the package by which type checkers find the families in ``sideband.skill``."""
+    names = sorted(family.name for family in families)
+    lines = [f"    from . import {name} as {name}" for name in names]
+    return "\n".join(["", "", "if TYPE_CHECKING:", *lines, "", f"    __all__ = {names!r}", ""])
+
+
 PACKAGE_SOURCE = '''\
 """Helpers of the generated modules."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 
 class Default:
