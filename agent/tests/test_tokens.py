@@ -1,7 +1,10 @@
 import pytest
 from sideband.messages import (
     AssistantMessage,
+    AudioPart,
+    FilePart,
     ImagePart,
+    ImageUrlPart,
     TextPart,
     ThinkingPart,
     ToolCallPart,
@@ -61,3 +64,16 @@ def test_count_from_before_a_compaction_is_ignored():
 
 def test_empty_conversation_has_no_tokens():
     assert context_tokens([]) == 0
+
+
+@pytest.mark.parametrize(
+    ("part", "tokens"),
+    [
+        (ImageUrlPart(url="https://images.example/a.png"), 1_200),
+        (FilePart(media_type="application/pdf", data="AAAA" * 10_000, name="a.pdf"), 1_500),
+        (AudioPart(media_type="audio/wav", data="AAAA" * 10_000), 30),
+    ],
+    ids=["image by address", "file", "audio"],
+)
+def test_attachment_is_estimated_by_its_size(part, tokens):
+    assert estimate(UserMessage(content=(part,))) == tokens

@@ -10,7 +10,10 @@ from pydantic import BaseModel
 from sideband.hooks import HOOK_SPECS, Kind
 from sideband.messages import (
     AssistantMessage,
+    AudioPart,
+    FilePart,
     ImagePart,
+    ImageUrlPart,
     TextPart,
     ThinkingPart,
     ToolCallPart,
@@ -30,7 +33,7 @@ EVENTS = {name: spec.event for name, spec in HOOK_SPECS.items() if spec.kind is 
 _NOT_PRINTED = ("messages", "exit_code")
 _DELTAS = (TextDelta, ThinkingDelta, ToolCallDelta)
 _MESSAGES = (UserMessage, AssistantMessage, ToolResultMessage)
-_PARTS = (TextPart, ImagePart, ThinkingPart, ToolCallPart)
+_PARTS = (TextPart, ImagePart, ImageUrlPart, FilePart, AudioPart, ThinkingPart, ToolCallPart)
 
 
 def events_page() -> list[str]:

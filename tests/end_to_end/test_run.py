@@ -51,6 +51,51 @@ def test_piped_input_is_appended_to_the_prompt(sideband, turns):
     assert prompt_of(done)[0]["text"] == "count them\n\n<input>\na\nb\n</input>"
 
 
+def test_files_of_every_kind_and_addresses_of_images_are_attached(sideband, turns, tmp_path):
+    (tmp_path / "a.pdf").write_bytes(b"%PDF-1.7 \x80")
+    (tmp_path / "b.mp3").write_bytes(b"ID3\x04 \x80")
+    (tmp_path / "c.xlsx").write_bytes(b"PK\x03\x04 \x80")
+    files = ["a.pdf", "b.mp3", "c.xlsx"]
+    words = [word for name in files for word in ("--file", tmp_path / name)]
+    words += ["--file", "https://images.example/a.png?b=c"]
+    _, pdf, audio, sheet, link = prompt_of(sideband("run", "look", *words, *turns("yes"), "--json"))
+    assert (pdf["type"], pdf["media_type"], pdf["name"]) == ("file", "application/pdf", "a.pdf")
+    assert (audio["type"], audio["media_type"]) == ("audio", "audio/mpeg")
+    assert (sheet["type"], sheet["name"]) == ("file", "c.xlsx")
+    assert link == {"type": "image_url", "url": "https://images.example/a.png?b=c"}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("a.bin", b"\0\x80", "unknown type of file"),
+        ("a.txt", b"a" * ((1 << 20) + 1), "1 MiB for text"),
+        ("a.gif", b"GIF89a".ljust((10 << 20) + 1), "10 MiB"),
+        ("a.pdf", b"%PDF-".ljust((32 << 20) + 1), "32 MiB"),
+    ],
+    ids=["unknown", "text", "image", "file"],
+)
+def test_unsuitable_file_is_a_usage_error(sideband, turns, tmp_path, *, name, content, problem):
+    (tmp_path / name).write_bytes(content)
+    done = sideband("run", "look", "--file", tmp_path / name, *turns("yes"))
+    assert done.returncode == 2
+    assert problem in done.stderr.replace("\n", " ")
+
+
+def test_files_are_limited_together(sideband, turns, tmp_path):
+    (tmp_path / "a.pdf").write_bytes(b"%PDF-".ljust(20 << 20))
+    done = sideband("run", "look", *["--file", tmp_path / "a.pdf"] * 2, *turns("yes"))
+    assert done.returncode == 2
+    assert "32 MiB for all files" in done.stderr.replace("\n", " ")
+
+
+@pytest.mark.parametrize("address", ["https://ada:pw@images.example/a.png", "http://", "https://images.example/a b"])
+def test_invalid_address_of_an_image_is_a_usage_error_that_does_not_repeat_it(sideband, turns, address):
+    done = sideband("run", "look", "--file", address, *turns("yes"))
+    assert done.returncode == 2
+    assert "pw" not in done.stderr
+
+
 def test_files_are_attached_as_named_texts_and_as_images(sideband, turns, tmp_path):
     (tmp_path / "notes.md").write_text("be brief\n")
     (tmp_path / "pixel.dat").write_bytes(PIXEL)

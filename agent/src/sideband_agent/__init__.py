@@ -2,12 +2,14 @@
 
 from ._agent import Agent
 from ._agent_hooks import Listener
+from ._attachments import LARGEST_ATTACHMENT, attachment_of
 from ._budget import Allowance, Budget
 from ._compaction import sliding_window, with_file_lists, without_file_lists
 from ._errors import (
     AgentBusy,
     AgentClosed,
     AgentFailed,
+    AttachmentRefused,
     BudgetSpent,
     CallEnded,
     CostUnknown,
@@ -25,12 +27,14 @@ from ._run import RunResult, RunStatus
 from ._tools import ToolApprover
 
 __all__ = [
+    "LARGEST_ATTACHMENT",
     "Agent",
     "AgentBusy",
     "AgentClosed",
     "AgentFailed",
     "AgentPhase",
     "Allowance",
+    "AttachmentRefused",
     "Budget",
     "BudgetSpent",
     "CallEnded",
@@ -47,6 +51,7 @@ __all__ = [
     "StructureRefused",
     "ToolApprover",
     "ToolsUnknown",
+    "attachment_of",
     "sliding_window",
     "with_file_lists",
     "without_file_lists",

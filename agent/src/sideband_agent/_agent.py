@@ -9,19 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from sideband.hooks import HookRegistry, ModelSelect, Settled
-from sideband.messages import ImagePart, Usage
+from sideband.messages import Attachment, Usage
 from sideband.settings import AgentSettings
 from sideband.tools import ToolView
 
 from ._agent_hooks import Listener, agent_hooks
 from ._announcer import Announcer
+from ._attachments import checked_input
 from ._budget import Allowance, Budget
 from ._children import Children
 from ._errors import InputEmpty, ModelMissing
 from ._inherited import Inherited
 from ._memory_store import MemoryStore
 from ._phase import AgentPhase, CurrentPhase
-from ._queues import Queued, Queues
+from ._queues import Queues
 from ._run import Run, RunResult
 from ._session_parts import SessionParts, SessionPartsMaker
 from ._session_switcher import SessionSwitcher
@@ -208,13 +209,13 @@ class Agent:
     # Runs
 
     async def invoke(
-        self, text: str, *, attachments: Iterable[ImagePart] = (), source: str = "interactive"
+        self, text: str, *, attachments: Iterable[Attachment] = (), source: str = "interactive"
     ) -> RunResult:
         """Begin a run with an input and run it to its end, followed by a run for each input that was queued meanwhile.
 
         Args:
             text: the user's input.
-            attachments: images to send with it.
+            attachments: images, files and recordings to send with it; see ``attachment_of``.
             source: ``interactive``, ``api``, ``plugin``, ``schedule`` or ``agent``.
 
         Returns:
@@ -223,10 +224,11 @@ class Agent:
         Raises:
             AgentBusy: if another operation is in progress.
             InputEmpty: if there is neither text nor an attachment.
+            AttachmentRefused: if an attachment contains a known secret, which must not be sent to a model.
             ModelMissing: if no model is configured.
             StoreError: if the input could not be stored.
         """
-        queued = Queued(text, attachments=tuple(attachments))
+        queued = checked_input(self.host.redactor, text, attachments)
         if not text.strip() and not queued.attachments:
             raise InputEmpty
         with self._claim("begin a run"):
@@ -265,13 +267,13 @@ class Agent:
         if not self.queues and self.is_idle:
             await self._announcer.emit(Settled(self.session.id))
 
-    def steer(self, text: str, *, attachments: Iterable[ImagePart] = (), source: str = "user") -> None:
+    def steer(self, text: str, *, attachments: Iterable[Attachment] = (), source: str = "user") -> None:
         """Queue a message that the model sees before its next step; between runs, it begins the next run."""
-        self.queues.steering.append(Queued(text, source, tuple(attachments)))
+        self.queues.steering.append(checked_input(self.host.redactor, text, attachments, source))
 
-    def follow_up(self, text: str, *, attachments: Iterable[ImagePart] = (), source: str = "user") -> None:
+    def follow_up(self, text: str, *, attachments: Iterable[Attachment] = (), source: str = "user") -> None:
         """Queue an input that begins its own run when the current one has ended."""
-        self.queues.following.append(Queued(text, source, tuple(attachments)))
+        self.queues.following.append(checked_input(self.host.redactor, text, attachments, source))
 
     def abort(self, reason: str = "") -> None:
         """Cancel the run. Completed steps are kept; interrupted tool calls are reported as interrupted."""

@@ -81,7 +81,17 @@ class InputEmpty(AgentFailed, ValueError):
     exit_code = ExitCode.USAGE
 
     def __init__(self) -> None:
-        super().__init__("the input is empty", hint="enter text or attach an image")
+        super().__init__("the input is empty", hint="enter text or attach a file")
+
+
+class AttachmentRefused(AgentFailed, ValueError):
+    """An attachment cannot be sent: it contains a secret, or its type is unknown."""
+
+    code = "agent.attachment"
+    exit_code = ExitCode.USAGE
+
+    def __init__(self, what: str, problem: str, *, hint: str) -> None:
+        super().__init__(f"cannot attach {what}: {problem}", hint=hint)
 
 
 class ModelMissing(AgentFailed, LookupError):

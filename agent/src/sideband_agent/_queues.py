@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from attrs import define, field, frozen
-from sideband.messages import ImagePart, TextPart, UserMessage
+from sideband.messages import Attachment, TextPart, UserMessage
 
 
 @frozen
@@ -16,12 +16,12 @@ class Queued:
     Attributes:
         text: the text of the message.
         source: who sent it.
-        attachments: images to send with it.
+        attachments: the images, files and recordings to send with it.
     """
 
     text: str
     source: str = "user"
-    attachments: tuple[ImagePart, ...] = ()
+    attachments: tuple[Attachment, ...] = ()
 
 
 @define
@@ -46,6 +46,6 @@ class Queues:
         return self.steering.popleft() if self.steering else None
 
 
-def user_message(text: str, attachments: Sequence[ImagePart] = (), *, source: str = "user") -> UserMessage:
-    """Build a user message from a text and images."""
+def user_message(text: str, attachments: Sequence[Attachment] = (), *, source: str = "user") -> UserMessage:
+    """Build a user message from a text and attachments."""
     return UserMessage(content=(TextPart(text=text), *attachments), source=source)

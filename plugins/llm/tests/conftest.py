@@ -101,7 +101,9 @@ async def host(open_host, fake):
 def ask():
     """Return a function that calls a model as a skill would; ``parts`` collects the deltas."""
 
-    async def ask_one(host, model="fake:m", *, grants=("llm",), key=None, parts=None, deadline=30, **params):
+    async def ask_one(
+        host, model="fake:m", *, grants=("llm",), key=None, parts=None, deadline=30, skill=None, **params
+    ):
         async def take(part):
             if parts is not None:
                 parts.append(part)
@@ -110,7 +112,7 @@ def ask():
             id="call",
             grant=await host.broker.ops.grant(grants),
             domain="test",
-            origin=Origin(),
+            origin=Origin(skill=skill),
             deadline=anyio.current_time() + deadline,
             on_part=take,
         )

@@ -5,14 +5,27 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from sideband.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart
+from sideband.messages import (
+    Attachment,
+    AudioPart,
+    FilePart,
+    ImagePart,
+    ImageUrlPart,
+    Message,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+)
 
 CHARACTERS_PER_TOKEN = 4
 _IMAGE_TOKENS = 1_200
+# Providers count pages and seconds, which only the content shows. These are what typical files come to.
+_FILE_BYTES_PER_TOKEN = 20
+_AUDIO_BYTES_PER_TOKEN = 1_000
 
 
 def estimate(message: Message) -> int:
-    """Estimate the tokens of a message: a quarter of its characters, and 1,200 for an image; at least 1.
+    """Estimate the tokens of a message: a quarter of its characters, and a guess for attachments; at least 1.
 
     Example:
         >>> from sideband.messages import UserMessage
@@ -49,9 +62,12 @@ def _counted(message: Message) -> int:
     return message.usage.context
 
 
-def _characters(part: TextPart | ImagePart | ThinkingPart | ToolCallPart) -> int:
-    if isinstance(part, ImagePart):
+def _characters(part: TextPart | Attachment | ThinkingPart | ToolCallPart) -> int:
+    if isinstance(part, ImagePart | ImageUrlPart):
         return _IMAGE_TOKENS * CHARACTERS_PER_TOKEN
+    if isinstance(part, FilePart | AudioPart):
+        bytes_per_token = _FILE_BYTES_PER_TOKEN if isinstance(part, FilePart) else _AUDIO_BYTES_PER_TOKEN
+        return len(part.data) * 3 // 4 * CHARACTERS_PER_TOKEN // bytes_per_token
     if isinstance(part, ToolCallPart):
         return len(part.name) + len(json.dumps(part.arguments, ensure_ascii=False))
     if isinstance(part, ThinkingPart) and part.redacted:

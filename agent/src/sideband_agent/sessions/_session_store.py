@@ -18,7 +18,8 @@ from ._info import SessionInfo, info_of, read_info, texts_of, update_info
 from ._tree import SessionTree
 
 _KEYS = "sessions/"
-_IMAGE = {"type", "media_type", "data"}
+_BINARY = ("image", "audio", "file")
+_BINARY_KEYS = ({"type", "media_type", "data"}, {"type", "media_type", "data", "name"})
 
 
 @frozen
@@ -82,7 +83,7 @@ class SessionRecords:
     def redacted(self, entry: Entry) -> Entry:
         """Return the entry without secrets in its texts, to be stored and shown to models.
 
-        Images are not changed.
+        The data of images, recordings and files is not changed: the agent refuses attachments with secrets.
         """
         if self.redact is None:
             return entry
@@ -163,7 +164,9 @@ def _redacted(value: Any, redact: Callable[[str], str]) -> Any:
         return redact(value)
     if isinstance(value, list):
         return [_redacted(one, redact) for one in value]
-    if isinstance(value, dict) and value.keys() != _IMAGE:
+    if isinstance(value, dict) and value.keys() in _BINARY_KEYS and value["type"] in _BINARY:
+        return {**value, **({"name": _redacted(value["name"], redact)} if "name" in value else {})}
+    if isinstance(value, dict):
         return {redact(name): _redacted(one, redact) for name, one in value.items()}
     return value
 

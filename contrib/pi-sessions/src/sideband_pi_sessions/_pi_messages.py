@@ -8,7 +8,11 @@ from typing import Any
 
 from sideband.messages import (
     AssistantMessage,
+    Attachment,
+    AudioPart,
+    FilePart,
     ImagePart,
+    ImageUrlPart,
     Message,
     StopReason,
     TextPart,
@@ -150,15 +154,20 @@ def _assistant_part(part: Mapping[str, Any]) -> TextPart | ThinkingPart | ToolCa
     raise ValueError(f"unknown type of part: `{kind}`")
 
 
-def _parts_to_pi(parts: Sequence[TextPart | ImagePart | ThinkingPart | ToolCallPart]) -> list[dict[str, Any]]:
+def _parts_to_pi(parts: Sequence[TextPart | Attachment | ThinkingPart | ToolCallPart]) -> list[dict[str, Any]]:
     return [_part_to_pi(part) for part in parts]
 
 
-def _part_to_pi(part: TextPart | ImagePart | ThinkingPart | ToolCallPart) -> dict[str, Any]:
+def _part_to_pi(part: TextPart | Attachment | ThinkingPart | ToolCallPart) -> dict[str, Any]:
     if isinstance(part, TextPart):
         return {"type": "text", "text": part.text}
     if isinstance(part, ImagePart):
         return {"type": "image", "data": part.data, "mimeType": part.media_type}
+    if isinstance(part, ImageUrlPart):
+        return {"type": "text", "text": f"(an image, {part.url})"}
+    if isinstance(part, FilePart | AudioPart):  # pi has no such parts
+        name = part.name if isinstance(part, FilePart) else "a recording"
+        return {"type": "text", "text": f"({name}, {part.media_type}, omitted)"}
     if isinstance(part, ToolCallPart):
         return {"type": "toolCall", "id": part.id, "name": part.name, "arguments": part.arguments}
     signature = {} if part.signature is None else {"thinkingSignature": part.signature}

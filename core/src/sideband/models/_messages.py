@@ -14,7 +14,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, T
 
 __all__ = [
     "AssistantMessage",
+    "Attachment",
+    "AudioPart",
+    "FilePart",
     "ImagePart",
+    "ImageUrlPart",
     "Message",
     "StopReason",
     "TextPart",
@@ -30,6 +34,9 @@ __all__ = [
 
 _MAX_COUNT = 10**15
 """The maximum of tokens and dollars, so that bogus numbers from a server or file can still be added."""
+
+_MAX_DATA = 48 << 20
+"""The maximum length of a file as base64. No provider accepts larger requests."""
 
 StopReason = Literal["end", "tool_calls", "length", "refusal", "aborted", "error"]
 """Why a model stopped: finished, requests tools, reached its token limit, refused, was aborted, or failed."""
@@ -58,6 +65,49 @@ class ImagePart(_MessageModel):
     type: Literal["image"] = "image"
     media_type: str = Field(pattern=r"^image/[a-z0-9.+-]+$")
     data: str
+
+
+class ImageUrlPart(_MessageModel):
+    """An image that the provider gets from its address. The server there sees a request of the provider.
+
+    Attributes:
+        url: an ``http`` or ``https`` address without a user name.
+    """
+
+    type: Literal["image_url"] = "image_url"
+    url: str = Field(pattern=r"^https?://[A-Za-z0-9._:\[\]-]+([/?#][!-~]*)?$", max_length=8_000)
+
+
+class FilePart(_MessageModel):
+    """A file, such as a PDF. Providers differ in the types that they accept.
+
+    Attributes:
+        media_type: such as ``application/pdf``.
+        data: the file, as base64.
+        name: its name, which the model may see.
+    """
+
+    type: Literal["file"] = "file"
+    media_type: str = Field(pattern=r"^[a-z]+/[a-z0-9.+-]+$")
+    data: str = Field(max_length=_MAX_DATA)
+    name: str = Field(min_length=1, max_length=255)
+
+
+class AudioPart(_MessageModel):
+    """A recording.
+
+    Attributes:
+        media_type: such as ``audio/wav``.
+        data: the file, as base64.
+    """
+
+    type: Literal["audio"] = "audio"
+    media_type: str = Field(pattern=r"^audio/[a-z0-9.+-]+$")
+    data: str = Field(max_length=_MAX_DATA)
+
+
+Attachment = ImagePart | ImageUrlPart | FilePart | AudioPart
+"""What a user can add to a text."""
 
 
 class ThinkingPart(_MessageModel):
@@ -145,8 +195,10 @@ def _as_parts(content: Any) -> Any:
     return ({"type": "text", "text": content},) if isinstance(content, str) else content
 
 
+_Given = Annotated[TextPart | Attachment, Field(discriminator="type")]
 _Shown = Annotated[TextPart | ImagePart, Field(discriminator="type")]
 _Said = Annotated[TextPart | ThinkingPart | ToolCallPart, Field(discriminator="type")]
+_GivenParts = Annotated[tuple[_Given, ...], BeforeValidator(_as_parts)]
 _ShownParts = Annotated[tuple[_Shown, ...], BeforeValidator(_as_parts)]
 _SaidParts = Annotated[tuple[_Said, ...], BeforeValidator(_as_parts)]
 
@@ -165,16 +217,16 @@ class UserMessage(_MessageModel):
     """
 
     role: Literal["user"] = "user"
-    content: _ShownParts
+    content: _GivenParts
     source: str = "user"
 
     if TYPE_CHECKING:  # type checkers do not know that pydantic converts the content
 
-        def __init__(self, *, content: str | Sequence[_Shown], source: str = "user") -> None: ...
+        def __init__(self, *, content: str | Sequence[_Given], source: str = "user") -> None: ...
 
     @property
     def text(self) -> str:
-        """The text, without images."""
+        """The text, without attachments."""
         return "\n".join(part.text for part in self.content if isinstance(part, TextPart))
 
 

@@ -96,7 +96,8 @@ class ModelInfo(_ProviderModel):
         id: the provider's name of the model, without the prefix ``provider:``.
         context_window: the context window in tokens, or ``None`` if unknown.
         max_output: the maximum number of output tokens, or ``None`` if unknown.
-        images, thinking, tools: whether the model supports images, reasoning and tools.
+        images, files, audio: whether the model accepts images, PDFs and recordings.
+        thinking, tools: whether it supports reasoning and tools.
         prices: the prices, or ``None`` if unknown. All 0 for a local model.
     """
 
@@ -104,6 +105,8 @@ class ModelInfo(_ProviderModel):
     context_window: int | None = Field(default=None, gt=0)
     max_output: int | None = Field(default=None, gt=0)
     images: bool = False
+    files: bool = False
+    audio: bool = False
     thinking: bool = False
     tools: bool = True
     prices: Prices | None = None

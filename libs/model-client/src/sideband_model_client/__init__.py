@@ -2,8 +2,9 @@
 
 from ._access import ServiceAccess
 from ._address import ServiceAddress
+from ._attached import data_url, file_text
 from ._connections import ServiceConnections, ServiceTransportFactory
-from ._errors import broken, not_a_model, refused, refused_inside
+from ._errors import InputUnsupported, broken, not_a_model, refused, refused_inside
 from ._event_streams import EventStreamCut, EventStreamError, ServerSentEvent, read_events
 from ._headers import checked_headers
 from ._keys import find_access
@@ -18,6 +19,7 @@ from ._version import __version__
 __all__ = [
     "EventStreamCut",
     "EventStreamError",
+    "InputUnsupported",
     "KeyForm",
     "ModelService",
     "ServerSentEvent",
@@ -32,6 +34,8 @@ __all__ = [
     "broken",
     "checked_headers",
     "compact",
+    "data_url",
+    "file_text",
     "find_access",
     "not_a_model",
     "parse_json",

@@ -5,6 +5,7 @@ ProviderError
 ├── ProviderUnreachable     the connection or TLS handshake failed, or the connection closed before a response
 ├── ProviderTimeout         connecting, or waiting for more of the response, took too long
 ├── StreamBroken            the response is truncated or violates the protocol
+├── InputUnsupported        the protocol does not support a part of the request (provider.input)
 └── ProviderUnconfigured    a key is missing, or a key or an address is invalid
 
 Messages are not truncated here. The host truncates them after redaction, which cannot recognize half of a secret.
@@ -18,6 +19,7 @@ from http import HTTPStatus
 from typing import Any
 
 from sideband.providers import (
+    ProviderError,
     ProviderRefused,
     ProviderTimeout,
     ProviderUnconfigured,
@@ -167,6 +169,15 @@ def broken(access: ServiceAccess, problem: str, cause: str = "", *, retryable: b
         hint="" if retryable else f"check that {access.address.url} is the address of the API, and the model's name",
         retryable=retryable,
     )
+
+
+class InputUnsupported(ProviderError, ValueError):
+    """The protocol of a provider does not support a part of the request. Nothing was sent."""
+
+    code = "provider.input"
+
+    def __init__(self, provider: str, model: str, problem: str, hint: str) -> None:
+        super().__init__(provider, f"`{model}` cannot be called with {problem}", hint=hint, retryable=False)
 
 
 def unreachable(access: ServiceAccess, reason: str, cause: str) -> ProviderUnreachable:

@@ -43,6 +43,7 @@ class Model:
             "context_window": self.context_window,
             "max_output": self.max_output,
             "images": self.images,
+            "files": self.images,  # it sees the pages of PDFs
             "thinking": self.thinking != "none" if self.thinking_known else None,
             "prices": self.prices,
         }

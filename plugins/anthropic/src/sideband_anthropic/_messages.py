@@ -9,14 +9,19 @@ from typing import Any
 
 from sideband.messages import (
     AssistantMessage,
+    Attachment,
+    AudioPart,
     ImagePart,
+    ImageUrlPart,
     Message,
     TextPart,
     ThinkingPart,
     ToolCallPart,
     ToolResultMessage,
 )
+from sideband_model_client import InputUnsupported, file_text
 
+_PDF = "application/pdf"
 _INVALID_ID_CHARACTER = re.compile(r"[^a-zA-Z0-9_-]")
 _MAX_ID_LENGTH = 64
 _EARLIER_OMITTED = "(Earlier messages are omitted.)"
@@ -32,15 +37,18 @@ def conversation(messages: Iterable[Message], *, model: str, thoughts: bool) -> 
         messages: the messages, oldest first.
         model: the recipient, as ``provider:model``. Signed thinking blocks are sent only to the model they come from.
         thoughts: whether to send thinking blocks at all.
+
+    Raises:
+        InputUnsupported: if the API does not support an attachment.
     """
     turns: list[dict[str, Any]] = []
     for message in messages:
         if isinstance(message, AssistantMessage):
             role, blocks = "assistant", _assistant_blocks(message, model=model, thoughts=thoughts)
         elif isinstance(message, ToolResultMessage):
-            role, blocks = "user", [_result(message)]
+            role, blocks = "user", [_result(message, model)]
         else:
-            role, blocks = "user", _content_blocks(message.content)
+            role, blocks = "user", _content_blocks(message.content, model)
         if not blocks:
             continue
         if turns and turns[-1]["role"] == role:
@@ -81,20 +89,35 @@ def _part(part: TextPart | ThinkingPart | ToolCallPart) -> Block | None:
     return {"type": "thinking", "thinking": part.text, "signature": part.signature}
 
 
-def _result(message: ToolResultMessage) -> Block:
-    content = _content_blocks(message.content) or [{"type": "text", "text": _NO_OUTPUT}]
+def _result(message: ToolResultMessage, model: str) -> Block:
+    content = _content_blocks(message.content, model) or [{"type": "text", "text": _NO_OUTPUT}]
     block = {"type": "tool_result", "tool_use_id": _id(message.call), "content": content}
     return {**block, "is_error": True} if message.is_error else block
 
 
-def _content_blocks(parts: Sequence[TextPart | ImagePart]) -> list[Block]:
-    return [
-        {"type": "image", "source": {"type": "base64", "media_type": part.media_type, "data": part.data}}
-        if isinstance(part, ImagePart)
-        else {"type": "text", "text": part.text}
-        for part in parts
-        if isinstance(part, ImagePart) or part.text.strip()
-    ]
+def _content_blocks(parts: Sequence[TextPart | Attachment], model: str) -> list[Block]:
+    return [_content_block(part, model) for part in parts if not isinstance(part, TextPart) or part.text.strip()]
+
+
+def _content_block(part: TextPart | Attachment, model: str) -> Block:
+    if isinstance(part, TextPart):
+        return {"type": "text", "text": part.text}
+    if isinstance(part, ImageUrlPart):
+        return {"type": "image", "source": {"type": "url", "url": part.url}}
+    if isinstance(part, ImagePart):
+        return {"type": "image", "source": {"type": "base64", "media_type": part.media_type, "data": part.data}}
+    provider, _, name = model.partition(":")
+    if isinstance(part, AudioPart):
+        hint = "send a transcript, or use a model of another provider that supports audio"
+        raise InputUnsupported(provider, name, "audio: the Messages API does not support it", hint)
+    if part.media_type == _PDF:
+        source = {"type": "base64", "media_type": _PDF, "data": part.data}
+    elif (text := file_text(part)) is not None:
+        source = {"type": "text", "media_type": "text/plain", "data": text}
+    else:
+        problem = f"`{part.name}`: the Messages API takes PDFs and text, not {part.media_type}"
+        raise InputUnsupported(provider, name, problem, "convert the file to a PDF or to text")
+    return {"type": "document", "source": source, "title": part.name}
 
 
 def _id(call: str) -> str:

@@ -5,7 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from sideband.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart, ToolResultMessage, UserMessage
+from sideband.messages import (
+    Attachment,
+    FilePart,
+    ImagePart,
+    ImageUrlPart,
+    Message,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolResultMessage,
+    UserMessage,
+)
 
 _QUOTE = "| "
 _DROPPED = "[Earlier messages were omitted: the record was too long.]"
@@ -60,14 +71,24 @@ def _described(message: Message, clip: int) -> str:
     return "\n".join(("[Agent]", *parts))
 
 
-def _shown(parts: Iterable[TextPart | ImagePart]) -> str:
-    return "\n".join(f"(an image, {part.media_type})" if isinstance(part, ImagePart) else part.text for part in parts)
+def _shown(parts: Iterable[TextPart | Attachment]) -> str:
+    return "\n".join(part.text if isinstance(part, TextPart) else _attached(part) for part in parts)
 
 
-def _part(part: TextPart | ImagePart | ThinkingPart | ToolCallPart) -> str:
+def _attached(part: Attachment) -> str:
+    if isinstance(part, ImageUrlPart):
+        return f"(an image, {part.url})"
+    if isinstance(part, FilePart):
+        return f"(a file, {part.media_type}, {part.name})"
+    return f"({'an image' if isinstance(part, ImagePart) else 'a recording'}, {part.media_type})"
+
+
+def _part(part: TextPart | Attachment | ThinkingPart | ToolCallPart) -> str:
     if isinstance(part, ToolCallPart):
         return f"(calls {part.name} with {json.dumps(part.arguments, ensure_ascii=False)})"
-    return part.data if isinstance(part, ImagePart) else part.text
+    if isinstance(part, ImageUrlPart):
+        return part.url
+    return part.text if isinstance(part, TextPart | ThinkingPart) else part.data
 
 
 def _clipped(text: str, clip: int) -> str:

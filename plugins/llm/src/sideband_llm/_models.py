@@ -65,7 +65,7 @@ class ListedModel(_LlmData):
         name: ``provider:model``.
         provider: the name of the provider.
         context_window, max_output: the limits in tokens, if known.
-        images, thinking, tools: whether the model supports these; ``None`` if unknown.
+        images, files, audio, thinking, tools: whether the model supports these; ``None`` if unknown.
         prices: the prices in US dollars per million tokens, if known.
     """
 
@@ -74,6 +74,8 @@ class ListedModel(_LlmData):
     context_window: int | None = None
     max_output: int | None = None
     images: bool | None = None
+    files: bool | None = None
+    audio: bool | None = None
     thinking: bool | None = None
     tools: bool | None = None
     prices: Prices | None = None

@@ -13,7 +13,7 @@ from ._errors import SETUP, ModelUnclear, ProviderUnknown
 from ._model_names import ModelName
 from ._models import GenerateParams, ListedModel, ModelList, ModelsParams, ProviderProblem
 from ._response_stream import read_response
-from ._scope import LlmScope, scope_of
+from ._scope import LlmScope, check_skill, scope_of
 from ._state import ModelCatalog
 from ._survey import Surveyed, open_provider, survey
 from ._undo import reconcile_generate
@@ -38,6 +38,8 @@ async def generate(params: GenerateParams, ctx: ModelContext) -> AssistantMessag
     name = await _name(params.model, ctx)
     provider, provider_ctx = await open_provider(name.provider, ctx)
     request = params.request(name.model)
+    if ctx.origin.skill is not None:
+        check_skill(ctx.op, request)
     # Input from users, tools and skills is already redacted; a plugin or a project file may still contain a secret.
     ctx.check_egress(None, {"request to the model": request.model_dump_json()})
     info = await models.find(name, provider, provider_ctx)
@@ -110,6 +112,8 @@ def _listed(surveyed: Surveyed, catalog: ModelCatalog) -> list[ListedModel]:
             context_window=info.context_window,
             max_output=info.max_output,
             images=ability(info, "images"),
+            files=ability(info, "files"),
+            audio=ability(info, "audio"),
             thinking=ability(info, "thinking"),
             tools=ability(info, "tools"),
             prices=catalog.prices_of(name, info),

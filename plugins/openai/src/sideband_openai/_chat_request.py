@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
+from attrs import frozen
 from sideband.messages import (
     AssistantMessage,
+    Attachment,
+    AudioPart,
+    FilePart,
     ImagePart,
+    ImageUrlPart,
     Message,
     TextPart,
     ThinkingPart,
@@ -15,21 +20,33 @@ from sideband.messages import (
     UserMessage,
 )
 from sideband.providers import ModelRequest
+from sideband_model_client import InputUnsupported, data_url, file_text
 
 from ._known_models import known
-from ._messages import arguments_text, call_id, data_url, is_strict, sendable
+from ._messages import arguments_text, call_id, is_strict, sendable
+
+_PDF = "application/pdf"
+_AUDIO_FORMS = {
+    **dict.fromkeys(("audio/wav", "audio/x-wav", "audio/wave", "audio/vnd.wave"), "wav"),
+    **dict.fromkeys(("audio/mpeg", "audio/mp3"), "mp3"),
+}
 
 
-def chat_body(request: ModelRequest, *, official: bool) -> dict[str, Any]:
+def chat_body(request: ModelRequest, provider: str, *, official: bool) -> dict[str, Any]:
     """Return the request body.
 
     Args:
         request: the model request.
+        provider: the name of the provider, for errors.
         official: whether the service is OpenAI's own or Azure, which reject unknown fields.
+
+    Raises:
+        InputUnsupported: if the protocol does not support an attachment.
     """
+    parts = _ContentParts(provider, request.model, is_official=official)
     body: dict[str, Any] = {
         "model": request.model,
-        "messages": [*_system(request), *_messages(sendable(request), thoughts=not official)],
+        "messages": [*_system(request), *_messages(sendable(request), parts, thoughts=not official)],
         "stream": True,
         "stream_options": {"include_usage": True},
     }
@@ -79,7 +96,7 @@ def _system(request: ModelRequest) -> Iterator[dict[str, Any]]:
         yield {"role": "system", "content": request.system}
 
 
-def _messages(messages: list[Message], *, thoughts: bool) -> Iterator[dict[str, Any]]:
+def _messages(messages: list[Message], parts: _ContentParts, *, thoughts: bool) -> Iterator[dict[str, Any]]:
     # Reasoning is sent back within a series of tool calls only, not after the next user message.
     last_user = max((position for position, one in enumerate(messages) if isinstance(one, UserMessage)), default=-1)
     images: list[dict[str, Any]] = []
@@ -88,7 +105,7 @@ def _messages(messages: list[Message], *, thoughts: bool) -> Iterator[dict[str, 
             yield {"role": "user", "content": images}
             images = []
         if isinstance(one, UserMessage):
-            yield {"role": "user", "content": _content(one.content)}
+            yield {"role": "user", "content": parts.content(one.content)}
         elif isinstance(one, AssistantMessage):
             yield _assistant(one, thoughts=thoughts and position > last_user)
         else:
@@ -98,11 +115,55 @@ def _messages(messages: list[Message], *, thoughts: bool) -> Iterator[dict[str, 
         yield {"role": "user", "content": images}
 
 
-def _content(parts: Iterable[TextPart | ImagePart]) -> str | list[dict[str, Any]]:
-    parts = tuple(parts)
-    if all(isinstance(one, TextPart) for one in parts):
-        return "\n".join(one.text for one in parts if isinstance(one, TextPart))
-    return [_text(one.text) if isinstance(one, TextPart) else _image(one) for one in parts]
+@frozen
+class _ContentParts:
+    """Converts the parts of user messages.
+
+    Attributes:
+        provider, model: the names of the provider and of the model, for errors.
+        is_official: whether the service is OpenAI's own or Azure. Others may accept more types.
+    """
+
+    provider: str
+    model: str
+    is_official: bool
+
+    def content(self, parts: tuple[TextPart | Attachment, ...]) -> str | list[dict[str, Any]]:
+        """Return the content of a message."""
+        if all(isinstance(one, TextPart) for one in parts):
+            return "\n".join(one.text for one in parts if isinstance(one, TextPart))
+        return [self._part(one) for one in parts]
+
+    def _part(self, part: TextPart | Attachment) -> dict[str, Any]:
+        if isinstance(part, TextPart):
+            return _text(part.text)
+        if isinstance(part, ImagePart):
+            return _image(part)
+        if isinstance(part, ImageUrlPart):
+            return {"type": "image_url", "image_url": {"url": part.url}}
+        return self._audio(part) if isinstance(part, AudioPart) else self._file(part)
+
+    def _file(self, part: FilePart) -> dict[str, Any]:
+        """Return a file. The protocol has no form for text files, which are sent as text."""
+        if (text := file_text(part)) is not None:
+            return _text(f"{part.name}:\n\n{text}")
+        if self.is_official and part.media_type != _PDF:
+            hint = f'convert it to a PDF, or use Responses (`api = "responses"` in the table of `{self.provider}`)'
+            raise InputUnsupported(
+                self.provider,
+                self.model,
+                f"`{part.name}`: Chat Completions takes PDFs and text, not {part.media_type}",
+                hint,
+            )
+        return {"type": "file", "file": {"filename": part.name, "file_data": data_url(part)}}
+
+    def _audio(self, part: AudioPart) -> dict[str, Any]:
+        form = _AUDIO_FORMS.get(part.media_type)
+        if form is None and self.is_official:
+            problem = f"{part.media_type}: Chat Completions takes WAV and MP3"
+            raise InputUnsupported(self.provider, self.model, problem, "convert the recording to WAV or MP3")
+        form = form or part.media_type.removeprefix("audio/").removeprefix("x-")
+        return {"type": "input_audio", "input_audio": {"data": part.data, "format": form}}
 
 
 def _text(text: str) -> dict[str, Any]:

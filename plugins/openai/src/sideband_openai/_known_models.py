@@ -39,7 +39,12 @@ def _models() -> dict[str, KnownModel]:
     data = json.loads(_FILE.read_text(encoding="utf-8"))["models"]
     return {
         name: KnownModel(
-            info=ModelInfo(id=name, **{key: value for key, value in one.items() if key != "least_thinking"}),
+            # Models that see pages accept PDFs, and none of those in the file hears.
+            info=ModelInfo(
+                id=name,
+                **{"files": one["images"], "audio": False}
+                | {key: value for key, value in one.items() if key != "least_thinking"},
+            ),
             least_thinking=one.get("least_thinking", "none"),
         )
         for name, one in data.items()

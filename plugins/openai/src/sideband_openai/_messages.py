@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
-from sideband.messages import AssistantMessage, ImagePart, Message
+from sideband.messages import AssistantMessage, AudioPart, Message, UserMessage
 from sideband.providers import ModelRequest
 from sideband_model_client import compact
 
@@ -33,9 +33,14 @@ def arguments_text(arguments: Mapping[str, Any]) -> str:
     return compact(arguments)
 
 
-def data_url(part: ImagePart) -> str:
-    """Return an image as a data URL."""
-    return f"data:{part.media_type};base64,{part.data}"
+def has_audio(request: ModelRequest) -> bool:
+    """Return whether the request contains a recording."""
+    return any(
+        isinstance(part, AudioPart)
+        for message in request.messages
+        if isinstance(message, UserMessage)
+        for part in message.content
+    )
 
 
 def is_strict(schema: object) -> bool:

@@ -59,7 +59,9 @@ def _info(name: str, item: dict[str, Any], *, free: bool) -> ModelInfo:
         "prices": _FREE if free else _prices(_inner(item, "pricing")),
     }
     if isinstance(kinds := _inner(item, "architecture").get("input_modalities"), list):
-        fields["images"] = "image" in kinds
+        fields |= {"images": "image" in kinds, "audio": "audio" in kinds}
+        # OpenRouter also reads files for models that it does not list with them.
+        fields |= {"files": True} if "file" in kinds else {}
     if isinstance(parameters := item.get("supported_parameters"), list):
         fields |= {"thinking": "reasoning" in parameters, "tools": "tools" in parameters}
     return ModelInfo(id=name, **{field: value for field, value in fields.items() if value is not None})

@@ -30,6 +30,7 @@ from sideband_model_client import (
 from ._chat_request import chat_body
 from ._chat_stream import ChatReader
 from ._config import OpenAIService
+from ._messages import has_audio
 from ._model_list import listed_models
 from ._response import Malformed, ReportedError
 from ._responses_request import responses_body
@@ -129,18 +130,15 @@ class OpenAIProvider:
         official = is_official(access.address) or self.service.api_version is not None
         read_text = self.service.text_calls and not official
         if self._speaks_responses(request, access):
-            if request.stop:
-                hint = 'use Chat Completions: `api = "chat"`'
-                raise ProviderError(self.name, "Responses does not support `stop`", hint=hint, retryable=False)
             body = responses_body(request, self.name, official=official, summaries=self.service.summaries)
             return "/responses", body, ResponsesReader(request, read_text=read_text)
-        body = chat_body(request, official=official)
+        body = chat_body(request, self.name, official=official)
         return self._chat_path(request.model, access), body, ChatReader(request, read_text=read_text)
 
     def _speaks_responses(self, request: ModelRequest, access: ServiceAccess) -> bool:
         if self.service.api == "auto":
-            # Responses does not support `stop`.
-            return is_official(access.address) and not request.stop
+            # Responses supports neither `stop` nor audio.
+            return is_official(access.address) and not request.stop and not has_audio(request)
         return self.service.api == "responses"
 
     def _chat_path(self, model: str, access: ServiceAccess) -> str:

@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sideband.messages import AssistantMessage, ImagePart, Message, TextPart, ThinkingPart, ToolCallPart, UserMessage
+from sideband.messages import (
+    AssistantMessage,
+    Attachment,
+    FilePart,
+    ImageUrlPart,
+    Message,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    UserMessage,
+)
 from sideband.providers import ModelRequest
-from sideband_model_client import parse_json
+from sideband_model_client import InputUnsupported, data_url, parse_json
 
 from ._known_models import known
-from ._messages import arguments_text, call_id, data_url, is_strict, sendable
+from ._messages import arguments_text, call_id, has_audio, is_strict, sendable
 
 _ENCRYPTED = "reasoning.encrypted_content"
 
@@ -19,11 +29,18 @@ def responses_body(request: ModelRequest, provider: str, *, official: bool, summ
     """Return the request body.
 
     Args:
-        request: the model request. Its ``stop`` is not supported.
+        request: the model request. Its ``stop`` and recordings are not supported.
         provider: the name of the provider. Reasoning is sent back only to the model it came from.
         official: whether the service is OpenAI's own or Azure.
         summaries: the kind of reasoning summaries to request, or ``None``.
+
+    Raises:
+        InputUnsupported: if the protocol does not support a part of the request.
     """
+    for problem, is_there in (("`stop`", bool(request.stop)), ("audio", has_audio(request))):
+        if is_there:
+            hint = f'use Chat Completions: `api = "chat"` in the table of `{provider}`'
+            raise InputUnsupported(provider, request.model, f"{problem} through Responses", hint)
     model = f"{provider}:{request.model}"
     body: dict[str, Any] = {
         "model": request.model,
@@ -112,10 +129,14 @@ def _thought(part: ThinkingPart) -> dict[str, Any] | None:
     return item if known_form else None
 
 
-def _content(parts: Iterable[TextPart | ImagePart]) -> list[dict[str, Any]]:
-    return [
-        {"type": "input_text", "text": one.text}
-        if isinstance(one, TextPart)
-        else {"type": "input_image", "image_url": data_url(one), "detail": "auto"}
-        for one in parts
-    ]
+def _content(parts: Iterable[TextPart | Attachment]) -> list[dict[str, Any]]:
+    return [_part(one) for one in parts]
+
+
+def _part(part: TextPart | Attachment) -> dict[str, Any]:
+    if isinstance(part, TextPart):
+        return {"type": "input_text", "text": part.text}
+    if isinstance(part, FilePart):
+        return {"type": "input_file", "filename": part.name, "file_data": data_url(part)}
+    url = part.url if isinstance(part, ImageUrlPart) else data_url(part)
+    return {"type": "input_image", "image_url": url, "detail": "auto"}

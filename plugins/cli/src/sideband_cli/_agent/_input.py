@@ -7,7 +7,6 @@ import re
 import select
 import stat
 import sys
-from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,18 +16,12 @@ from sideband import UsageError
 from .._terminal._printing import notice
 
 if TYPE_CHECKING:
-    from sideband.messages import ImagePart
+    from sideband.messages import Attachment, ImageUrlPart
 
 _MAX_TEXT_SIZE = 1 << 20
-_MAX_IMAGE_SIZE = 10 << 20
 _SILENT_SECONDS = 2.0
 _UNSAFE_IN_NAMES = re.compile(r'["<>\r\n]')
-_IMAGE_SIGNATURES = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-)
+_SCHEMES = ("http://", "https://")
 
 
 def read_prompt(words: Sequence[str]) -> str:
@@ -46,43 +39,74 @@ def read_prompt(words: Sequence[str]) -> str:
     return prompt or piped
 
 
-def read_files(files: Iterable[Path]) -> tuple[list[str], list[ImagePart]]:
-    """Return the contents of text files, each wrapped in a tag with its file name, and the images.
+def read_files(files: Iterable[str]) -> tuple[list[str], list[Attachment]]:
+    """Return the contents of text files, each wrapped in a tag with its file name, and the attachments.
+
+    Args:
+        files: paths, and addresses of images, which begin with ``http://`` or ``https://``.
 
     Raises:
-        UsageError: if a file cannot be read, is too large, or is neither text nor a supported image.
+        UsageError: if a file cannot be read, is too large, or is of an unknown type, or an address is invalid.
     """
-    read = [_read_file(file) for file in files]
-    return [one for one in read if isinstance(one, str)], [one for one in read if not isinstance(one, str)]
+    from sideband_agent import LARGEST_ATTACHMENT
+
+    texts: list[str] = []
+    attachments: list[Attachment] = []
+    left = LARGEST_ATTACHMENT
+    for file in files:
+        if file.lower().startswith(_SCHEMES):
+            attachments.append(_image_at(file))
+            continue
+        content = _content(Path(file), left)
+        left -= len(content)
+        found = _attachment(file, content)
+        if found is None:
+            texts.append(_text(file, content))
+        else:
+            attachments.append(found)
+    return texts, attachments
 
 
-def _read_file(file: Path) -> str | ImagePart:
-    from sideband.messages import ImagePart
+def _image_at(url: str) -> ImageUrlPart:
+    from pydantic import ValidationError
+    from sideband.messages import ImageUrlPart
 
+    try:
+        return ImageUrlPart(url=url)
+    except ValidationError:
+        raise UsageError(
+            "invalid address of an image", hint="pass an address without a user name, in percent-encoded ASCII"
+        ) from None
+
+
+def _content(file: Path, most: int) -> bytes:
     try:
         with file.open("rb") as stream:
-            content = stream.read(_MAX_IMAGE_SIZE + 1)
+            content = stream.read(most + 1)
     except OSError as error:
         raise UsageError(f"cannot read {file}: {error.strerror}") from None
-    media_type = _media_type(content)
-    limit = _MAX_IMAGE_SIZE if media_type else _MAX_TEXT_SIZE
-    if len(content) > limit:
-        raise UsageError(f"{file} exceeds the limit of {limit >> 20} MiB", hint="pass only the relevant part")
-    if media_type:
-        return ImagePart(media_type=media_type, data=b64encode(content).decode())
+    if len(content) > most:
+        from sideband_agent import LARGEST_ATTACHMENT
+
+        limit = f"{LARGEST_ATTACHMENT >> 20} MiB"
+        raise UsageError(f"{file} exceeds the limit of {limit} for all files", hint="pass only the relevant part")
+    return content
+
+
+def _attachment(file: str, content: bytes) -> Attachment | None:
+    from sideband_agent import AttachmentRefused, attachment_of
+
     try:
-        text = content.decode()
-    except UnicodeDecodeError:
-        text = "\0"
-    if "\0" in text:
-        raise UsageError(f"{file} is neither UTF-8 text nor a PNG, JPEG, GIF or WebP image")
-    return _wrapped("file", text, name=file.name)
+        return attachment_of(file, content)
+    except AttachmentRefused as error:
+        raise UsageError(error.message, hint=error.hint) from None
 
 
-def _media_type(content: bytes) -> str | None:
-    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
-        return "image/webp"
-    return next((media_type for magic, media_type in _IMAGE_SIGNATURES if content.startswith(magic)), None)
+def _text(file: str, content: bytes) -> str:
+    if len(content) > _MAX_TEXT_SIZE:
+        hint = "pass only the relevant part"
+        raise UsageError(f"{file} exceeds the limit of {_MAX_TEXT_SIZE >> 20} MiB for text", hint=hint)
+    return _wrapped("file", content.decode(), name=Path(file).name)
 
 
 def _wrapped(tag: str, text: str, name: str = "") -> str:

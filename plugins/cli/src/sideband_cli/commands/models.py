@@ -76,7 +76,7 @@ def _table(models: Sequence[Mapping[str, Any]]) -> str:
 def _details(model: Mapping[str, Any]) -> list[str]:
     prices = model["prices"] or {}
     window = f"{model['context_window']:,}" if model["context_window"] else "?"
-    abilities = [ability for ability in ("images", "thinking") if model[ability]]
+    abilities = [ability for ability in ("images", "files", "audio", "thinking") if model[ability]]
     if model["tools"] is False:
         abilities.append("no tools")
     return [window, _price(prices.get("input")), _price(prices.get("output")), ", ".join(abilities)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sideband import UsageError
@@ -32,7 +31,11 @@ def _configure(parser: ArgumentParser) -> None:
         "prompt", nargs="*", default=[], metavar="PROMPT", help="the task; standard input if omitted or -"
     )
     parser.add_argument(
-        "--file", action="append", default=[], type=Path, metavar="FILE", help="attach an image or a text file"
+        "--file",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="attach a file (image, PDF, recording, office document, text), or an image by its https:// address",
     )
     parser.add_argument(
         "--resume", action="store_true", help="resume the unfinished run of --session, or of the last session"
@@ -47,9 +50,9 @@ def _run(arguments: Namespace) -> ExitCode:
             raise UsageError("--resume does not accept a prompt, --file or --new", hint="omit them")
         arguments.session = arguments.session or "last"
         return run(lambda: _show(arguments, lambda agent: agent.resume()))
-    texts, images = read_files(arguments.file)
+    texts, attachments = read_files(arguments.file)
     prompt = "\n\n".join([read_prompt(arguments.prompt), *texts])
-    return run(lambda: _show(arguments, lambda agent: agent.invoke(prompt, attachments=images)))
+    return run(lambda: _show(arguments, lambda agent: agent.invoke(prompt, attachments=attachments)))
 
 
 async def _show(arguments: Namespace, do: Callable[[Agent], Awaitable[RunResult | None]]) -> ExitCode:
