@@ -117,6 +117,15 @@ def test_no_call_is_found_without_offered_tools():
     assert found(CALL, {}) == (CALL, [])
 
 
+@pytest.mark.parametrize("depth", [62, 70, 5_000])
+def test_arguments_are_nested_up_to_the_limit_of_json(depth):
+    mark, name = "]<]minimax[>[", '<invoke name="sky">'
+    nested = f"{mark}{name}{f'{mark}<a>' * depth}x{f'{mark}</a>' * depth}{mark}</invoke>"
+    literal = f"[sky(a={'[' * depth}{']' * depth})]"
+    for text in (nested, literal):
+        assert bool(found(text)[1]) == (depth < 64)
+
+
 @pytest.mark.parametrize(
     "quoted",
     [

@@ -45,7 +45,7 @@ class ParsedCalls:
         end: where it ends.
         calls: the calls in it. Without calls, the part is skipped.
         values: the start and end of each value whose end is known only from the tag after it, because such formats
-            escape nothing. A call without values has an empty one.
+            escape nothing.
         ends_thought: whether this is the end of reasoning that did not begin in the text.
     """
 

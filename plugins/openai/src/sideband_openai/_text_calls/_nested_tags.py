@@ -12,7 +12,6 @@ from ._typed_values import is_list_schema, item_schema, property_schema, typed_v
 
 MARK = "]<]minimax[>["
 
-_MAX_DEPTH = 64
 _TAG = re.compile(r"\s*<(?P<close>/?)(?P<key>[^<>\n]{1,128})>")
 _CALL_END = re.compile(rf"(?:\s*{re.escape(MARK)}\s*</tool_call>)?")
 
@@ -56,7 +55,7 @@ def parse_nested(text: str, opening: re.Match[str], tools: OfferedTools) -> Pars
     while True:
         mark = text.find(MARK, position)
         tag = _TAG.match(text, mark + len(MARK)) if mark >= 0 else None
-        if tag is None or len(stack) > _MAX_DEPTH:
+        if tag is None:
             raise UnusableCall
         node, content = stack[-1], text[position:mark]
         is_value = bool(tag["close"]) and not node.children and len(stack) > 1
@@ -76,7 +75,7 @@ def parse_nested(text: str, opening: re.Match[str], tools: OfferedTools) -> Pars
             values.append((node.start, mark))
     call = checked_call(opening["name"], _unique(node.children), tools)
     closed = _CALL_END.match(text, position)
-    return ParsedCalls(closed.end() if closed else position, (call,), tuple(values) or ((mark, mark),))
+    return ParsedCalls(closed.end() if closed else position, (call,), tuple(values))
 
 
 def _child_schema(node: _Node, key: str, root: Any) -> Any:

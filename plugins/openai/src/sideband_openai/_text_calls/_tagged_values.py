@@ -44,7 +44,7 @@ class TaggedValues:
             values.append((argument.end(), end.start()))
             position = end.end()
         call = checked_call(opening["name"], arguments, tools)
-        return ParsedCalls(closed.end(), (call,), tuple(values) or ((closed.start(), closed.start()),))
+        return ParsedCalls(closed.end(), (call,), tuple(values))
 
 
 def _converted(value: str, argument: re.Match[str], schema: Any) -> Any:

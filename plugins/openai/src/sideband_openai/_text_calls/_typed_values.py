@@ -130,8 +130,6 @@ def _alternatives(schema: Any, root: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _referenced(reference: str, root: Any) -> Any:
-    if not reference.startswith("#/"):
-        return None
     found = root
     for key in reference[2:].split("/")[:_MAX_SCHEMAS]:
         if not isinstance(found, Mapping):
