@@ -180,15 +180,6 @@ def test_packages_have_readme_tests_and_type_marker(packages):
             assert (package / "py.typed").exists() or not (package / "__init__.py").exists(), package
 
 
-def test_packages_link_to_the_project_and_to_their_releases(packages):
-    for folder, project in packages.items():
-        name = project["project"]["name"]
-        assert project["project"]["urls"] == {
-            "Homepage": "https://pypi.org/project/sideband/",
-            "Release history": f"https://pypi.org/project/{name}/#history",
-        }, folder
-
-
 def test_default_distribution_pins_every_package_exactly(packages):
     import tomllib
 
