@@ -33,8 +33,8 @@ raw(b'{"__type__":"result","__id__":"%s",' % me().encode() + keys + b'}\\n')
 
 # Results that cannot be sent.
 UNSENDABLE = {
-    "a set": "return {1, 2}",
-    "a set within a list": "return [{'a': {1}}]",
+    "a set of objects": "return {object()}",
+    "a set within a list": "return [{'a': {object()}}]",
     "a cycle": """
 cycle = []
 cycle.append(cycle)
@@ -65,9 +65,9 @@ finally:
     "an exception": "return ValueError('x')",
     "a task": "return asyncio.current_task()",
     "a complex number": "return 1j",
-    "a decimal": """
+    "a decimal that is not a number": """
 import decimal
-return decimal.Decimal(1)
+return decimal.Decimal('nan')
 """,
     "a key that is a tuple": "return {(1, 2): 3}",
     "a key that is bytes": "return {'a': {b'x': 1}}",
@@ -87,8 +87,26 @@ return value
     "17 MiB of bytes": "return bytes(17 << 20)",
 }
 
-# Results that are hostile subclasses of built-in types.
+# Results that are hostile subclasses of built-in types, or look like types that are converted.
 ODD = {
+    "a set without end": """
+class Odd(set):
+    def __iter__(self):
+        while True:
+            yield 1
+return Odd()
+""",
+    "an array with a forged size": """
+class Odd:
+    size, nbytes, ndim = 0, 0, 1
+    def __iter__(self):
+        while True:
+            yield '"__id__"'
+Odd.__module__, Odd.__qualname__ = 'numpy', 'ndarray'
+Odd.dtype = Odd
+Odd.kind = 'O'
+return Odd()
+""",
     "a number that prints as a message": """
 class Odd(float):
     def __repr__(self):

@@ -104,15 +104,15 @@ running()[1].capabilities = ('vault',)
 await vault.read(name='neighbor')
 """,
     "replacing the encoder of the runtime": """
-from sideband.workers.runtime import _dispatches, _codec
+from sideband.workers.runtime import _conversion, _codec
 def encode(message):
     message.get('__dispatch__', {}).get('params', {})['name'] = 'neighbor'
     return _codec.encode(message)
-_dispatches.encode = encode
+_conversion.encode = encode
 try:
     await vault.read(name='own')
 finally:
-    _dispatches.encode = _codec.encode
+    _conversion.encode = _codec.encode
 """,
     "replacing the channel of the runtime": """
 from sideband.workers.runtime import running

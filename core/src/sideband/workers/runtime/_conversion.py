@@ -148,7 +148,7 @@ def _array(value: Any, path: Path, room: int) -> Any:
     if getattr(value, "ndim", 1) == 0:
         return value[()]
     # Only for these types, `tolist` returns Python objects with the same meaning.
-    return value.tolist() if getattr(value.dtype, "kind", "O") in "biufUS" else list(value)
+    return value.tolist() if getattr(value.dtype, "kind", "O") in "biufUS" else list(islice(value, size))
 
 
 def _scalar(value: Any, path: Path, _room: int) -> Any:
