@@ -2,7 +2,7 @@
 
 import pytest
 from sideband import ConfigurationError
-from sideband.settings import Settings, load_settings, merge, setting, trust_project
+from sideband.settings import Settings, load_settings, merge, setting, trust_project, trusted_project
 from sideband.workers import Isolation
 
 
@@ -105,9 +105,22 @@ def test_user_file_is_not_a_project_file(home):
     assert (loaded.settings.policy.timeout, loaded.notices) == (2, ())
 
 
-def test_trust_without_a_project_file_is_rejected(home, project):
-    with pytest.raises(ConfigurationError, match="not found in"):
-        trust_project(home, project)
+def test_folder_without_a_project_file_is_trusted_until_it_has_one(home, project):
+    assert trusted_project(home, project) is None
+    trust_project(home, project)
+    (project / "deeper").mkdir()
+    assert trusted_project(home, project / "deeper") == project
+    assert trusted_project(home, project.parent) is None
+    assert load_settings(home, project=project).notices == ()
+    write(project, timeout(2))
+    assert trusted_project(home, project / "deeper") is None
+    assert load_settings(home, project=project).settings.policy.timeout != 2
+
+
+def test_file_of_a_parent_folder_ends_the_trust_in_a_folder_without_one(home, project):
+    trust_project(home, project)
+    write(project.parent, timeout(2))
+    assert trusted_project(home, project) is None
 
 
 def test_invalid_toml_names_the_file(home):

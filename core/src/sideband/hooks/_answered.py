@@ -130,7 +130,8 @@ class Sections(CollectEvent[Section]):
         skills: the skills that provide these tools, and skills that contain only instructions: each with ``name``,
             ``description``, ``location`` (the absolute path of its SKILL.md) and ``tools``.
         folder: the working directory.
-        project: the nearest parent folder whose ``sideband.toml`` is trusted with its current content, or ``None``.
+        project: the nearest parent folder whose ``sideband.toml`` is trusted with its current content, or that was
+            trusted without one, or ``None``.
             Files of an untrusted project must not be read.
 
     Example:

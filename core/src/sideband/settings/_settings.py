@@ -219,13 +219,9 @@ def _affects_plugins(key: str) -> bool:
 def trust_project(home: Path, project: Path) -> Path:
     """Trust the project file of ``project`` with its current content; a modified file must be trusted again.
 
-    Raises:
-        ConfigurationError: if there is no project file.
+    A folder without a project file is trusted like one with an empty file: until it, or a parent folder, has another.
     """
-    file = _find_project_file(project)
-    if file is None:
-        problem = f"not found in {project} or its parent folders"
-        raise ConfigurationError(_FILE, problem, hint="create the file, or omit --trust")
+    file = _find_project_file(project) or project.absolute() / _FILE
     trusted = _trusted(home)
     trusted[str(file)] = _digest(file)
     lines = [f"{json.dumps(path)} = {json.dumps(digest)}\n" for path, digest in sorted(trusted.items())]
@@ -234,10 +230,15 @@ def trust_project(home: Path, project: Path) -> Path:
 
 
 def trusted_project(home: Path, folder: Path) -> Path | None:
-    """Return the nearest folder with a project file, from ``folder`` upwards, if its current content is trusted."""
+    """Return the nearest folder with a project file, from ``folder`` upwards, if its current content is trusted.
+
+    Without a project file, return the nearest folder that was trusted without one.
+    """
     file = _find_project_file(folder)
+    files = [file] if file else [parent / _FILE for parent in (folder.absolute(), *folder.absolute().parents)]
     try:
-        return file.parent if file and _trusted(home).get(str(file)) == _digest(file) else None
+        trusted = _trusted(home)
+        return next((one.parent for one in files if trusted.get(str(one)) == _digest(one)), None)
     except OSError:
         return None
 
@@ -249,6 +250,8 @@ def _user_layer(home: Path) -> tuple[dict[str, Any], str]:
 
 def _project_layer(home: Path, project: Path | None, notices: list[str]) -> tuple[dict[str, Any], str]:
     file = _find_project_file(project) if project else None
+    if file is None and project and (folder := trusted_project(home, project)):
+        return {}, str(folder / _FILE)
     if file is None or file == home / _FILE:
         return {}, ""
     try:
@@ -312,7 +315,7 @@ def _trusted(home: Path) -> dict[str, str]:
 
 
 def _digest(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+    return hashlib.sha256(file.read_bytes() if file.exists() else b"").hexdigest()
 
 
 def _parse(file: Path, content: bytes) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from .._host._options import add_host_options, add_output_options, make_host
 from .._sessions._lookup import resolve_session
 from .._skills._dirs import add_skill_dirs
 from ._availability import known_model, unconfigured
+from ._instructions import report_ignored_instructions
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -110,6 +111,7 @@ async def open_agent(arguments: Namespace, questions: Questions, **options: Any)
                 _ = agent.model
             except ModelMissing:
                 raise await unconfigured(host) from None
+            report_ignored_instructions(host.home)
             await _report_skill_problems(host)
             yield agent
 

@@ -44,7 +44,11 @@ def add_host_options(parser: ArgumentParser, *, json: bool = True) -> None:
         "`,call` to run each call in its own worker, as in no-namespaces,call",
     )
     parser.add_argument("--strict", action="store_true", help="fail if any plugin is unusable")
-    parser.add_argument("--trust", action="store_true", help="trust the current content of this folder's sideband.toml")
+    parser.add_argument(
+        "--trust",
+        action="store_true",
+        help="trust this folder: the current content of its sideband.toml, and its instructions",
+    )
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="override a setting, such as policy.timeout=5"
     )
@@ -64,7 +68,8 @@ def load(arguments: Namespace, *, tolerant: bool = False) -> LoadedSettings:
 
     home = default_home()
     if arguments.trust:
-        notice(f"trusting {trust_project(home, Path.cwd())}")
+        file = trust_project(home, Path.cwd())
+        notice(f"trusting {file if file.exists() else file.parent}")
     # Unlike `Path.home`, this accepts a user without a home directory.
     user = Path(os.path.expanduser("~"))  # noqa: PTH111
     settings = load_settings(
@@ -89,10 +94,8 @@ def _report_untrusted(settings: LoadedSettings) -> None:
     """Report skills of the project that are not used, to commands that use skills."""
     folders = settings.skill_folders.untrusted
     if folders:
-        project = folders[0].parents[1] / "sideband.toml"
-        create = "" if project.is_file() else f"create {project} (it may be empty) and "
         names = ", ".join(map(str, folders))
-        notice(f"notice: ignored the skills in {names}: the project is not trusted; {create}add --trust to use them")
+        notice(f"notice: ignored the skills in {names}: the project is not trusted; add --trust to use them")
 
 
 def _flags(arguments: Namespace) -> dict[str, Any]:

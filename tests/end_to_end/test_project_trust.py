@@ -1,0 +1,60 @@
+"""Projects without ``sideband.toml``: their AGENTS.md is used only with trust, and reported without."""
+
+import pytest
+
+
+@pytest.fixture
+def project(tmp_path):
+    folder = tmp_path / "project"
+    (folder / "deeper").mkdir(parents=True)
+    (folder / "AGENTS.md").write_text("Answer in French.")
+    return folder
+
+
+@pytest.fixture
+def ask(sideband, turns, plugin):
+    """Run an agent in a folder, and report its system prompt on standard output."""
+    environment = plugin(
+        "prompted",
+        "provider",
+        "from sideband_scripted import Scripted\n"
+        "def sideband_providers():\n"
+        "    return [Scripted([lambda request: request.system] * 9, name='prompted', model='test')]\n",
+    )
+    return lambda folder, *words: sideband("run", "hello", "-m", "prompted:test", *words, folder=folder, **environment)
+
+
+def test_ignored_instructions_are_reported_with_the_way_to_use_them(ask, project):
+    done = ask(project)
+    assert "Answer in French." not in done.stdout
+    assert f"notice: ignored {project}/AGENTS.md: the project is not trusted; add --trust to use it" in done.stderr
+    assert f"run a command with --trust in {project} to use it" in ask(project / "deeper").stderr
+
+
+def test_folder_without_a_project_file_can_be_trusted(ask, project):
+    first = ask(project, "--trust")
+    assert f"trusting {project}\n" in first.stderr
+    for done in (first, ask(project), ask(project / "deeper")):
+        assert "Answer in French." in done.stdout
+        assert "ignored" not in done.stderr
+
+
+def test_new_project_file_must_be_trusted_again(ask, project):
+    ask(project, "--trust")
+    (project / "sideband.toml").write_text("[policy]\ntimeout = 3\n")
+    done = ask(project)
+    assert "Answer in French." not in done.stdout
+    assert f"ignored {project}/sideband.toml: its current content is not trusted" in done.stderr
+
+
+def test_removal_of_a_trusted_project_file_ends_the_trust(ask, project):
+    (project / "sideband.toml").write_text("[policy]\ntimeout = 3\n")
+    assert "Answer in French." in ask(project, "--trust").stdout
+    (project / "sideband.toml").unlink()
+    assert "Answer in French." not in ask(project).stdout
+
+
+def test_trust_of_a_folder_does_not_include_its_parent(ask, project):
+    done = ask(project / "deeper", "--trust")
+    assert "Answer in French." not in done.stdout
+    assert "Answer in French." not in ask(project).stdout
