@@ -250,8 +250,6 @@ def _user_layer(home: Path) -> tuple[dict[str, Any], str]:
 
 def _project_layer(home: Path, project: Path | None, notices: list[str]) -> tuple[dict[str, Any], str]:
     file = _find_project_file(project) if project else None
-    if file is None and project and (folder := trusted_project(home, project)):
-        return {}, str(folder / _FILE)
     if file is None or file == home / _FILE:
         return {}, ""
     try:
