@@ -95,3 +95,28 @@ def test_problems_of_a_skill_that_is_not_used_are_not_reported(copies, load, cod
 def test_files_of_copies_that_differ_in_size_are_compared_within_the_limits(copies, load, codes):
     large = {"a.bin": b"\0" * (2 << 20)}
     assert load(*copies(("a", large), ("a", large))).problems == ()
+
+
+def test_every_manifest_of_a_collection_is_loaded_identical_or_reported(tmp_path, make_skill, load, codes):
+    """Published collections have these shapes: copies of whole repositories, hidden folders, and nested skills."""
+    collection = tmp_path / "collection"
+    keys = "version: 1.0\nauthor: x\ntags: [a]\n"
+    for number in range(12):
+        text = f"---\nname: skill-{number}\ndescription: x\n{keys}---\nText {{}}\n"
+        for repository in ("first", "second", "third"):
+            # The third repository has changed every other skill.
+            changed = repository == "third" and number % 2 == 1
+            make_skill(f"skill-{number}", manifest=text.format(changed), parent=collection / repository / "skills")
+    for number in range(3):
+        make_skill(f"hidden-{number}", parent=collection / "first" / ".claude" / "skills")
+        make_skill(f"deep-{number}", parent=collection / "a" / "b" / "c" / "d")
+        make_skill(f"nested-{number}", parent=collection / "first" / "skills" / "skill-0" / "examples")
+    loaded = load(collection)
+    assert len(loaded.skills) == 12
+    assert [codes(skill.problems) for skill in loaded.skills] == [["key.unknown"]] * 12
+    # With its examples, the first skill differs from its copies.
+    assert sorted(codes(loaded.problems)) == ["duplicate"] * 7 + ["manifest.missing", "source.skipped"]
+    (skipped,) = [problem for problem in loaded.problems if problem.code == "skill.source.skipped"]
+    assert "9 skills: " in skipped.reason
+    for part in ("3 in hidden folders", "3 deeper than 4 levels", "3 below another skill"):
+        assert part in skipped.reason

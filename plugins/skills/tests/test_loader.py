@@ -95,3 +95,10 @@ def test_package_without_a_manifest_is_reported(make_skill, load):
     (problem,) = load(packages=[package]).problems
     assert "sideband-weather 1.2" in problem.reason
     assert problem.fatal
+
+
+def test_python_file_with_a_nul_byte_has_no_tools(make_skill, load, codes):
+    code = b"from sideband.skill import tool\n# \0\n@tool\nasync def run() -> int:\n    return 1\n"
+    (skill,) = load(make_skill(files={"run.py": code})).skills
+    assert skill.tools == ()
+    assert codes(skill.problems) == ["encoding"]

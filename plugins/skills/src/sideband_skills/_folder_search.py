@@ -116,10 +116,8 @@ class FolderSearch:
             self.problems.meter.check()
             try:
                 with os.scandir(waiting.pop()) as entries:
-                    for entry in sorted(islice(entries, self._countable + 1), key=lambda one: one.name):
+                    for entry in sorted(islice(entries, self._countable), key=lambda one: one.name):
                         self._countable -= 1
-                        if self._countable <= 0:
-                            break
                         if not entry.is_dir(follow_symlinks=False):
                             if _is_manifest(entry.name):
                                 self._skip(reason, entry.path)
