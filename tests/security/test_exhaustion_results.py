@@ -69,6 +69,30 @@ finally:
 import decimal
 return decimal.Decimal('nan')
 """,
+    "an array that converts to itself": """
+class ndarray:
+    size = nbytes = ndim = 0
+    dtype = None
+    def __getitem__(self, key): return self
+ndarray.__module__ = 'numpy'
+return ndarray()
+""",
+    "an endless sequence that claims to be short": """
+import collections.abc
+class Endless(collections.abc.Sequence):
+    def __len__(self): return 1
+    def __getitem__(self, index): return 1
+return Endless()
+""",
+    "a dataclass that contains itself": """
+import dataclasses
+@dataclasses.dataclass
+class Own:
+    own: object = None
+value = Own()
+value.own = value
+return value
+""",
     "a key that is a tuple": "return {(1, 2): 3}",
     "a key that is bytes": "return {'a': {b'x': 1}}",
     "a reserved key": "return {'__error__': 'x'}",

@@ -60,6 +60,10 @@ VIOLATIONS = {
     "a long id": changed(__id__="x" * 1000),
     "an error that is a number": b'{"__type__":"result","__id__":"mine","__error__":1}\n',
     "an error with a value": b'{"__type__":"result","__id__":"mine","__error__":"x","value":1}\n',
+    "an error with an unknown field": b'{"__type__":"result","__id__":"mine","__error__":{"code":"x","other":""}}\n',
+    "an error with a numeric topic": b'{"__type__":"result","__id__":"mine","__error__":{"code":"x","topic":1}}\n',
+    "an error with a long topic": b'{"__type__":"result","__id__":"mine","__error__":{"code":"x","topic":"%s"}}\n'
+    % (b"x" * 200),
     "an error with a numeric message": b'{"__type__":"result","__id__":"mine","__error__":{"code":"x","message":1}}\n',
     "a reserved key": b'{"__type__":"result","__id__":"mine","__secrets__":1}\n',
     "an unknown stream": b'{"__type__":"log","stream":"stdin","text":""}\n',

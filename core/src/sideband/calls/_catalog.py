@@ -83,16 +83,6 @@ async def _result(name: str, loader: SkillLoader, sources: SkillSources) -> Load
     return LoadedSkills(problems=(problem,))
 
 
-def _checked(loaded: LoadedSkills) -> LoadedSkills:
-    for skill in loaded.skills:
-        if not isinstance(skill, SkillSpec):
-            raise TypeError(f"expected skills, got a {type(skill).__name__}")
-    for problem in loaded.problems:
-        if not isinstance(problem, SkillProblem):
-            raise TypeError(f"expected problems, got a {type(problem).__name__}")
-    return loaded
-
-
 def _by_name(loaded: LoadedSkills) -> dict[str, tuple[SkillSpec, ToolSpec]]:
     """Return the tools by full name and by model name."""
     found: dict[str, tuple[SkillSpec, ToolSpec]] = {}
