@@ -226,6 +226,7 @@ def test_damaged_calls_are_only_those_of_offered_tools(writer, calls, data):
         ({"type": "array"}, "[1]", [1]),
         ({"type": "array"}, "(1, 'a')", [1, "a"]),
         ({"type": "array"}, "1, 2", "1, 2"),
+        ({"type": "array"}, "['a'] or ['b']", "['a'] or ['b']"),
         ({"type": "object"}, "{'a': None}", {"a": None}),
         ({"type": "object"}, "[" * 100_000, "[" * 100_000),
         ({"type": "object"}, "__import__('os')", "__import__('os')"),
