@@ -81,9 +81,10 @@ async def test_answer_in_json_has_no_calls(answer):
     assert await answer(text, messages) == ["sky"]
 
 
-async def test_calls_in_text_can_be_disabled(open_client, server, make):
+@pytest.mark.parametrize("config", [{"text_calls": False}, {"api_version": "2024-10-21"}], ids=["disabled", "Azure"])
+async def test_calls_in_text_are_not_read(open_client, server, make, config):
     server.reply(make.events(make.chunk(content=CALL), make.chunk(finish="stop")))
-    async with open_client(base_url=server.base_url, text_calls=False) as client:
+    async with open_client(base_url=server.base_url, **config) as client:
         message = await client.ask(tools=["sky"])
     assert (message.text, message.tool_calls) == (CALL, ())
 

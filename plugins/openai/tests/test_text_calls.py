@@ -134,6 +134,7 @@ def test_arguments_are_nested_up_to_the_limit_of_json(depth):
         f"Models write `then: <tool_call>{CALL}</tool_call>` to call.",
         f"> <tool_call>{CALL}</tool_call>",
         f"```xml\n<tool_call>{CALL}</tool_call>\n```",
+        f"~~~\n<tool_call>{CALL}</tool_call> x\n~~~",
         f"~~~~\n```\n~~~\n<tool_call>{CALL}</tool_call> x\n~~~~",
         f"<think>\n<tool_call>{CALL}</tool_call> x\n</think>",
         "sky(at) is a tool.",

@@ -32,8 +32,6 @@ def typed_value(text: str, schema: Any, root: Any) -> Any:
     if schema is None:
         return text
     kinds = _kinds(schema, root)
-    if kinds == {"string"}:
-        return text
     value = json_or_text(text)
     if isinstance(value, str) and text.strip() == value:
         value = _literal(text)
