@@ -359,7 +359,7 @@ def test_grant_without_a_terminal_is_denied_with_a_hint(sideband, turns, make_sk
     assert "failed" in done.stderr
     shown = " ".join(done.stderr.split())
     assert "--yes" in shown
-    assert "--grant 'sql:path=notes.db'" in shown
+    assert "--grant 'modest=sql:path=notes.db'" in shown
     done = sideband("run", "look", "--yes", "--skill-dir", skill, *turns(call, "I did."))
     assert re.search(r"^\* modest\.look: ok", done.stderr, re.MULTILINE)
 

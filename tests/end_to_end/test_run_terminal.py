@@ -1,6 +1,10 @@
 """``sideband run`` at a terminal: streamed text, interrupts and questions."""
 
+import json
 import re
+import signal
+
+import pytest
 
 GREETS = {"text": "Let me see.", "tool_calls": [{"name": "hello__greet", "arguments": {"name": "Ada"}}]}
 
@@ -37,9 +41,9 @@ def test_grant_can_be_declined_at_the_terminal(terminal, turns, make_skill):
     run = terminal("run", "look", "--skill-dir", skill, *turns({"tool_calls": [{"name": "modest__look"}]}, "done"))
     run.wait_for("sql:path=notes.db", "[y/N]")
     run.type("n\n")
-    assert run.wait() == 0
+    assert run.wait() == 3
     assert re.search(r"^▌ \* modest\.look$\n▌   failed: ", run.text, re.MULTILINE)
-    assert "--grant" in run.text.replace("\n▌   ", " ")
+    assert "--grant 'modest=sql:path=notes.db'" in run.text.replace("\n", "")
 
 
 def test_no_color_variable_turns_colors_off(terminal, turns, hello):
@@ -63,3 +67,78 @@ def test_killed_run_resumes_without_repeating_an_effect_of_unknown_outcome(termi
     assert (done.returncode, done.stdout) == (0, "Done.\n")
     assert "* gate.wait\n  outcome unknown: " in done.stderr
     assert not gate.reached.is_set()
+
+
+MODEST = "from sideband.skill import tool\n@tool\nasync def look() -> int:\n    return 1\n"
+LOOK = {"name": "modest__look"}
+
+
+def test_parallel_calls_ask_one_question_that_nothing_overwrites(terminal, turns, make_skill, hello):
+    skill = make_skill("modest", MODEST, "sql:path=notes.db")
+    calls = [LOOK, {"name": "hello__greet", "arguments": {"name": "Ada"}}, LOOK]
+    folders = ["--skill-dir", skill, "--skill-dir", hello]
+    run = terminal("run", "look", *folders, *turns({"tool_calls": calls}, "done"))
+    run.wait_for("[y/N]")
+    assert "The tool `modest.look` of the skill `modest`" in run.text
+    run.type("y\n")
+    assert run.wait() == 0
+    assert run.text.count("[y/N]") == 1
+    assert re.search(r"^▌ Grant this .* \[y/N\] y$", run.text, re.MULTILINE)
+    assert len(re.findall(r"^▌ \* (?:modest\.look|hello\.greet name=Ada): ok", run.text, re.MULTILINE)) == 3
+
+
+def test_text_typed_before_a_question_does_not_answer_it(terminal, turns, make_skill, gate):
+    skill = make_skill("modest", MODEST, "sql:path=notes.db")
+    folders = ["--skill-dir", skill, "--skill-dir", gate.folder]
+    words = [
+        "--grant",
+        "gate=http:host=127.0.0.1",
+        *turns({"tool_calls": [{"name": "gate__wait"}]}, {"tool_calls": [LOOK]}, "done"),
+    ]
+    run = terminal("run", "look", *folders, *words)
+    assert gate.reached.wait(20)
+    run.type("y\n")
+    run.wait_for("gate.waity")
+    gate.opened.set()
+    run.wait_for("[y/N]")
+    run.type("n\n")
+    assert run.wait() == 0
+    assert "the user refused to grant" in run.text
+
+
+def test_message_does_not_continue_the_progress_line(terminal, turns, make_skill):
+    skill = make_skill("modest", MODEST, "sql:path=notes.db")
+    run = terminal("run", "look", "--yes", "--skill-dir", skill, *turns({"tool_calls": [LOOK]}, "done"))
+    assert run.wait() == 0
+    assert "▌ granted to `modest`: sql:path=notes.db" in run.text.splitlines()
+
+
+def test_aborted_run_shows_the_stopped_tool_and_how_to_continue(terminal, sideband, turns, gate):
+    options = ["--yes", "--skill-dir", gate.folder, *turns({"tool_calls": [{"name": "gate__wait"}]}, "Done.")]
+    run = terminal("run", "wait", *options)
+    assert gate.reached.wait(20)
+    run.type("\x03")
+    assert run.wait() == 130
+    assert "▌ * gate.wait: stopped, may have been executed in part" in run.text
+    session = re.search(r'^▌ to continue: sideband run --session (\w+) "…"$', run.text, re.MULTILINE)[1]
+    assert sideband("run", "go on", "--session", session, *options).stdout == "Done.\n"
+
+
+@pytest.mark.parametrize("words", [["run", "wait"], ["call", "gate.wait"]], ids=["run", "call"])
+def test_termination_signal_ends_a_command_and_records_its_effects(terminal, sideband, turns, gate, words):
+    model = turns({"tool_calls": [{"name": "gate__wait"}]}, "Done.") if words[0] == "run" else []
+    command = terminal(*words, "--yes", "--skill-dir", gate.folder, *model)
+    assert gate.reached.wait(20)
+    command.process.send_signal(signal.SIGTERM)
+    assert command.wait() == 143
+    effects = json.loads(sideband("audit", "query", "--op", "http.get", "--json").stdout)
+    assert [effect["status"] for effect in effects] == ["cancelled"]
+
+
+def test_second_termination_signal_exits_immediately(terminal, turns, gate):
+    model = turns({"tool_calls": [{"name": "gate__wait"}]})
+    run = terminal("run", "wait", "--yes", "--skill-dir", gate.folder, *model)
+    assert gate.reached.wait(20)
+    run.process.send_signal(signal.SIGTERM)
+    run.process.send_signal(signal.SIGTERM)
+    assert run.wait() == 143

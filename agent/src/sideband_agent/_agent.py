@@ -45,7 +45,7 @@ class Agent:
         tools: the tools that it may call; if ``None``, the configured ones, otherwise all.
         channel: the channel through which the user talks to the agent, such as ``cli``.
         budget: the limits of the whole session; if ``None``, the configured ones.
-        approver: asks a person when a guard requests approval of a tool call; ``None`` if no person is available.
+        approver: asks a person when a guard requests approval; ``None`` for the host's, which is asked about effects.
         on_event: called with every observe event, after the plugins; must not block.
         guards: additional guards by name: classes, instantiated for this agent and each child.
         folder: the working directory; the current one if ``None``.
@@ -82,7 +82,7 @@ class Agent:
         self.guards = dict(guards or {})
         self.folder = (folder or Path.cwd()).absolute()
         self.queues = Queues()
-        self.hooks: HookRegistry = agent_hooks(host, self, self.guards, on_event)
+        self.hooks: HookRegistry = agent_hooks(host, self, self.guards, on_event, approver)
         self.wants_shutdown = False
         self._model = model
         self._wanted_session = session

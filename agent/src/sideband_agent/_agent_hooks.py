@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,11 @@ Listener = Callable[[ObserveEvent], object]
 
 
 def agent_hooks(
-    host: Host, agent: AgentControls, guards: Mapping[str, type], listener: Listener | None
+    host: Host,
+    agent: AgentControls,
+    guards: Mapping[str, type],
+    listener: Listener | None,
+    approver: Callable[[str, Any], Awaitable[bool]] | None,
 ) -> HookRegistry:
     """Derive an agent's hooks from the host's, with contexts that know the agent.
 
@@ -28,6 +32,7 @@ def agent_hooks(
         agent: the agent.
         guards: additional guards by name.
         listener: called with every observe event.
+        approver: answers the questions of guards about effects of the agent; ``None`` for the approver of the host.
     """
 
     def context(inner: PluginContext | None) -> PluginContext | None:
@@ -35,6 +40,7 @@ def agent_hooks(
         return AgentPluginContext(base, agent) if base is not None else inner
 
     hooks = host.hooks.derive(context)
+    hooks.approver = approver
     for name, guard in guards.items():
         own = AgentPluginContext(host.context_for(name), agent)
         hooks.register(name, guard(), phase=Phase.GUARD, context=own, make=guard)

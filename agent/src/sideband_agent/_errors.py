@@ -233,7 +233,7 @@ class ToolDenied(OpDenied):
         if question is None:
             self.message = f"{tool} was denied by `{decision.plugin}`: {self.reason}" + (f"; {hint}" if hint else "")
         else:
-            self.message = f"{tool} was {disapproval(question, asked=asked)}"
+            self.message = f"{tool} was denied by `{decision.plugin}`: it was {disapproval(question, asked=asked)}"
 
 
 class ToolRejected(OpError, ValueError):

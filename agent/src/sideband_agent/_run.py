@@ -54,7 +54,8 @@ class RunResult:
         run: the id of the run; empty if a plugin handled the input without one.
         session: the id of the session.
         resume_at: when to resume it, in seconds since 1970, if known.
-        exit_code: the exit code of a command that executes only this run.
+        exit_code: the exit code of a command that executes only this run: ``DENIED`` also if it completed, but each of
+            its tool calls was denied.
     """
 
     status: RunStatus

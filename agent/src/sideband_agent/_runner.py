@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from secrets import token_hex
 from typing import Any
 
@@ -21,11 +22,11 @@ from sideband.hooks import (
     Input,
     SavePoint,
 )
-from sideband.messages import AssistantMessage, Message, UserMessage, to_data
+from sideband.messages import AssistantMessage, Message, ToolResultMessage, UserMessage, to_data
 
 from ._announcer import Announcer
 from ._compaction import Compactor
-from ._errors import RunParked
+from ._errors import RunParked, ToolDenied
 from ._history import VisibleHistory
 from ._queues import Queued, user_message
 from ._run import Run, RunResult, RunStatus
@@ -219,7 +220,7 @@ class Runner:
             run=run.id,
             session=self.session.id,
             resume_at=until,
-            exit_code=_exit_code(status, error),
+            exit_code=_exit_code(status, error, run.messages),
         )
 
     async def _compact_at_end(self, run: Run) -> None:
@@ -247,9 +248,12 @@ def _as_data(error: Exception | None, redactor: Redaction) -> dict[str, Any] | N
     return {"code": "agent.defect", "message": message, "hint": "report it"}
 
 
-def _exit_code(status: RunStatus, error: Exception | None) -> ExitCode:
+def _exit_code(status: RunStatus, error: Exception | None, messages: Sequence[Message]) -> ExitCode:
+    """Return the exit code. A run whose tool calls were all denied has probably not done its task."""
     if status == "completed":
-        return ExitCode.SUCCESS
+        answers = [one for one in messages if isinstance(one, ToolResultMessage)]
+        denied = [one.metadata.get("denied") or one.metadata.get("code") == ToolDenied.code for one in answers]
+        return ExitCode.DENIED if denied and all(denied) else ExitCode.SUCCESS
     return error.exit_code if isinstance(error, SidebandError) else ExitCode.FAILURE
 
 

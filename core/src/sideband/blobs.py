@@ -61,6 +61,7 @@ class BlobScope(Scope, family="blobs"):
     """
 
     defaults: ClassVar[Mapping[str, tuple[str, ...]]] = {"mode": ("read", "write")}
+    valid_values: ClassVar[Mapping[str, tuple[str, ...]]] = {"mode": ("read", "write", "list", "delete")}
 
     mode: str | None = None
 

@@ -18,6 +18,7 @@ class ExitCode(IntEnum):
         UNAVAILABLE: a worker or a provider failed.
         CONFIGURATION: the configuration or a plugin is invalid.
         INTERRUPTED: the user interrupted the command: 128 plus the number of SIGINT, as in shells.
+        TERMINATED: another process, such as ``timeout``, terminated the command: 128 plus the number of SIGTERM.
 
     Example:
         >>> ExitCode.DENIED
@@ -31,3 +32,4 @@ class ExitCode(IntEnum):
     UNAVAILABLE = 4
     CONFIGURATION = 5
     INTERRUPTED = 130
+    TERMINATED = 143

@@ -68,3 +68,15 @@ async def test_fields_of_different_capabilities_do_not_combine(make_host, road):
     async with make_host(road) as host:
         with pytest.raises(OpDenied):
             await host.op("road.take", {}, grants=["road:to=farm", "road:to=town,surface=gravel"])
+
+
+async def test_all_scopes_that_a_handler_requires_are_in_one_hint(make_host, family):
+    @op("road.tour", requires="road", level=Level.MONITORED)
+    async def tour(params: Trip, ctx: OpContext) -> None:
+        ways = (("farm", "gravel"), ("town", "sand"), ("town", "sand"), ("sea", "paved"))
+        ctx.require(*(RoadScope(to=to, surface=surface) for to, surface in ways))
+
+    async with make_host(family("road", tour, scope=RoadScope)) as host:
+        with pytest.raises(OpDenied) as caught:
+            await host.op("road.tour", {}, grants=["road:to=sea"])
+        assert "with --grant 'road:surface=gravel,to=farm' --grant 'road:surface=sand,to=town';" in caught.value.hint

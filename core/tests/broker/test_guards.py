@@ -40,7 +40,7 @@ async def test_denied_effect_is_recorded_with_the_guard(make_host, count, hook, 
         return Deny("not today")
 
     async with make_host(count, hook("strict", op_call)) as host:
-        with pytest.raises(OpDenied, match="not today") as caught:
+        with pytest.raises(OpDenied, match=r"^count\.up was denied by `strict`: not today$") as caught:
             await host.op("count.up", {"n": 1})
     assert caught.value.plugin == "strict"
     assert outcomes()[0]["status"] == "denied"
@@ -106,8 +106,9 @@ async def test_question_without_an_approver_denies(make_host, count, hook):
     async with make_host(count, hook("asker", op_call)) as host:
         with pytest.raises(
             OpDenied, match=r"it was not approved \(no approver is available: use a terminal, or pass --yes\): Really\?"
-        ):
+        ) as caught:
             await host.op("count.up", {"n": 1})
+    assert caught.value.message.startswith("count.up was denied by `asker`: ")
 
 
 @pytest.mark.parametrize("answer", [True, False])

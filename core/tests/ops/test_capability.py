@@ -1,5 +1,7 @@
 """Capabilities and grants: parsing, comparison and narrowing."""
 
+from types import MappingProxyType
+
 import attrs
 import pytest
 from hypothesis import given
@@ -149,3 +151,26 @@ def test_narrowing_does_not_widen_a_default():
 def test_missing_returns_uncovered_capabilities():
     held = Grant.parse(["http:host=a|b"])
     assert str(held.missing(Grant.parse(["http:host=a", "sql"]))) == "sql"
+
+
+@attrs.frozen
+class DoorScope(Scope, family="door"):
+    valid_values = MappingProxyType({"mode": ("open", "close")})
+    mode: str | None = None
+    name: str | None = None
+
+
+@pytest.mark.parametrize("text", ["door:mode=foo", "door:mode=open|foo", "door:mode=x*", "door:mode=Open"])
+def test_invalid_value_is_rejected_with_the_valid_ones(text):
+    with pytest.raises(CapabilityInvalid, match="valid values: open, close"):
+        Capability.parse(text).fit(DoorScope)
+
+
+@pytest.mark.parametrize("text", ["door:mode=open|close", "door:mode=o*", "door:mode=*", "door:name=foo", "door"])
+def test_valid_values_and_patterns_are_accepted(text):
+    Capability.parse(text).fit(DoorScope)
+
+
+def test_close_valid_value_is_suggested():
+    with pytest.raises(CapabilityInvalid, match="did you mean `close`"):
+        Capability.parse("door:mode=clse").fit(DoorScope)

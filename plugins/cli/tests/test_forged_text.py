@@ -103,7 +103,7 @@ def model(*, text="", thinking="", live=True):
 
 def progress(**fields):
     bar = Progressbar()
-    bar.show(SimpleNamespace(**{"current": None, "total": None, "message": None, **fields}))
+    bar.show(SimpleNamespace(**{"current": None, "total": None, "message": None, "unit": None, **fields}))
     bar.close()
 
 

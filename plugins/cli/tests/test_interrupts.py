@@ -1,6 +1,8 @@
 import subprocess
 import sys
 
+import pytest
+
 INTERRUPTED_THREAD = """
 import os, pathlib, signal, threading, time
 import anyio
@@ -31,3 +33,41 @@ def test_interrupt_that_does_not_wake_the_main_thread_ends_the_command():
         [sys.executable, "-c", INTERRUPTED_THREAD], capture_output=True, text=True, check=False, timeout=60
     )
     assert (done.stdout, done.stderr) == ("interrupted\n", "")
+
+
+TERMINATED = """
+import os, signal
+import anyio
+from sideband_cli._errors import Terminated
+from sideband_cli._host._running import run
+
+async def main():
+    os.kill(os.getpid(), signal.{name})
+    try:
+        await anyio.sleep_forever()
+    finally:
+        print("cleaned up")
+
+try:
+    run(main)
+except Terminated as error:
+    print(error.code, int(error.exit_code))
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_termination_signal_cancels_the_command(name):
+    done = subprocess.run(
+        [sys.executable, "-c", TERMINATED.format(name=name)], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.stdout, done.stderr) == ("cleaned up\nterminated 143\n", "")
+
+
+def test_ignored_hangup_signal_stays_ignored():
+    # As `nohup` starts a command.
+    code = (
+        "import os, signal\nfrom sideband_cli._host._running import run\nsignal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+        "async def main():\n    os.kill(os.getpid(), signal.SIGHUP)\n    return 'done'\nprint(run(main))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.stdout, done.stderr) == ("done\n", "")

@@ -45,3 +45,4 @@ def test_wrapped_table_may_have_an_empty_last_column():
 def test_progress_does_not_round_numbers():
     assert format_progress(2_159_620.0, 3e6) == "2,159,620/3,000,000"
     assert format_progress(0.5, None) == "0.5"
+    assert format_progress(12_345, None, "bytes") == "12,345 bytes"

@@ -7,6 +7,8 @@ import hmac
 import pytest
 from sideband.ops import OpDenied, OpFailed, OpParamsInvalid
 from sideband_crypto import CryptoKey, CryptoValue
+from sideband_crypto._ops import OPS
+from sideband_crypto._scope import CryptoScope
 
 pytestmark = pytest.mark.anyio
 
@@ -145,3 +147,7 @@ async def test_keys_and_data_are_not_recorded(crypto, store, host, tmp_path):
     for secret in (SECRET, "the-signed-data", "my-own-key-in-the-call", made["key"].decode().splitlines()[1]):
         assert secret not in recorded
         assert hashlib.sha256(secret.encode()).hexdigest() not in recorded
+
+
+def test_each_op_is_a_valid_value_of_a_capability():
+    assert set(CryptoScope.valid_values["op"]) == {spec.verb for spec in OPS}

@@ -101,7 +101,7 @@ async def test_name_may_resolve_only_to_public_addresses_by_default(get, names, 
         await get(GRANTED)
     assert (caught.value.code, caught.value.exit_code, caught.value.nothing_happened) == ("http.network", 3, True)
     assert f"`{NAME}` resolves to a loopback address" in caught.value.message
-    assert f"--grant 'http:host={NAME},network=loopback'" in caught.value.hint
+    assert f"--grant 'http:host={NAME},method=GET,network=loopback,path=/echo,port=" in caught.value.hint
     assert server.seen == []
 
 

@@ -11,7 +11,12 @@ from sideband.broker import Redaction, Unserializable
 from sideband.messages import ImagePart, TextPart
 from sideband.tools import RESULT_LIMITS
 
-_OURS = frozenset({"code", "effect", "ms", "output", "plugin", "repaired", "replayed", "unknown", "withheld_by"})
+_OURS = frozenset(
+    {
+        *("code", "denied", "effect", "hint", "ms", "output", "plugin"),
+        *("repaired", "replayed", "unknown", "withheld_by"),
+    }
+)
 _OF_SKILLS = frozenset({"effects", "isolation"})
 _SIGNATURES = {
     "image/gif": (b"GIF87a", b"GIF89a"),

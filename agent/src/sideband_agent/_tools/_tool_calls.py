@@ -32,8 +32,8 @@ from ._tool_answer import ToolAnswer
 from ._tool_context import ToolContexts
 from ._tool_effects import ToolEffects, is_repeatable
 
-ToolApprover = Callable[[str, ToolCall], Awaitable[bool]]
-"""Asks a person a guard's question about a tool call. Returns whether the person approved it."""
+ToolApprover = Callable[[str, Any], Awaitable[bool]]
+"""Asks a person a guard's question about a ``ToolCall`` or an ``OpCall``. Returns whether the person approved it."""
 
 
 @frozen
@@ -280,7 +280,14 @@ class ToolCalls:
         ms = round((perf_counter() - started) * 1000, 3)
         one.answer = (await self._after(one, answer)).noting(ms=ms)
         await self.announcer.emit(
-            ToolExecutionEnd(part.id, tool.name, one.answer.shown, is_error=one.answer.is_error, ms=ms)
+            ToolExecutionEnd(
+                part.id,
+                tool.name,
+                one.answer.shown,
+                is_error=one.answer.is_error,
+                ms=ms,
+                hint=one.answer.metadata.get("hint", ""),
+            )
         )
 
     def _redacted(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -331,7 +338,9 @@ class _Updates:
             newest, self._newest = self._newest, None
             if newest is not None:
                 await announcer.emit(
-                    ToolExecutionUpdate(self._call, self._tool, newest.current, newest.total, newest.message)
+                    ToolExecutionUpdate(
+                        self._call, self._tool, newest.current, newest.total, newest.message, newest.unit
+                    )
                 )
             elif self._closed:
                 return

@@ -10,6 +10,7 @@ from attrs import define, field
 from pydantic import BaseModel, ConfigDict
 from sideband.broker import BoundOp, Broker, KeyReused, safe_text
 from sideband.errors import SidebandError
+from sideband.exit_codes import ExitCode
 from sideband.messages import TextPart
 from sideband.ops import EffectInFlight, EffectUnknown, Level, OpContext, OpError, OpSpec, OpTimeout
 from sideband.tools import Tool, ToolOutput
@@ -103,7 +104,7 @@ class ToolEffects:
         except OpTimeout as error:
             return ToolAnswer.error(self._timeout_message(tool, error), code=error.code)
         except OpError as error:
-            return ToolAnswer.error(_text_of(error), code=error.code)
+            return ToolAnswer.error(_text_of(error), **self._details(error))
 
     async def recall(self, key: str, name: str) -> ToolAnswer | None:
         """Return the recorded answer under a key without running the tool, or ``None`` without a record.
@@ -207,12 +208,20 @@ class ToolEffects:
                 output = ToolOutput(output)
             return await self._fitted(output, of_skill=_is_of_skill(tool))
         except SidebandError as error:
-            return await self._failed(_text_of(error), error.code)
+            return await self._failed(_text_of(error), **self._details(error))
         except Exception as error:  # noqa: BLE001  a tool may raise or return anything
-            return await self._failed(f"{tool.name} failed: {type(error).__name__}: {safe_text(error)}", "tool.failed")
+            return await self._failed(
+                f"{tool.name} failed: {type(error).__name__}: {safe_text(error)}", code="tool.failed"
+            )
 
-    async def _failed(self, text: str, code: str) -> ToolAnswer:
-        return (await self._fitted(ToolOutput(text, is_error=True), of_skill=False)).noting(code=code)
+    async def _failed(self, text: str, **metadata: Any) -> ToolAnswer:
+        return (await self._fitted(ToolOutput(text, is_error=True), of_skill=False)).noting(**metadata)
+
+    def _details(self, error: SidebandError) -> dict[str, Any]:
+        """Return the metadata of an answer for an error: its code, its hint, and whether the call was denied."""
+        hint = {"hint": self.broker.redactor.text(error.hint)} if error.hint else {}
+        denied = {"denied": True} if error.exit_code is ExitCode.DENIED else {}
+        return {"code": error.code, **hint, **denied}
 
     async def _fitted(self, output: ToolOutput, *, of_skill: bool) -> ToolAnswer:
         """Build the answer, with long texts shortened and their full text stored."""

@@ -215,7 +215,7 @@ class Broker:
             raise OpParamsInvalid(spec.name, problems) from None
 
     def _check_grant(self, dispatch: Dispatch) -> None:
-        allowed_by = list(check_op(dispatch.grant, dispatch.found.spec, dispatch.params))
+        allowed_by = check_op(dispatch.grant, dispatch.found.spec, dispatch.params)
         dispatch.covering = [str(capability) for capability in allowed_by]
         dispatch.used = set(allowed_by)
 

@@ -20,8 +20,9 @@ class Progress:
     Args:
         call: the id of the call.
         source: the op that reports the progress.
-        current, total: the current and the final value, in a unit that the op chooses.
+        current, total: the current and the final value.
         message: one line for display.
+        unit: the unit of the values, such as ``bytes``; ``None`` for counts without one.
     """
 
     call: str
@@ -29,6 +30,7 @@ class Progress:
     current: float | None = None
     total: float | None = None
     message: str | None = None
+    unit: str | None = None
 
 
 @frozen

@@ -16,7 +16,7 @@ from ..plugins import PluginContext
 from ..providers import Provider
 from ..sandboxing import ProgramProcess, ProgramRequest
 from ._call import Call, Progress
-from ._gate import check_scope
+from ._gate import check_scopes
 from ._lookup import Ops
 from ._redaction import Redaction
 from ._secret_sources import SecretSources
@@ -116,10 +116,10 @@ class DispatchContext:
         if self._ended:
             raise OpDenied(self.op, "its dispatch has ended", hint="use the context only before the handler returns")
 
-    def require(self, scope: Scope) -> None:
+    def require(self, *scopes: Scope) -> None:
         """See ``OpContext.require``."""
         self._check_alive()
-        self._used.add(check_scope(self._grant, self.op, scope))
+        self._used.update(check_scopes(self._grant, self.op, scopes, known_later=False))
 
     def allows(self, scope: Scope) -> bool:
         """See ``OpContext.allows``."""
@@ -127,13 +127,18 @@ class DispatchContext:
         return self._grant.match(scope.family, scope.fields(), known_later=scope.known_later) is not None
 
     async def progress(
-        self, *, current: float | None = None, total: float | None = None, message: str | None = None
+        self,
+        *,
+        current: float | None = None,
+        total: float | None = None,
+        message: str | None = None,
+        unit: str | None = None,
     ) -> None:
         """See ``OpContext.progress``."""
         if self._call.on_progress is None or self._ended:
             return
         text = None if message is None else self._seam.redactor.text(message)[:_MAX_MESSAGE]
-        self._call.on_progress(Progress(self._call.id, self.op, current, total, text))
+        self._call.on_progress(Progress(self._call.id, self.op, current, total, text, unit))
 
     async def emit(self, part: Mapping[str, Any]) -> None:
         """See ``OpContext.emit``."""

@@ -22,7 +22,7 @@ async def decide(
     """Ask the guards about ``event``.
 
     Args:
-        hooks: the hooks with the guards.
+        hooks: the hooks with the guards. If they have their own approver, it answers instead of ``approver``.
         event: the op call to decide about.
         approver: a function that answers the questions of guards, or ``None`` if no user is available.
         validate: a function that validates parameters replaced by a guard, so that later guards see what will run.
@@ -31,6 +31,7 @@ async def decide(
         The decision, all answers as ledger data, and the error if the effect is denied.
     """
     decision = await hooks.decide(event, validate=validate)
+    approver = hooks.approver or approver
     if decision.verdict is Verdict.DENY:
         hint = decision.error.hint if decision.error else ""
         denied = OpDenied(event.op, decision.reason, hint=hint, plugin=decision.plugin)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Sequence
 from typing import Any
 
 from ..ops import Capability, Grant, OpDenied, OpSpec, Scope
@@ -12,43 +12,38 @@ from ..ops._errors import granting
 _MAX_QUOTED = 4_096
 
 
-def check_op(grant: Grant, spec: OpSpec, params: Any) -> Iterator[Capability]:
-    """Yield the capabilities that allow ``spec`` with these validated parameters.
+def check_op(grant: Grant, spec: OpSpec, params: Any) -> Sequence[Capability]:
+    """Return the capabilities that allow ``spec`` with these validated parameters.
 
     Raises:
         OpDenied: if no capability allows it.
     """
     if spec.requires is None:
-        return
+        return ()
     if spec.scope is None:
-        yield _any_of(grant, spec)
-        return
+        return (_any_of(grant, spec),)
     wanted = spec.scope(params)
-    for scope in (wanted,) if isinstance(wanted, Scope) else tuple(wanted):
-        yield check_scope(grant, spec.name, scope, known_later=scope.known_later)
+    return check_scopes(grant, spec.name, (wanted,) if isinstance(wanted, Scope) else tuple(wanted), known_later=True)
 
 
-def check_scope(grant: Grant, op: str, scope: Scope, *, known_later: Collection[str] = ()) -> Capability:
-    """Return the capability that allows this scope.
+def check_scopes(grant: Grant, op: str, scopes: Sequence[Scope], *, known_later: bool) -> Sequence[Capability]:
+    """Return the capabilities that allow these scopes.
 
     Args:
         grant: the grant of the call.
         op: the name of the op, for the message.
-        scope: the requested scope.
-        known_later: fields that are checked later if the scope does not set them.
+        scopes: the requested scopes.
+        known_later: whether the fields that are known later may be omitted, because they are checked again.
 
     Raises:
-        OpDenied: if no capability allows the scope. The message has the missing capability and the grant.
+        OpDenied: if no capability allows one of them. The message has all missing capabilities and the grant.
     """
-    family, fields = scope.family, scope.fields()
-    if (capability := grant.match(family, fields, known_later=known_later)) is not None:
-        return capability
-    longest = max(fields, key=lambda name: len(fields[name]), default="")
-    if longest and len(fields[longest]) > _MAX_QUOTED:
-        # Omit the whole value: a truncated one could end with a part of a secret, which would not be redacted.
-        what = f"`{family}:{longest}` with a value of {len(fields[longest]):,} characters"
-        raise _denied(grant, op, what, "request a shorter value")
-    raise _missing(grant, op, Capability.exactly(family, fields))
+    found = [grant.match(one.family, one.fields(), known_later=one.known_later * known_later) for one in scopes]
+    allowed = [one for one in found if one is not None]
+    if len(allowed) < len(scopes):
+        # All at once: a hint with a part of them would lead to the next refusal.
+        raise _denied(grant, op, [scope for scope, one in zip(scopes, found, strict=True) if one is None])
+    return allowed
 
 
 def check_used(grant: Grant, op: str, used: Grant) -> None:
@@ -57,7 +52,7 @@ def check_used(grant: Grant, op: str, used: Grant) -> None:
     Raises:
         OpDenied: if it does not.
     """
-    for missing in grant.missing(used).capabilities:
+    if missing := grant.missing(used).capabilities:
         raise _missing(grant, op, missing)
 
 
@@ -66,13 +61,38 @@ def _any_of(grant: Grant, spec: OpSpec) -> Capability:
     for capability in grant.capabilities:
         if capability.family == family:
             return capability
-    raise _missing(grant, spec.name, Capability(family))
+    raise _missing(grant, spec.name, [Capability(family)])
 
 
-def _missing(grant: Grant, op: str, missing: Capability) -> OpDenied:
-    hint = f"grant it with {granting(missing)}; skills request it under `sideband.capabilities` in SKILL.md"
-    return _denied(grant, op, f"`{missing}`", hint)
+def _denied(grant: Grant, op: str, scopes: Sequence[Scope]) -> OpDenied:
+    """Return the error for scopes that no capability allows."""
+    for scope in scopes:
+        for name, value in scope.fields().items():
+            if len(value) > _MAX_QUOTED:
+                # Omit the whole value: a truncated one could end with a part of a secret, which would not be redacted.
+                what = f"`{scope.family}:{name}` with a value of {len(value):,} characters"
+                return _refused(grant, op, what, "request a shorter value")
+    return _missing(grant, op, _fewest(scopes))
 
 
-def _denied(grant: Grant, op: str, what: str, hint: str) -> OpDenied:
+def _fewest(scopes: Sequence[Scope]) -> list[Capability]:
+    """Return the fewest capabilities that allow these scopes and nothing else."""
+    exact = [Capability.exactly(one.family, one.fields()) for one in scopes]
+    fitted = [capability.fit(type(one)) for capability, one in zip(exact, scopes, strict=True)]
+    kept = list(range(len(scopes)))
+    for number, scope in enumerate(scopes):
+        others = Grant(tuple(fitted[other] for other in kept if other != number))
+        if others.match(scope.family, scope.fields(), known_later=scope.known_later):
+            kept.remove(number)
+    return [exact[number] for number in kept]
+
+
+def _missing(grant: Grant, op: str, missing: Sequence[Capability]) -> OpDenied:
+    options = granting(missing)
+    how = f"grant it with {options}" if options else "request less at once"
+    what = " ".join(f"`{one}`" for one in missing)
+    return _refused(grant, op, what, f"{how}; skills request it under `sideband.capabilities` in SKILL.md")
+
+
+def _refused(grant: Grant, op: str, what: str, hint: str) -> OpDenied:
     return OpDenied(op, f"{what} is not granted (granted: {grant or 'nothing'})", hint=hint)

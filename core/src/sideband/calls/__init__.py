@@ -3,8 +3,9 @@
 from ._catalog import SkillCatalog
 from ._isolation import ChosenSandbox
 from ._launches import SkillLaunches
+from ._questions import GrantAsker
 from ._requests import CallRequest, CallResult
-from ._rights import GrantAsker, Rights
+from ._rights import Rights
 from ._skill_calls import SkillCalls
 from ._worker_reports import WorkerReports
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
 from ..broker import Ops
 from ..errors import ConfigurationError
-from ..loading import SkillError, SkillSpec
+from ..loading import SkillError, SkillSpec, ToolSpec
 from ..ops import Capability, CapabilityInvalid, Grant
 from ..settings import COMMAND_LINE, LoadedSettings
 from ..workers import GrantRequired
 from ._grants import RememberedGrants
-
-GrantAsker = Callable[[SkillSpec, Grant], Awaitable[bool]]
-"""Asks the user whether to grant these capabilities to a skill, and returns the answer."""
+from ._questions import GrantAsker, GrantQuestions
 
 _CACHED_RIGHTS = 1_024
 
@@ -29,21 +27,34 @@ class Rights:
         settings: the settings, with the configured grants.
         ops: the op families, to validate capabilities.
         asker: asks the user; ``None`` if the user cannot be asked.
+        added: capabilities by skill that its calls get in addition to those that it requests; never stored.
     """
 
-    def __init__(self, home: Path, settings: LoadedSettings, ops: Ops, asker: GrantAsker | None) -> None:
+    def __init__(
+        self,
+        home: Path,
+        settings: LoadedSettings,
+        ops: Ops,
+        asker: GrantAsker | None,
+        added: Mapping[str, Iterable[str]],
+    ) -> None:
         self._settings = settings
         self._ops = ops
-        self._asker = asker
+        self._questions = GrantQuestions(asker)
+        self._added = {skill: tuple(capabilities) for skill, capabilities in added.items()}
         self._remembered = RememberedGrants(home)
         self._for_projects = (COMMAND_LINE, str(settings.project_file))
 
-    async def of(self, skill: SkillSpec, digest: str, given: tuple[str, ...] | None) -> tuple[Grant, Mapping[str, str]]:
+    async def of(
+        self, skill: SkillSpec, tool: ToolSpec, digest: str, run: str, given: tuple[str, ...] | None
+    ) -> tuple[Grant, Mapping[str, str]]:
         """Return the rights of a call and the source of each capability.
 
         Args:
             skill: the skill whose tool is called.
+            tool: the tool, for the question to the user.
             digest: the digest of the skill's current content, under which grants are stored.
+            run: the run of the call. The user is asked only once in it.
             given: the rights that the caller gives; ``None`` for those that the skill requests.
 
         Raises:
@@ -56,13 +67,16 @@ class Rights:
             return grant, dict.fromkeys(grant.texts(), "call")
         wanted = await self._wanted(skill)
         policy = await self._by_policy(skill)
+        added = await self._ops.grant(self._added.get(skill.key) or self._added.get(skill.name, ()))
         remembered = await self._ops.grant(self._remembered.get(digest).texts())
-        missing = _missing(wanted, policy, remembered)
+        missing = _missing(wanted, policy, added, remembered)
         if missing:
-            if self._asker is None or not await self._asker(skill, missing):
-                raise GrantRequired(skill.name, missing.texts())
-            self._remembered.remember(digest, skill.name, wanted)
-        return wanted, _sources(wanted, policy, missing)
+            answer = await self._questions.ask(skill, tool, digest, missing, run)
+            if not answer:
+                raise GrantRequired(skill.name, missing.texts(), refused=answer is not None)
+            # Only what the user saw: the rest comes from the policy or from this host, and ends with it.
+            self._remembered.remember(digest, skill.name, missing)
+        return _rights(wanted, policy, added, missing)
 
     async def _wanted(self, skill: SkillSpec) -> Grant:
         try:
@@ -88,16 +102,18 @@ class Rights:
 
 
 @lru_cache(maxsize=_CACHED_RIGHTS)
-def _missing(wanted: Grant, policy: Grant, remembered: Grant) -> Grant:
-    return Grant.of([*policy.capabilities, *remembered.capabilities]).missing(wanted)
+def _missing(wanted: Grant, *held: Grant) -> Grant:
+    return Grant.of(capability for grant in held for capability in grant.capabilities).missing(wanted)
 
 
 @lru_cache(maxsize=_CACHED_RIGHTS)
-def _sources(wanted: Grant, policy: Grant, granted_now: Grant) -> Mapping[str, str]:
-    return MappingProxyType({str(one): _source(one, policy, granted_now) for one in wanted.capabilities})
+def _rights(wanted: Grant, policy: Grant, added: Grant, granted_now: Grant) -> tuple[Grant, Mapping[str, str]]:
+    grant = Grant.of([*wanted.capabilities, *added.capabilities])
+    return grant, MappingProxyType({str(one): _source(one, policy, added, granted_now) for one in grant.capabilities})
 
 
-def _source(capability: Capability, policy: Grant, granted_now: Grant) -> str:
-    if policy.covers(Grant((capability,))):
-        return "policy"
+def _source(capability: Capability, policy: Grant, added: Grant, granted_now: Grant) -> str:
+    for source, grant in (("policy", policy), ("call", added)):
+        if grant.covers(Grant((capability,))):
+            return source
     return "person" if capability in granted_now.capabilities else "remembered"

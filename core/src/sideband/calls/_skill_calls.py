@@ -61,11 +61,12 @@ class SkillCalls:
         arguments = _validated(tool, request.arguments)
         timeout = call_timeout(self._policy, skill, tool, request.timeout)
         launch = await self._launches.of(skill)
-        grant, granted_by = await self._rights.of(skill, launch.snapshot.name, request.grants)
-        # Choosing a sandbox for the first call of a host does not count against the call's timeout.
-        await self._sandbox.require()
         identifier = token_hex(16)
         origin = Origin(run=identifier) if request.origin is None else request.origin
+        run = origin.run or identifier
+        grant, granted_by = await self._rights.of(skill, tool, launch.snapshot.name, run, request.grants)
+        # Choosing a sandbox for the first call of a host does not count against the call's timeout.
+        await self._sandbox.require()
         call = Call(
             id=identifier,
             grant=grant,

@@ -148,20 +148,31 @@ class OpContext(EffectContext, Protocol):
     def blobs(self) -> BlobStore:
         """The host's store of bytes that are too large for a message. Check ``BlobScope`` before serving a skill."""
 
-    def require(self, scope: Scope) -> None:
-        """Check a scope that becomes known only while the handler runs, such as the target of a redirect.
+    def require(self, *scopes: Scope) -> None:
+        """Check scopes that become known only while the handler runs, such as the target of a redirect.
 
         Raises:
-            OpDenied: if the call's grant does not allow it.
+            OpDenied: if the call's grant does not allow one of them. The hint has the options that grant all of them.
         """
 
     def allows(self, scope: Scope) -> bool:
         """Return whether the call's grant allows a scope, as at the start of the op: ``known_later`` may be omitted."""
 
     async def progress(
-        self, *, current: float | None = None, total: float | None = None, message: str | None = None
+        self,
+        *,
+        current: float | None = None,
+        total: float | None = None,
+        message: str | None = None,
+        unit: str | None = None,
     ) -> None:
-        """Report progress to observers of the call. Redacted and bounded; never waits for a slow observer."""
+        """Report progress to observers of the call. Redacted and bounded; never waits for a slow observer.
+
+        Args:
+            current, total: the current and the final value.
+            message: one line for display.
+            unit: the unit of the values, such as ``bytes``.
+        """
 
     async def emit(self, part: Mapping[str, Any]) -> None:
         """Stream a part of the result to the caller, as plain data, which is redacted.

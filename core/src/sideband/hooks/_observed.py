@@ -189,6 +189,7 @@ class ToolExecutionUpdate(ObserveEvent):
         current: the amount of work done, if known.
         total: the total amount of work, if known.
         message: the progress message.
+        unit: the unit of both amounts, such as ``bytes``, if they have one.
 
     Example:
         >>> from sideband.hooks import ToolExecutionUpdate, hookimpl
@@ -205,6 +206,7 @@ class ToolExecutionUpdate(ObserveEvent):
     current: float | None = None
     total: float | None = None
     message: str | None = None
+    unit: str | None = None
 
 
 @frozen
@@ -217,6 +219,7 @@ class ToolExecutionEnd(ObserveEvent):
         content: the result, as the model sees it.
         is_error: whether the call failed.
         ms: the duration in milliseconds.
+        hint: what the user can do about a failure; it is also the end of the content.
 
     Example:
         >>> from sideband.hooks import ToolExecutionEnd, hookimpl
@@ -232,6 +235,7 @@ class ToolExecutionEnd(ObserveEvent):
     content: Any = field(converter=freeze)
     is_error: bool = False
     ms: float = 0.0
+    hint: str = ""
 
 
 @frozen

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 from weakref import WeakSet
 
@@ -41,6 +41,9 @@ class HookRegistry(Hooks):
         deadlines: deadlines in seconds, by hook, which override those of the specs.
         order: the configured order of plugins, by hook.
 
+    Attributes:
+        approver: answers the questions of these guards about effects; ``None`` for the approver of the host.
+
     Raises:
         HookNotFound: if ``deadlines`` or ``order`` names an unknown hook.
 
@@ -68,6 +71,7 @@ class HookRegistry(Hooks):
         order: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         super().__init__(report=report, trace=trace, deadlines=deadlines)
+        self.approver: Callable[[str, Any], Awaitable[bool]] | None = None
         for hook in order or ():
             if hook not in HOOK_SPECS:
                 raise HookNotFound(hook, known=HOOK_SPECS)

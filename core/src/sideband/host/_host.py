@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 from pathlib import Path
 from secrets import token_hex
+from types import MappingProxyType
 from typing import Any, Self, TypeVar
 
 from attrs import evolve
@@ -72,6 +73,7 @@ class Host:
         plugins: plugins passed as objects, in addition to installed ones.
         autoload: whether to use installed plugins.
         skill_dirs: folders of skills, searched before those of the settings.
+        grants: capabilities by skill that its calls get in addition to those that were granted otherwise; not stored.
         asker: asks the user to grant capabilities to a skill; ``None`` if the user cannot be asked.
         approver: asks the user to approve an effect when a guard requests it; ``None`` if the user cannot be asked.
 
@@ -92,6 +94,7 @@ class Host:
         plugins: Iterable[Plugin] = (),
         autoload: bool = True,
         skill_dirs: Iterable[Path] = (),
+        grants: Mapping[str, Iterable[str]] = MappingProxyType({}),
         asker: GrantAsker | None = None,
         approver: Approver | None = None,
     ) -> None:
@@ -105,6 +108,7 @@ class Host:
         self._autoload = autoload
         explicit = _checked("skill_dirs", skill_dirs, Path)
         self._skill_folders = evolve(settings.skill_folders, explicit=explicit)
+        self._grants = grants
         self._asker = asker
         self._approver = approver
         self._stack = AsyncExitStack()
@@ -165,6 +169,8 @@ class Host:
         self.environments = Environments(self.home)
         self.catalog = SkillCatalog(self.plugins, self._skill_folders)
         self.recovered = tuple(await recover(self.broker, self.ledger, claims))
+        for capabilities in self._grants.values():
+            await self.broker.ops.grant(capabilities)  # so that an invalid one is reported at once
         recorder = await enter(stack, WorkerReports(self.broker))
         pool = WorkerPool(self.sandbox, maximum=policy.workers, idle_seconds=policy.idle_seconds, report=recorder.take)
         self._calls = SkillCalls(
@@ -173,7 +179,7 @@ class Host:
             launches=SkillLaunches(self.home, self.plugins, self.broker.ops, self.environments, policy),
             broker=self.broker,
             pool=pool,
-            rights=Rights(self.home, self.settings, self.broker.ops, self._asker),
+            rights=Rights(self.home, self.settings, self.broker.ops, self._asker, self._grants),
             sandbox=self.sandbox,
             report=self._report,
         )

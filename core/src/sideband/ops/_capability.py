@@ -119,15 +119,20 @@ class Capability:
         """Return the capability with its family's defaults filled in, ready to be compared field by field.
 
         Raises:
-            CapabilityInvalid: if a field is not declared by the family.
+            CapabilityInvalid: if a field is not declared by the family, or a value is not valid.
         """
         known = scope.field_names() if scope else ()
-        for name, _ in self.fields:
+        for name, patterns in self.fields:
             if name not in known:
                 fields = f"known fields: {', '.join(known)}" if known else "the family has no fields"
                 raise CapabilityInvalid(
                     str(self), f"unknown field `{name}` of `{self.family}`{did_you_mean(name, known)}; {fields}"
                 )
+            valid = scope.valid_values.get(name) if scope else None
+            for pattern in patterns if valid else ():
+                if not any(map(pattern.matches, valid or ())):
+                    problem = f"invalid value `{pattern}` of `{name}`{did_you_mean(pattern.text, valid or ())}"
+                    raise CapabilityInvalid(str(self), f"{problem}; valid values: {', '.join(valid or ())}")
         written = {name: tuple(pattern.written for pattern in patterns) for name, patterns in self.fields}
         defaults = scope.complete(written) if scope else {}
         added = {name: _minimal(map(_Pattern, values)) for name, values in defaults.items()}

@@ -44,10 +44,14 @@ __all__ = [
 ]
 
 
-def granting(capability: object) -> str:
-    """Return the command-line option that grants a capability, quoted for a shell."""
-    quoted = str(capability).replace("'", "'\"'\"'")
-    return f"--grant '{quoted}'"
+_MAX_OPTIONS = 1_200  # a longer hint is cut when secrets are removed from it, and could not be pasted
+
+
+def granting(capabilities: Iterable[object]) -> str:
+    """Return the command-line options that grant capabilities, quoted for a shell; empty if they are too long."""
+    quoted = (str(one).replace("'", "'\"'\"'") for one in capabilities)
+    options = " ".join(f"--grant '{one}'" for one in quoted)
+    return options if len(options) <= _MAX_OPTIONS else ""
 
 
 class OpError(SidebandError):
@@ -108,13 +112,21 @@ class OpParamsInvalid(OpError, ValueError):
 
 
 class OpDenied(OpError, PermissionError):
-    """The grant of the call or a guard does not allow the op. The op was not run."""
+    """The grant of the call or a guard does not allow the op. The op was not run.
+
+    Args:
+        op: the name of the op.
+        reason: why it was denied.
+        hint: what the user can do.
+        plugin: the guard that denied it; ``None`` if the grant does not allow it.
+    """
 
     code = "op.denied"
     exit_code = ExitCode.DENIED
 
     def __init__(self, op: str, reason: str, *, hint: str = "", plugin: str | None = None) -> None:
-        super().__init__(f"{op} was denied: {reason}", hint=hint, op=op, plugin=plugin)
+        by = f" by `{plugin}`" if plugin else ""
+        super().__init__(f"{op} was denied{by}: {reason}", hint=hint, op=op, plugin=plugin)
         self.reason = reason
 
 

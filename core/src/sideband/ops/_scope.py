@@ -27,6 +27,9 @@ class Scope:
     family: ClassVar[str] = ""
     defaults: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """The values of fields that a capability omits, for fields where omission does not mean "any value"."""
+    valid_values: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """The valid values of fields that have only a few. A capability with another value is invalid, because it could
+    never allow anything."""
     known_later: ClassVar[tuple[str, ...]] = ()
     """Fields that an op may omit when its grant is checked, because they are known only while it runs, such as the
     address of a host name. Its handler must then call ``require`` with a scope that sets them."""

@@ -80,21 +80,28 @@ class ArgumentsInvalid(CallError, ValueError):
 
 
 class GrantRequired(CallError, PermissionError):
-    """The skill requests capabilities that it was not granted. The call was not started."""
+    """The skill requests capabilities that it was not granted. The call was not started.
+
+    Args:
+        skill: the name of the skill.
+        missing: the capabilities.
+        refused: whether the user was asked and refused.
+    """
 
     code = "grant.required"
     exit_code = ExitCode.DENIED
 
-    def __init__(self, skill: str, missing: Iterable[str]) -> None:
+    def __init__(self, skill: str, missing: Iterable[str], *, refused: bool = False) -> None:
         self.skill = skill
         self.missing = tuple(missing)
-        flags = " ".join(map(granting, self.missing))
-        # Only some commands have --grant: it grants capabilities to one skill, and an agent may use several.
-        super().__init__(
-            f"skill `{skill}` requests capabilities that it was not granted: {' '.join(self.missing)}",
-            hint=f"pass --yes to grant all of them, {flags} for one `sideband call`, or add the skill to `[grants]` in "
-            "sideband.toml to grant them permanently",
-        )
+        self.refused = refused
+        why = "the user refused to grant" if refused else "it was not granted"
+        options = granting(self.missing)
+        once = f"pass {options} to grant them once, " if options else ""
+        hint = f"{once}pass --yes to grant them to this version of the skill, or add them to `[grants]`"
+        if refused:
+            hint = f"the refusal holds for this run; in the next one, answer yes, or {hint}"
+        super().__init__(f"skill `{skill}` requests capabilities that {why}: {' '.join(self.missing)}", hint=hint)
 
 
 class AboveMaximum(CallError, PermissionError):

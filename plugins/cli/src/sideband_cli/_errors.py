@@ -6,7 +6,8 @@ SidebandError
 ├── ModelUnknown(LookupError)          model.unknown     no provider lists the model
 ├── ChatCommandUnknown(LookupError)    chat.command      unknown chat command
 ├── UndoImpossible(RuntimeError)       undo.impossible   no part of the effect can be undone
-└── UndoDeclined(PermissionError)      undo.declined     the undo was not confirmed
+├── UndoDeclined(PermissionError)      undo.declined     the undo was not confirmed
+└── Terminated(InterruptedError)       terminated        a signal of another process ended the command
 """
 
 from __future__ import annotations
@@ -27,6 +28,16 @@ _OPTIONS = (
 )
 _PERMANENT = ('To make it permanent, set `model = "provider:name"` in `[agent]`, or SIDEBAND_AGENT__MODEL.',)
 _WITHOUT = ("Skills do not need a model: run `sideband call SKILL.TOOL`.",)
+
+
+class Terminated(SidebandError, InterruptedError):
+    """A signal of another process ended the command. Its effects are recorded."""
+
+    code = "terminated"
+    exit_code = ExitCode.TERMINATED
+
+    def __init__(self) -> None:
+        super().__init__("terminated", hint="`sideband audit tail` shows the effects of the command")
 
 
 class AgentMissing(SidebandError, ImportError):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import attrs
 from sideband.ops import Scope
@@ -20,6 +20,14 @@ class CryptoScope(Scope, family="crypto"):
         op: the op without its family: `hash`, `sign`.
         key: the name of the stored key, or `-` if no stored key is used.
     """
+
+    valid_values: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "op": (
+            *("aes_cbc_decrypt", "aes_cbc_encrypt", "aes_gcm_decrypt", "aes_gcm_encrypt", "compare", "create_key"),
+            *("generate_key", "hash", "hkdf", "hmac", "hmac_verify", "pbkdf2", "random", "rsa_oaep_decrypt"),
+            *("rsa_oaep_encrypt", "scrypt", "sign", "verify"),
+        )
+    }
 
     op: str | None = None
     key: str | None = None

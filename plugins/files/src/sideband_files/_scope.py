@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 import attrs
 from sideband.ops import Scope
@@ -21,6 +22,12 @@ class FilesScope(Scope, family="files"):
         hidden: `yes` if a component of the path begins with a dot (`.git/hooks`, `.ssh`), otherwise `no`; by default
             `no`. `hidden=*` allows both.
     """
+
+    valid_values: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "mode": ("read", "write"),
+        "place": ("home", "system"),
+        "hidden": ("yes", "no"),
+    }
 
     path: str | None = None
     mode: str | None = None

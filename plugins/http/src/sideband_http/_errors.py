@@ -22,6 +22,8 @@ AddressDenied(OpDenied)                       http.network
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sideband.ops import OpDenied, OpFailed
 
 
@@ -66,17 +68,24 @@ class AddressRefused(HttpError, ValueError):
 
 
 class AddressDenied(OpDenied):
-    """A name resolves to an address of a class that is not granted. No connection was made."""
+    """A name resolves to an address of a class that is not granted. No connection was made.
+
+    Args:
+        op: the name of the op.
+        host: the name.
+        kinds: the classes of its addresses.
+        granting: how to grant them.
+    """
 
     code = "http.network"
     nothing_happened = True
 
-    def __init__(self, op: str, host: str, kind: str) -> None:
+    def __init__(self, op: str, host: str, kinds: Sequence[str], granting: str) -> None:
+        addresses = " and ".join(f"a {kind} address" for kind in kinds)
         super().__init__(
             op,
-            f"`{host}` resolves to a {kind} address, which the grant does not cover",
-            hint=f"if this is intended, add `network={kind}` to the capability for this host: "
-            f"--grant 'http:host={host},network={kind}'",
+            f"`{host}` resolves to {addresses}, which the grant does not cover",
+            hint=f"if this is intended, {granting}",
         )
 
 

@@ -29,6 +29,10 @@ class HttpScope(Scope, family="http"):
     """
 
     known_later: ClassVar[tuple[str, ...]] = ("network",)
+    valid_values: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "scheme": ("http", "https"),
+        "network": tuple(one.value for one in AddressClass),
+    }
 
     scheme: str | None = None
     host: str | None = None

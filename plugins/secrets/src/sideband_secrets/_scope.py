@@ -22,6 +22,7 @@ class SecretsScope(Scope, family="secrets"):
 
     # a skill that may use a credential must not be able to read or replace it
     defaults: ClassVar[Mapping[str, tuple[str, ...]]] = {"mode": ("use",)}
+    valid_values: ClassVar[Mapping[str, tuple[str, ...]]] = {"mode": ("use", "reveal", "write", "rekey")}
 
     name: str | None = None
     mode: str | None = None

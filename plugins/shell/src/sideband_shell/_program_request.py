@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
 import anyio.to_thread
 import attrs
-from sideband.ops import OpContext
+from sideband.ops import Capability, OpContext
 from sideband.workers import Place, ProgramLimits, ProgramRequest
 
 from ._config import Config
@@ -39,19 +40,21 @@ def _find(params: ShellRunParams, config: Config, home: Path) -> tuple[ShellProg
 
 def _check_interpreters(params: ShellRunParams, program: ShellProgram, ctx: OpContext) -> None:
     """Raise ``ShellDenied`` if an interpreter needs rights that the grant does not give to a script that it names."""
+    scopes = list(params.scopes())
     for interpreter in program.interpreters:
         if not runs_others(interpreter):
             continue
         code, what = ("yes", "executes code") if runs_code(interpreter) else ("no", "runs other programs")
-        for scope in params.scopes():
+        for scope in scopes:
             needed = attrs.evolve(scope, code="yes" if scope.code == "yes" else code, runs="any")
             # Only a capability that names its programs in full leaves this field open to any value.
             named = attrs.evolve(scope, code=_ANY_CODE)
             if not (ctx.allows(needed) or ctx.allows(named)):
-                rights = "runs=any,code=yes|no" if code == "yes" else "runs=any"
                 problem = f"it is a script of `{interpreter}`, which {what}"
-                hint = f"grant `shell:binary={params.binary}` to run this script, or `shell:{rights}` to run any"
-                raise ShellDenied(params.binary, problem, hint=hint)
+                # The scopes with a place or a variable include the program itself.
+                exact = [attrs.evolve(one, code=None).fields() for one in scopes[1:] or scopes]
+                options = [f"--grant {shlex.quote(str(Capability.exactly('shell', one)))}" for one in exact]
+                raise ShellDenied(params.binary, problem, hint=f"to run this script, grant it with {' '.join(options)}")
 
 
 def seconds_of(params: ShellRunParams, config: Config) -> float:

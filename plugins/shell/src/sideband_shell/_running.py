@@ -111,7 +111,7 @@ class RunningProgram:
             self._last_progress = now
             # Do not truncate it here: the host redacts secrets first, and would not recognize a partial one.
             line = next((line for line in reversed(text.splitlines()) if line.strip()), "")
-            await self.ctx.progress(current=self.stdout.total + self.stderr.total, message=line)
+            await self.ctx.progress(current=self.stdout.total + self.stderr.total, message=line, unit="bytes")
 
 
 async def run_program(params: ShellRunParams, ctx: OpContext) -> ShellRunResult:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar
 
 import attrs
 from sideband.ops import CapabilityInvalid, Scope
@@ -46,6 +47,14 @@ class ShellScope(Scope, family="shell"):
         mode: `read` or `write`; the default is `read`.
         env: the name of a variable that the caller sets; by default no variable.
     """
+
+    valid_values: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "code": ("yes", "no"),
+        "runs": ("any", "none"),
+        "network": ("yes", "no"),
+        "sockets": ("yes", "no"),
+        "mode": ("read", "write"),
+    }
 
     binary: str | None = None
     sub: str | None = None
@@ -108,7 +117,7 @@ def scopes_of(
     """
     program = ShellScope(
         binary=binary,
-        sub=args[0] if args else None,
+        sub=(args[0] or None) if args else None,  # capabilities cannot contain an empty value
         args=shlex.join(args) if args else None,
         options=_options(args),
         code="yes" if runs_code(binary) else "no",

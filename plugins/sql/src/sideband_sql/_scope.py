@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import attrs
 from sideband.ops import Scope
 
@@ -14,6 +17,8 @@ class SqlScope(Scope, family="sql"):
         path: the logical name (`notes.db`) or the absolute path without symbolic links.
         mode: `read` or `write`; a capability for `write` alone does not allow queries.
     """
+
+    valid_values: ClassVar[Mapping[str, tuple[str, ...]]] = {"mode": ("read", "write")}
 
     path: str | None = None
     mode: str | None = None

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from .._arguments._grants import for_skill
 from .._terminal._columns import fitted, terminal_width
 from .._terminal._effect_text import effect_line
 from .._terminal._progressbar import format_progress
@@ -79,6 +80,7 @@ class Activity:
         self._asked: dict[str, _Running] = {}
         self._running: dict[str, _Running] = {}
         self._ended: set[str] = set()
+        self._hints: set[str] = set()
         self._handlers: dict[str, Callable[[Any], None]] = {
             "message_update": self._on_message_update,
             "message_end": self._on_message_end,
@@ -86,6 +88,7 @@ class Activity:
             "tool_execution_update": self._on_tool_update,
             "tool_execution_end": self._on_tool_end,
             "turn_start": self._on_turn_start,
+            "agent_end": self._on_agent_end,
             "retry_start": self._on_retry,
             "session_compact": self._on_compaction,
             "model_select": self._on_model_select,
@@ -108,8 +111,10 @@ class Activity:
 
     def _on_message_end(self, event: hooks.MessageEnd) -> None:
         role = event.message.get("role")
-        if role == "tool" and not self._quiet:
-            self._on_tool_message(event.message)
+        if role == "tool":
+            if not self._quiet:
+                self._on_tool_message(event.message)
+            self._show_hint(event.message)
         if role != "assistant":
             return
         self._sink.end_text()
@@ -133,6 +138,16 @@ class Activity:
         outcome = _NOT_RUN.get(metadata.get("code", ""), default)
         self._tool_line(running, f"{outcome}: {_first_line(message.get('content', ''))}")
 
+    def _show_hint(self, message: Mapping[str, Any]) -> None:
+        """Show the hint of a failed tool call; if ``quiet``, only that of a denied one."""
+        metadata = message.get("metadata", {})
+        if not message.get("is_error") or (self._quiet and not metadata.get("denied")):
+            return
+        hint = for_skill(metadata.get("hint", ""), message["tool"].rpartition("__")[0])
+        if hint and hint not in self._hints:  # many calls may fail for one reason
+            self._hints.add(hint)
+            self._sink.line(f"hint: {hint}")  # on one line, however long, so that it can be copied
+
     def _on_tool_start(self, event: hooks.ToolExecutionStart) -> None:
         running = _Running(event.tool, describe_arguments(event.arguments), event.arguments)
         self._running[event.id] = running
@@ -141,7 +156,7 @@ class Activity:
     def _on_tool_update(self, event: hooks.ToolExecutionUpdate) -> None:
         parts = [one_line(event.tool)]
         if event.current is not None:
-            parts.append(format_progress(event.current, event.total))
+            parts.append(one_line(format_progress(event.current, event.total, event.unit)))
         if event.message:
             parts.append(one_line(event.message))
         self._sink.progress(" ".join(parts))
@@ -149,7 +164,10 @@ class Activity:
     def _on_tool_end(self, event: hooks.ToolExecutionEnd) -> None:
         running = self._running.pop(event.id, None) or _Running(event.tool, "")
         self._ended.add(event.id)
-        outcome = f"failed: {_first_line(event.content)}" if event.is_error else "ok"
+        text = _first_line(event.content)
+        if event.hint:
+            text = text.removesuffix(f". {one_line(event.hint)}")  # shown below, once
+        outcome = f"failed: {text}" if event.is_error else "ok"
         details = _details(running.values, event.content) if self._verbose else []
         self._tool_line(running, f"{outcome}, {describe_duration(event.ms / 1000)}", details)
 
@@ -157,6 +175,14 @@ class Activity:
         self._asked.clear()
         self._running.clear()
         self._ended.clear()
+
+    def _on_agent_end(self, event: hooks.AgentEnd) -> None:  # noqa: ARG002  the signature of all handlers
+        """Show the tool calls that the end of the run has stopped."""
+        for running in self._running.values():
+            self._tool_line(running, "stopped, may have been executed in part")
+        self._running.clear()
+        self._hints.clear()
+        self._sink.progress("")
 
     def _tool_line(self, running: _Running, outcome: str, details: Sequence[str] = ()) -> None:
         self._sink.progress("")

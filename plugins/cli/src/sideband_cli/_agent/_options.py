@@ -6,6 +6,10 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from sideband import UsageError
+from sideband.suggestions import did_you_mean
+
+from .._arguments._grants import grants_by_skill
 from .._arguments._types import count
 from .._host._options import add_host_options, add_output_options, make_host
 from .._sessions._lookup import resolve_session
@@ -14,7 +18,7 @@ from ._availability import known_model, unconfigured
 from ._instructions import report_ignored_instructions
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterable
 
     from sideband import Host
     from sideband_agent import Agent, Budget
@@ -55,6 +59,13 @@ def add_agent_options(parser: ArgumentParser, *, json: bool = True) -> None:
         quiet="show only answers, questions and problems",
         verbose="also show thinking, the arguments and results of tools, and the ids of effects",
     )
+    parser.add_argument(
+        "--grant",
+        action="append",
+        default=[],
+        metavar="SKILL=CAPABILITY",
+        help="grant a skill this capability for now, in addition to its other rights; may be repeated",
+    )
     parser.add_argument("--yes", action="store_true", help="answer yes to all questions of skills and guards")
     add_skill_dirs(parser)
 
@@ -87,20 +98,23 @@ async def open_agent(arguments: Namespace, questions: Questions, **options: Any)
     """
     from sideband_agent import Agent, ModelMissing
 
+    grants = grants_by_skill(arguments.grant)
     host = make_host(
         arguments,
         skill_dirs=arguments.skill_dir,
+        grants=grants,
         asker=questions.grant_asker(),
         approver=questions.approver(),
     )
     async with host:
+        await _check_skills(host, grants)
         agent = Agent(
             host,
             session=await _session(host, arguments.session),
             tools=_named(arguments.tools),
             channel="cli",
             budget=_budget(arguments, host),
-            approver=questions.tool_approver(),
+            approver=questions.approver(),
             **options,
         )
         async with agent:
@@ -114,6 +128,21 @@ async def open_agent(arguments: Namespace, questions: Questions, **options: Any)
             report_ignored_instructions(host.home)
             await _report_skill_problems(host)
             yield agent
+
+
+async def _check_skills(host: Host, names: Iterable[str]) -> None:
+    """Check that skills exist.
+
+    Raises:
+        UsageError: if one of them does not.
+    """
+    for name in names:
+        known = {one for skill in (await host.skills()).skills for one in (skill.name, skill.key)}
+        if name not in known:
+            raise UsageError(
+                f"--grant names the unknown skill `{name}`{did_you_mean(name, known)}",
+                hint="run `sideband skills list` to see all skills, and why a skill is not loaded",
+            )
 
 
 async def _report_skill_problems(host: Host) -> None:

@@ -39,6 +39,8 @@ def result_line(result: RunResult, agent: Agent) -> dict[str, Any]:
 
 def print_summary(result: RunResult, agent: Agent, *, quiet: bool = False) -> None:
     """Print the problem of a run, if any, and unless ``quiet`` its model, usage and session to standard error."""
+    if result.exit_code is ExitCode.DENIED and result.status == "completed":
+        notice("every tool call of this run was denied")
     for line in [*describe_problem(result), *describe_overruns(result, agent)]:
         notice(line)
     if not quiet:
@@ -71,6 +73,8 @@ def describe_problem(result: RunResult, *, resume: str = "") -> list[str]:
         lines.append(f"{_WORDS[result.status]}")
     if hint := error.get("hint"):
         lines.append(f"hint: {hint}")
+    if result.status == "aborted" and not resume:
+        lines.append(f'to continue: sideband run --session {result.session} "…"')
     if result.status in ("failed", "parked"):
         when = f" after {describe_moment(result.resume_at)}" if result.resume_at else ""
         how = resume or f"sideband run --resume --session {result.session}"

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 _ASKED = object()
 """The result of a prompt that is interrupted by a question."""
+_INTERRUPTED = object()
+"""The answer of a question that is interrupted by the user."""
 _MARGIN = 1
 
 
@@ -133,7 +135,9 @@ class TerminalFrontend:
         finally:
             self._questions -= 1
         self._print(f"{question}{'y' if answer else 'n'}")
-        return answer
+        if answer is None:
+            self._interrupt()  # only now, because it cancels the task that reads the answer
+        return bool(answer)
 
     def suggest(self, text: str) -> None:
         """Insert a text into the prompt, rendered: the user must see what they send."""
@@ -148,7 +152,8 @@ class TerminalFrontend:
         self._left = True
         self._exit(exception=EOFError())
 
-    async def _answer(self, question: str) -> bool:
+    async def _answer(self, question: str) -> bool | None:
+        """Return the answer; ``None`` after Ctrl-C."""
         from prompt_toolkit.history import DummyHistory
         from prompt_toolkit.input.typeahead import clear_typeahead
         from prompt_toolkit.key_binding import KeyBindings
@@ -159,14 +164,14 @@ class TerminalFrontend:
         @keys.add("c-c")
         @keys.add("<sigint>")
         def _(event: KeyPressEvent) -> None:
-            self._interrupt()
-            event.app.exit(result="")
+            if not event.app.is_done:  # it may be pressed again before the prompt has ended
+                event.app.exit(result=_INTERRUPTED)
 
         # Text typed before the question appeared must not answer it.
         clear_typeahead(self._session.input)
         with suppress(termios.error):
             termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
-        session: PromptSession[str] = PromptSession(
+        session: PromptSession[Any] = PromptSession(
             input=self._session.input,
             output=self._output,
             history=DummyHistory(),
@@ -177,7 +182,7 @@ class TerminalFrontend:
             text = await self._prompt(session, message=question)
         except EOFError:
             return False
-        return text.strip().lower() in ("y", "yes")
+        return None if text is _INTERRUPTED else text.strip().lower() in ("y", "yes")
 
     async def _prompt(self, session: PromptSession[Any], **options: Any) -> Any:
         self._app = session.app

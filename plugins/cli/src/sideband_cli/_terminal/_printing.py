@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TextIO
 
 from sideband.rendering import MARK, indented, render
@@ -17,8 +17,19 @@ def marked(lines: Iterable[str], stream: TextIO) -> list[str]:
     return [f"{MARK} {line}" for line in lines] if stream.isatty() else list(lines)
 
 
+_unfinished: list[Callable[[], None]] = []
+"""Ends the unfinished line at the terminal, if there is one."""
+
+
+def on_notice(end_line: Callable[[], None] | None) -> None:
+    """Set the function that ends an unfinished line before a message is printed; ``None`` without such a line."""
+    _unfinished[:] = [] if end_line is None else [end_line]
+
+
 def notice(text: str) -> None:
-    """Print a message to standard error."""
+    """Print a message to standard error, on its own line."""
+    for end_line in tuple(_unfinished):
+        end_line()
     sys.stderr.write("".join(f"{line}\n" for line in marked(indented(text), sys.stderr)))
 
 

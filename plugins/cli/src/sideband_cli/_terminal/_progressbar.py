@@ -6,15 +6,15 @@ import sys
 from typing import Any
 
 from ._columns import columns, fitted, terminal_width
-from ._printing import marked, notice
+from ._printing import marked, notice, on_notice
 from ._words import one_line
 
 _MAX_LENGTH = 500
 
 
-def format_progress(current: float, total: float | None) -> str:
-    """Format progress such as ``2,159,620/3,000,000``, without rounding."""
-    return f"{current:,.12g}" + (f"/{total:,.12g}" if total is not None else "")
+def format_progress(current: float, total: float | None, unit: str | None = None) -> str:
+    """Format progress such as ``2,159,620/3,000,000 bytes``, without rounding."""
+    return f"{current:,.12g}" + (f"/{total:,.12g}" if total is not None else "") + (f" {unit}" if unit else "")
 
 
 class Progressbar:
@@ -28,7 +28,7 @@ class Progressbar:
         """Show one ``Progress``."""
         parts = []
         if progress.current is not None:
-            parts.append(format_progress(progress.current, progress.total))
+            parts.append(format_progress(progress.current, progress.total, progress.unit))
         if progress.message:
             parts.append(progress.message)
         self.line(" ".join(parts))
@@ -44,10 +44,10 @@ class Progressbar:
         sys.stderr.write(f"\r{text}{' ' * (self._shown - shown)}")
         sys.stderr.flush()
         self._shown = shown
+        on_notice(self.close)
 
     def notice(self, text: str) -> None:
         """Print a message on its own line."""
-        self.close()
         notice(text)
 
     def erase(self) -> None:
@@ -55,10 +55,14 @@ class Progressbar:
         if self._live and self._shown:
             sys.stderr.write(f"\r{' ' * self._shown}\r")
             sys.stderr.flush()
-            self._shown = 0
+            self._end()
 
     def close(self) -> None:
         """End the line, keeping its text."""
         if self._live and self._shown:
             sys.stderr.write("\n")
-            self._shown = 0
+            self._end()
+
+    def _end(self) -> None:
+        self._shown = 0
+        on_notice(None)

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 import sys
+import termios
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from sideband.rendering import MARK, quoted, render
 
 from ._columns import broken, terminal_width
+from ._held_output import held_output
 from ._printing import marked, notice
 from ._progressbar import Progressbar
 
 if TYPE_CHECKING:
     from sideband.hooks import OpCall, ToolCall
     from sideband.loading import SkillSpec
-    from sideband.ops import Grant
+    from sideband.ops import Grant, Origin
 
 Ask = Callable[[Sequence[str], str], Awaitable[bool]]
 """Shows the lines of a reason, asks a question below them, and returns whether the user answered yes."""
@@ -51,33 +54,37 @@ class Questions:
         return self._grant if self._ask else None
 
     def approver(self) -> Any:
-        """Return a function that decides about effects; ``None`` without ``--yes`` and a terminal."""
-        return self._approve_effect if self._yes or self._ask else None
-
-    def tool_approver(self) -> Any:
-        """Return a function that decides about tool calls; ``None`` without ``--yes`` and a terminal."""
-        return self._approve_tool if self._yes or self._ask else None
+        """Return a function that decides about effects and tool calls; ``None`` without ``--yes`` and a terminal."""
+        return self._approve_event if self._yes or self._ask else None
 
     async def _grant(self, skill: SkillSpec, missing: Grant) -> bool:
         requested = [f"  {one} ({one.remark})" if one.remark else f"  {one}" for one in missing.capabilities]
         if len(requested) > _MAX_LINES:  # the first ones may be above the screen
             requested.append(f"  ({len(requested):,} capabilities in total, requested by {quoted(skill.name)})")
+        tool = "".join(f"tool {quoted(one.full_name)} of the " for one in skill.tools)  # only the one that is called
         return await self._answer(
-            [f"The skill {quoted(skill.name)} ({skill.source}) requests:", *requested],
+            [f"The {tool}skill {quoted(skill.name)} ({skill.source}) requests:", *requested],
             "Grant this and remember it for this version of the skill? [y/N] ",
         )
 
-    async def _approve_effect(self, question: str, effect: OpCall) -> bool:
-        return await self._approve(effect.op, question, effect.params, effect.previewed)
+    async def _approve_event(self, question: str, event: ToolCall | OpCall) -> bool:
+        from sideband.hooks import ToolCall
 
-    async def _approve_tool(self, question: str, call: ToolCall) -> bool:
-        return await self._approve(call.tool, question, call.arguments)
+        if isinstance(event, ToolCall):
+            return await self._approve(event.tool, question, event.arguments)
+        return await self._approve(event.op, question, event.params, event.previewed, _requester(event.origin))
 
     async def _approve(
-        self, name: str, question: str, arguments: Mapping[str, Any], previewed: str | None = None
+        self,
+        name: str,
+        question: str,
+        arguments: Mapping[str, Any],
+        previewed: str | None = None,
+        requester: str = "",
     ) -> bool:
         preview = _block("preview", previewed) if previewed else []
-        reason = [*_block(name, question), *_argument_lines(arguments), *preview]
+        requested_by = [f"  requested by {requester}"] if requester else []
+        reason = [*_block(name, question), *requested_by, *_argument_lines(arguments), *preview]
         if self._yes:
             notice("\n".join(map(render, [f"allowed by --yes: {reason[0]}", *reason[1:]])))
             return True
@@ -97,6 +104,14 @@ def question_rows(reason: Sequence[str], width: int) -> list[str]:
         rest = text[len(first) :].removeprefix(" ")
         rows += [first, *(f"{indent}  {row}" for row in broken(rest, width - len(indent) - 2) if rest)]
     return rows
+
+
+def _requester(origin: Origin) -> str:
+    """Return the tool or the plugin that requests an effect; empty for an effect of the user."""
+    tool = ".".join(filter(None, (origin.skill, origin.tool)))
+    if tool:
+        return f"the tool {quoted(tool)}"
+    return f"the plugin {quoted(origin.plugin)}" if origin.plugin else ""
 
 
 def _block(label: str, text: str) -> list[str]:
@@ -147,18 +162,21 @@ def ask_at_terminal(bar: Progressbar) -> Ask | None:
 
         async with turn:
             bar.close()
-            width = terminal_width(sys.stderr) - len(MARK) - 2
-            lines = marked([*question_rows(reason, width), question], sys.stderr)
-            # Not input(), which writes the question to standard output, and so into a redirected result.
-            sys.stderr.write("\n".join(lines))
-            sys.stderr.flush()
-            answer = ""
-            try:
-                await wait_readable(sys.stdin)  # a thread could not be cancelled
-                answer = sys.stdin.readline()
-            finally:
-                if not answer.endswith("\n"):  # end of input or cancelled: the cursor is still after the question
-                    sys.stderr.write("\n")
-            return answer.strip().lower() in ("y", "yes")
+            with held_output() as terminal:
+                width = terminal_width(terminal) - len(MARK) - 2
+                lines = marked([*question_rows(reason, width), question], terminal)
+                with suppress(termios.error):  # text typed before the question appeared must not answer it
+                    termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+                # Not input(), which writes the question to standard output, and so into a redirected result.
+                terminal.write("\n".join(lines))
+                terminal.flush()
+                answer = ""
+                try:
+                    await wait_readable(sys.stdin)  # a thread could not be cancelled
+                    answer = sys.stdin.readline()
+                finally:
+                    if not answer.endswith("\n"):  # end of input or cancelled: the cursor is still after the question
+                        terminal.write("\n")
+                return answer.strip().lower() in ("y", "yes")
 
     return ask

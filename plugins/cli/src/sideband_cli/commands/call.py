@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sideband.commands import Command
 from sideband.exit_codes import ExitCode
 
+from .._arguments._grants import add_grant_options, grants_of
 from .._arguments._key_values import read_values
 from .._arguments._types import seconds
 from .._host._options import add_host_options, add_output_options, make_host
@@ -37,11 +38,10 @@ def _configure(parser: ArgumentParser) -> None:
         "values", nargs="*", default=[], metavar="key=value", help="an argument; key:=JSON for values other than text"
     )
     add_skill_dirs(parser)
-    parser.add_argument(
-        "--grant",
-        action="append",
-        metavar="CAPABILITY",
-        help="grant the skill only this capability; may be repeated",
+    add_grant_options(
+        parser,
+        grant="grant the skill this capability for this call, in addition to its other rights",
+        only="replace the rights of the skill by this capability and those of --grant",
     )
     add_output_options(
         parser,
@@ -58,6 +58,9 @@ def _configure(parser: ArgumentParser) -> None:
 
 def _run(arguments: Namespace) -> ExitCode:
     values = read_values(arguments.values, arguments.input)
+    skill = arguments.tool.partition(".")[0]
+    granted = grants_of(skill, arguments.grant or ())
+    replaces = arguments.only is not None
 
     async def main() -> ExitCode:
         from sideband import CallRequest, SidebandError
@@ -76,6 +79,7 @@ def _run(arguments: Namespace) -> ExitCode:
         host = make_host(
             arguments,
             skill_dirs=arguments.skill_dir,
+            grants={} if replaces else {skill: granted},
             asker=questions.grant_asker(),
             approver=questions.approver(),
         )
@@ -83,7 +87,7 @@ def _run(arguments: Namespace) -> ExitCode:
             request = CallRequest(
                 arguments.tool,
                 values,
-                grants=None if arguments.grant is None else tuple(arguments.grant),
+                grants=(*arguments.only, *granted) if replaces else None,
                 timeout=arguments.timeout,
                 key=arguments.key,
                 on_progress=None if arguments.json or arguments.quiet else bar.show,

@@ -7,6 +7,7 @@ from argparse import ArgumentParser, Namespace
 from sideband.commands import Command
 from sideband.exit_codes import ExitCode
 
+from .._arguments._grants import add_grant_options
 from .._arguments._key_values import read_values
 from .._arguments._types import seconds
 from .._host._options import add_host_options, add_output_options, make_host
@@ -30,11 +31,10 @@ def _configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "values", nargs="*", default=[], metavar="key=value", help="a parameter; key:=JSON for values other than text"
     )
-    parser.add_argument(
-        "--grant",
-        action="append",
-        metavar="CAPABILITY",
-        help="run with only this capability instead of all; may be repeated",
+    add_grant_options(
+        parser,
+        grant="run with this capability and those of --only instead of all",
+        only="run with only this capability instead of all",
     )
     add_output_options(
         parser, quiet="print only the result, questions and errors", verbose="also print the ids of effects"
@@ -47,6 +47,9 @@ def _configure(parser: ArgumentParser) -> None:
 
 def _run(arguments: Namespace) -> ExitCode:
     values = read_values(arguments.values, arguments.input)
+    # Without these options, the user has all rights, to which no capability can be added.
+    limited = arguments.grant is not None or arguments.only is not None
+    grants = [*(arguments.grant or ()), *(arguments.only or ())] if limited else None
 
     async def main() -> ExitCode:
         from sideband import EffectReport
@@ -59,7 +62,7 @@ def _run(arguments: Namespace) -> ExitCode:
                 output = await host.op(
                     arguments.op,
                     values,
-                    grants=arguments.grant,
+                    grants=grants,
                     key=arguments.key,
                     deadline=arguments.timeout,
                     on_progress=None if arguments.json or arguments.quiet else bar.show,

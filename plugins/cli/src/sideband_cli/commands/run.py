@@ -76,13 +76,15 @@ async def _show(arguments: Namespace, do: Callable[[Agent], Awaitable[RunResult 
                 result = await do(agent)
             if result is None:
                 hint = f'give it a new task: sideband run --session {agent.session.id} "…"'
-                raise UsageError("nothing to resume: the last run of this session is complete", hint=hint)
+                raise UsageError("nothing to resume: the last run of this session has ended", hint=hint)
             last_line = result_line(result, agent)
             if not arguments.json:
                 output.answer(result)
                 print_summary(result, agent, quiet=arguments.quiet)
         if arguments.json:
             print_line(last_line)
-        return ExitCode.INTERRUPTED if interrupts.count else exit_code(result)
+        if interrupts.count:
+            return ExitCode.TERMINATED if interrupts.terminated else ExitCode.INTERRUPTED
+        return exit_code(result)
     finally:
         bar.erase()

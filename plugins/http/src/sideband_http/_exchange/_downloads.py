@@ -47,7 +47,7 @@ async def save_body(
                 received += len(piece)
                 if received - reported >= MEBIBYTE:
                     reported = received
-                    await ctx.progress(current=float(reported), total=total, message=what)
+                    await ctx.progress(current=float(reported), total=total, message=what, unit="bytes")
             await search.end()
 
 

@@ -42,15 +42,14 @@ async def peers_of(
         addresses = await connections.resolver.resolve(target.host, ctx.domain)
     except NameUnresolved as error:
         raise ConnectFailed(target.origin, str(error)) from None
-    for kind in dict.fromkeys(map(classify, addresses)):
+    kinds = dict.fromkeys(map(classify, addresses))
+    for kind in kinds:
         if kind in FORBIDDEN:
             raise AddressRefused(target.host, kind)
-        if kind is known:
-            continue
-        try:
-            ctx.require(scope_of(target, method, file=file, network=kind))
-        except OpDenied:
-            raise AddressDenied(ctx.op, target.host, kind) from None
+    try:
+        ctx.require(*(scope_of(target, method, file=file, network=kind) for kind in kinds if kind is not known))
+    except OpDenied as error:
+        raise AddressDenied(ctx.op, target.host, tuple(kinds), error.hint) from None
     rules = connections.proxies
     return tuple(Peer(target.host, one, rules.for_address(target, one)) for one in addresses[:_MAX_PEERS])
 
