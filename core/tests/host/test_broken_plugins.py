@@ -1,13 +1,15 @@
-"""Broken loader and skill plugins: the catalog reports each, and the skills of others are used."""
+"""Broken plugins: each is reported where its kind is used, and others are used."""
 
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from sideband.calls import SkillCatalog
+from sideband.broker import Ops
+from sideband.calls import ChosenSandbox, SkillCatalog
 from sideband.loading import LoadedSkills, SkillProblem, SkillSpec
-from sideband.plugins import Plugin, PluginHost
+from sideband.plugins import Plugin, PluginConflict, PluginHost
 from sideband.settings import SkillFolders
+from sideband.workers import Isolation
 
 pytestmark = pytest.mark.anyio
 
@@ -73,3 +75,31 @@ async def test_skill_packages_in_conflict_are_reported(tmp_path):
     assert [one.source for one in loaded.problems] == ["package first", "package second"]
     assert all("first 0" in one.reason and "second 0" in one.reason for one in loaded.problems)
     assert all(isinstance(one, SkillProblem) and one.fatal for one in loaded.problems)
+
+
+def rivals(kind):
+    return [Plugin(kind, "acme", SimpleNamespace(), distribution) for distribution in ("first", "second")]
+
+
+@pytest.mark.parametrize("kind", ["hook", "guard"])
+async def test_hooks_and_guards_in_conflict_are_reported_at_start(tmp_path, caplog, kind):
+    async with PluginHost(home=tmp_path, inline=rivals(kind), autoload=False):
+        pass
+    (text,) = [text for text in caplog.messages if f"{kind} `acme` is claimed by " in text]
+    assert "first 0" in text
+    assert "second 0" in text
+
+
+async def test_sandboxes_in_conflict_are_reported_by_the_probe(tmp_path):
+    async with PluginHost(home=tmp_path, inline=rivals("sandbox"), autoload=False) as host:
+        sandbox = ChosenSandbox(host, Isolation.FULL)
+        assert any("sandbox `acme` is claimed by first 0" in hint for hint in (await sandbox.probe()).hints)
+        await sandbox.close()
+
+
+async def test_providers_in_conflict_are_listed_and_refused(tmp_path):
+    async with PluginHost(home=tmp_path, inline=rivals("provider"), autoload=False) as host:
+        ops = Ops(host)
+        assert await ops.providers() == ("acme",)
+        with pytest.raises(PluginConflict):
+            await ops.provider("acme")
