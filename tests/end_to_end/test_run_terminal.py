@@ -142,3 +142,30 @@ def test_second_termination_signal_exits_immediately(terminal, turns, gate):
     run.process.send_signal(signal.SIGTERM)
     run.process.send_signal(signal.SIGTERM)
     assert run.wait() == 143
+
+
+def test_interrupt_at_a_question_in_a_chat_aborts_the_run_and_leaves_no_line_behind(terminal, turns, make_skill):
+    skill = make_skill("modest", MODEST, "sql:path=notes.db")
+    chat = terminal("chat", "--skill-dir", skill, *turns({"tool_calls": [LOOK]}, "done"))
+    chat.wait_for("\n>")
+    chat.say("look")
+    chat.wait_for("[y/N]")
+    chat.type("\x03")
+    chat.wait_for("[y/N] n", "aborted: interrupted")
+    chat.wait_for("\n>")
+    assert "Exception" not in chat.text
+    assert "modest.look" not in chat.text.rpartition("aborted: interrupted")[2]
+    chat.type("\x04")
+    assert chat.wait() == 0
+
+
+def test_line_of_a_stopped_tool_does_not_stay_above_the_prompt_of_a_chat(terminal, turns, gate):
+    options = ["--yes", "--skill-dir", gate.folder, *turns({"tool_calls": [{"name": "gate__wait"}]}, "Done.")]
+    chat = terminal("chat", *options)
+    chat.wait_for("\n>")
+    chat.say("go")
+    assert gate.reached.wait(20)
+    chat.type("\x03")
+    chat.wait_for("* gate.wait: stopped", "aborted: interrupted")
+    chat.wait_for("\n>")
+    assert "gate.wait" not in chat.text.rpartition("aborted: interrupted")[2]
