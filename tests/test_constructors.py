@@ -90,4 +90,9 @@ def test_mypy_accepts_the_python_examples_of_the_documentation(mypy, tmp_path):
                 name = re.sub(r"\W", "_", page.removesuffix(".md"))
                 (tmp_path / f"{name}_{number}.py").write_text(example)
     # An example may import the module of another one.
-    assert not mypy("--allow-untyped-defs", "--allow-untyped-calls", "--disable-error-code=import-not-found")
+    assert not mypy(
+        "--allow-untyped-defs",
+        "--allow-incomplete-defs",
+        "--allow-untyped-calls",
+        "--disable-error-code=import-not-found",
+    )

@@ -88,17 +88,16 @@ async def test_tool_with_an_oversized_description_is_left_out(with_skills):
     assert "odd__go" not in names
 
 
-async def test_skills_with_the_same_name_are_left_out(with_skills):
+async def test_first_of_several_skills_with_the_same_name_is_called(with_skills, results):
     skills = {
         "a/mail": ("mail", "The true one.", code_for("send", "return 'true'")),
         "b/mail": ("mail", "Another one.", code_for("send", "return 'false'")),
         "good": ("good", "Fine.", code_for("go", "return 1")),
     }
-    async with with_skills(["ok"], skills) as agent:
+    async with with_skills([Turn(tool_calls=[("mail__send", {}), ("good__go", {})]), "ok"], skills) as agent:
         await agent.invoke("hi")
-        names = [one.name for one in agent.scripted.requests[0].tools]
-    assert "good__go" in names
-    assert "mail__send" not in names
+        texts = [one.text for one in results(agent)]
+    assert texts == ["true", "1"]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ def data_url(part: ImagePart | FilePart | AudioPart) -> str:
     """Return the content of a part as a data URL.
 
     Example:
+        >>> from sideband.messages import ImagePart
         >>> data_url(ImagePart(media_type="image/png", data="aGk="))
         'data:image/png;base64,aGk='
     """
@@ -23,6 +24,7 @@ def file_text(part: FilePart) -> str | None:
     """Return the content of a text file, or ``None`` if the file is not a text in UTF-8.
 
     Example:
+        >>> from sideband.messages import FilePart
         >>> file_text(FilePart(media_type="text/plain", data="aGk=", name="a.txt"))
         'hi'
     """

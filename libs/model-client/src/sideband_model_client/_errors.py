@@ -172,7 +172,12 @@ def broken(access: ServiceAccess, problem: str, cause: str = "", *, retryable: b
 
 
 class InputUnsupported(ProviderError, ValueError):
-    """The protocol of a provider does not support a part of the request. Nothing was sent."""
+    """The protocol of a provider does not support a part of the request. Nothing was sent.
+
+    Example:
+        >>> InputUnsupported("acme", "small", "audio", "attach a text").message
+        'acme: `small` cannot be called with audio'
+    """
 
     code = "provider.input"
 
