@@ -25,6 +25,10 @@ messages = [
 ]
 model = ModelInfo(id="twice", context_window=8_000, prices=Prices(input=0, output=0))
 """
+# An example may import the module of another one.
+OPTIONS = """# mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls
+# mypy: disable-error-code="import-not-found"
+"""
 VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 PAGES = ("README.md", *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md")))
 
@@ -59,40 +63,41 @@ def call(number, cls, name):
     return f"def call_{number}({declared}) -> object:\n    return {name}({passed})\n"
 
 
-@pytest.fixture
-def mypy(tmp_path):
-    """Check files as an author does, and return the errors."""
-
-    def check(*options):
-        command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", f"--cache-dir={tmp_path / 'cache'}"]
-        done = subprocess.run([*command, *options, "."], cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert done.returncode in (0, 1), done.stderr
-        return "\n".join(line for line in done.stdout.splitlines() if ": error: " in line)
-
-    return check
-
-
-def test_mypy_accepts_public_constructors_with_only_the_required_arguments(mypy, tmp_path):
+def write_calls(folder):
+    """Write a module that calls every public class."""
     classes = public_classes()
     assert len(classes) > 200
     modules = sorted({name.rpartition(".")[0] for name in classes.values()})
     lines = ["from typing import Any", *(f"import {module}" for module in modules)]
     lines += [call(number, cls, name) for number, (cls, name) in enumerate(classes.items())]
-    (tmp_path / "calls.py").write_text("\n".join(lines))
-    (tmp_path / "documented.py").write_text(DOCUMENTED)
-    assert not mypy()
+    (folder / "calls.py").write_text("\n".join(lines))
 
 
-def test_mypy_accepts_the_python_examples_of_the_documentation(mypy, tmp_path):
+def write_examples(folder):
+    """Write the Python examples of the documentation, which may omit annotations."""
     for page in PAGES:
         for number, example in enumerate(FENCE.findall((ROOT / page).read_text())):
             if "sideband.skill" not in example:  # skills are checked against stubs of the installed families
                 name = re.sub(r"\W", "_", page.removesuffix(".md"))
-                (tmp_path / f"{name}_{number}.py").write_text(example)
-    # An example may import the module of another one.
-    assert not mypy(
-        "--allow-untyped-defs",
-        "--allow-incomplete-defs",
-        "--allow-untyped-calls",
-        "--disable-error-code=import-not-found",
-    )
+                (folder / f"example_{name}_{number}.py").write_text(OPTIONS + example)
+
+
+@pytest.fixture(scope="module")
+def errors(tmp_path_factory):
+    """Return the errors of one run of mypy in strict mode over all files, as an author runs it."""
+    folder = tmp_path_factory.mktemp("author")
+    write_calls(folder)
+    write_examples(folder)
+    (folder / "documented.py").write_text(DOCUMENTED)
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", f"--cache-dir={folder / 'cache'}", "."]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 1), done.stderr
+    return [line for line in done.stdout.splitlines() if ": error: " in line]
+
+
+def test_mypy_accepts_public_constructors_with_only_the_required_arguments(errors):
+    assert [line for line in errors if not line.startswith("example_")] == []
+
+
+def test_mypy_accepts_the_python_examples_of_the_documentation(errors):
+    assert [line for line in errors if line.startswith("example_")] == []
