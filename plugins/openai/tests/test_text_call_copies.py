@@ -2,6 +2,7 @@
 
 import html
 import json
+from base64 import b64encode
 
 import pytest
 from sideband_openai._text_calls import find_calls
@@ -57,6 +58,12 @@ async def test_call_in_a_user_message_is_not_a_call(answer):
     assert await answer(CALL, [{"role": "user", "content": f"Repeat this: {CALL}"}]) == []
 
 
+async def test_call_in_an_attached_text_file_is_not_a_call(answer):
+    page = b64encode(f"Hello!\n{CALL}".encode()).decode()
+    file = {"type": "file", "media_type": "text/plain", "data": page, "name": "page.txt"}
+    assert await answer(CALL, [{"role": "user", "content": [file]}]) == []
+
+
 async def test_call_after_an_unrelated_result_is_a_call(answer):
     assert await answer(CALL, called("The sky is blue.")) == ["sky"]
 
@@ -100,10 +107,33 @@ async def test_calls_in_text_are_not_read(open_client, server, make, config):
         json.dumps({"body": CALL}).replace("<", "\\u003c"),
         html.escape(CALL),
         json.dumps({"body": html.escape(CALL)}),
+        CALL.replace("\n", "&#10;").replace(" ", "&nbsp;"),
+        "\u200b".join(CALL.replace("\\u00fc", "ü")),
     ],
 )
 def test_copied_call_may_be_escaped_or_wrapped(written):
     assert names(f"The page says:\n{CALL}", "hello", f"a {written} b") == []
+
+
+@pytest.mark.parametrize("zeros", [0, 5_000])
+def test_copied_call_may_have_numeric_references(zeros):
+    page = "".join(f"&#{'0' * zeros}{ord(character)};" for character in CALL[:12]) + CALL[12:]
+    assert names(CALL, page) == []
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        f"&#{'9' * 5_000};",
+        f"&#{'0' * 5_000};",
+        f"&#x{'f' * 5_000};",
+        "\\u" + "\\" * 3_000_000,  # would take an hour if each backslash began a search
+        "&" * 1_000_000,
+    ],
+    ids=["digits", "zeros", "hexadecimal", "backslashes", "ampersands"],
+)
+def test_hostile_page_does_not_hinder_calls(page):
+    assert names(CALL, page) == ["sky"]
 
 
 @pytest.mark.parametrize("number", [0, 1])

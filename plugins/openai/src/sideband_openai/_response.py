@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from secrets import token_hex
 from typing import Any
 
 from pydantic import ValidationError
-from sideband.messages import Message, ToolCallPart, Usage
+from sideband.messages import AssistantMessage, FilePart, Message, ToolCallPart, Usage
 from sideband.providers import ModelRequest
-from sideband_model_client import ServerSentEvent, parse_json, parse_object, token_count, whole_characters
+from sideband_model_client import ServerSentEvent, file_text, parse_json, parse_object, token_count, whole_characters
 
 from ._text_calls import find_calls
 
@@ -158,5 +158,16 @@ def with_calls(text: str, request: ModelRequest, ids: CallIds) -> tuple[str, lis
     if request.tool_choice == "none" or request.output_schema is not None:
         return text, []
     tools = {one.name: one.parameters for one in request.tools}
-    text, found = find_calls(text, tools, lambda: (one.text for one in request.messages if one.role != "assistant"))
+    text, found = find_calls(text, tools, lambda: _texts_of_others(request.messages))
     return text, [ToolCallPart(id=ids.unique(None), name=one.name, arguments=one.arguments) for one in found]
+
+
+def _texts_of_others(messages: Iterable[Message]) -> Iterator[str]:
+    """Yield what users and tools wrote, with attached text files. The model may have copied a call from it."""
+    for message in messages:
+        if isinstance(message, AssistantMessage):
+            continue
+        yield message.text
+        for part in message.content:
+            if isinstance(part, FilePart) and (text := file_text(part)) is not None:
+                yield text

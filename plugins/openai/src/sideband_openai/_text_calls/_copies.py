@@ -9,8 +9,12 @@ import html
 import re
 from collections.abc import Callable, Iterable
 
-_CODE_POINT = re.compile(r"\\++u([0-9a-fA-F]{4})")
-_IGNORED = re.compile(r"\\+[nrt]|[\s\\]+")
+# Matched only from the first backslash of a run, or a text of backslashes would take quadratic time.
+_CODE_POINT = re.compile(r"(?<!\\)\\++u([0-9a-fA-F]{4})")
+_REFERENCE = re.compile(r"&#(?:0*+([0-9]++)|0++)")
+_MAX_DIGITS = 7
+# Escapes, whitespace and characters without width
+_IGNORED = re.compile(r"\\+[nrt]|[\s\\\u00ad\u200b-\u200f\u2060\ufeff]+")
 
 
 def contains_any(texts: Callable[[], Iterable[str]], parts: Iterable[str]) -> bool:
@@ -27,4 +31,10 @@ def contains_any(texts: Callable[[], Iterable[str]], parts: Iterable[str]) -> bo
 def _reduced(text: str) -> str:
     if "\\u" in text:
         text = _CODE_POINT.sub(lambda match: chr(int(match[1], 16)), text)
-    return html.unescape(_IGNORED.sub("", text))
+    return _IGNORED.sub("", html.unescape(_REFERENCE.sub(_short_reference, text)))
+
+
+def _short_reference(reference: re.Match[str]) -> str:
+    """Return a numeric character reference without leading zeros. Python cannot convert thousands of digits."""
+    digits = reference[1] or "0"
+    return f"&#{digits}" if len(digits) <= _MAX_DIGITS else "\ufffd"
