@@ -84,6 +84,15 @@ def test_plugin_before_itself_is_a_cycle():
         registry(normal("a", before="a"))
 
 
+@pytest.mark.parametrize("hooks_of", [lambda hooks: hooks, lambda hooks: hooks.derive(lambda context: context)])
+def test_plugin_that_completes_the_cycle_of_another_is_rejected(hooks_of):
+    hooks = hooks_of(registry(normal("a", before="b", after="b")))
+    with pytest.raises(HookOrderCycle) as caught:
+        hooks.register("b", SimpleNamespace(settled=hookimpl(lambda event: None)))
+    assert caught.value.plugin == "b"
+    assert names_of(hooks) == ["a"]
+
+
 def test_cycle_is_listed_in_execution_order():
     with pytest.raises(HookOrderCycle) as caught:
         registry(normal("a", before="b"), normal("b", before="c"), normal("c", before="a"))

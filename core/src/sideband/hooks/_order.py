@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, TypeVar, overload
@@ -140,17 +140,27 @@ def solve(hook: str, placed: Iterable[Placed], manifest: Sequence[str] = ()) -> 
         HookOrderCycle: if the constraints form a cycle.
     """
     by_name = {one.plugin: one for one in placed}
-    listed = {plugin: index for index, plugin in enumerate(manifest)}
+    declared = _declared(by_name.values())
     ordered: list[OrderedImplementation] = []
     for phase in Phase:
-        members = {name: one for name, one in by_name.items() if one.phase is phase}
-        for name in _sorted(hook, members, listed):
-            reasons = (f"phase {phase.name.lower()}", *_reasons(by_name[name], by_name, listed))
+        for name in in_order(hook, {name: one for name, one in by_name.items() if one.phase is phase}, manifest):
+            reasons = (f"phase {phase.name.lower()}", *_reasons(by_name[name], by_name, declared[name], manifest))
             ordered.append(OrderedImplementation(len(ordered) + 1, name, phase, reasons))
     return tuple(ordered)
 
 
-def _sorted(hook: str, members: dict[str, Placed], listed: dict[str, int]) -> Iterator[str]:
+def in_order(hook: str, members: Mapping[str, Placed], manifest: Sequence[str] = ()) -> Iterator[str]:
+    """Yield the names of the implementations of ``hook`` in one phase in order.
+
+    Args:
+        hook: the name of the hook, for the error message.
+        members: the implementations by plugin.
+        manifest: the configured order of plugins; plugins that are not listed come last.
+
+    Raises:
+        HookOrderCycle: if the constraints form a cycle.
+    """
+    listed = {plugin: index for index, plugin in enumerate(manifest)}
     earlier: defaultdict[str, set[str]] = defaultdict(set)
     for name in sorted(members):
         earlier[name].update(other for other in members[name].constraints.after if other in members)
@@ -176,17 +186,30 @@ def _sorted(hook: str, members: dict[str, Placed], listed: dict[str, int]) -> It
         sorter.done(first)
 
 
-def _reasons(one: Placed, all_of_them: dict[str, Placed], listed: dict[str, int]) -> Iterator[str]:
+def _declared(placed: Iterable[Placed]) -> Mapping[str, list[tuple[Placed, str]]]:
+    """Return by plugin the others that declare to run before or after it."""
+    found: defaultdict[str, list[tuple[Placed, str]]] = defaultdict(list)
+    for one in placed:
+        for word, names in (("before", one.constraints.before), ("after", one.constraints.after)):
+            for name in dict.fromkeys(names):
+                found[name].append((one, word))
+    return found
+
+
+def _reasons(
+    one: Placed,
+    all_of_them: Mapping[str, Placed],
+    declared: Iterable[tuple[Placed, str]],
+    manifest: Sequence[str],
+) -> Iterator[str]:
     for word, names in (("before", one.constraints.before), ("after", one.constraints.after)):
         for name in names:
             yield f"{word} `{name}`: {_status(one, word, all_of_them.get(name))}"
-    for other in all_of_them.values():
-        if other.phase is one.phase and one.plugin in other.constraints.before:
-            yield f"`{other.plugin}` declares before=`{one.plugin}`"
-        if other.phase is one.phase and one.plugin in other.constraints.after:
-            yield f"`{other.plugin}` declares after=`{one.plugin}`"
-    if one.plugin in listed:
-        yield f"number {listed[one.plugin] + 1} in the manifest"
+    for other, word in declared:
+        if other.phase is one.phase:
+            yield f"`{other.plugin}` declares {word}=`{one.plugin}`"
+    if one.plugin in manifest:
+        yield f"number {manifest.index(one.plugin) + 1} in the manifest"
     else:
         yield "by name"
 

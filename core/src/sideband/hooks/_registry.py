@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NoReturn
 from weakref import WeakSet
 
@@ -14,7 +15,7 @@ from ._dispatch import Hooks
 from ._errors import HookFailed, HookInvalid, HookNotFound, HookOrderCycle
 from ._event import Event
 from ._implementations import Implementation, bundle
-from ._order import PROJECT, OrderedImplementation, Phase, constraints_of, solve
+from ._order import PROJECT, OrderedImplementation, Phase, Placed, constraints_of, in_order, solve
 from ._reports import Report, log_report
 from ._spec import HOOK_SPECS, PLUGGY_SPECS
 
@@ -23,13 +24,33 @@ ContextOf = Callable[[Event], PluginContext | None]
 
 @define
 class _Registered:
-    """A registered plugin; ``broken`` is the reason why its calls fail, or ``None``."""
+    """A registered plugin, with its functions by hook; ``broken`` is the reason why its calls fail, or ``None``."""
 
-    implementation: object
+    functions: Mapping[str, pluggy.HookImpl]
     phase: Phase
     context: ContextOf
     make: Callable[[], object] | None
     broken: str | None = None
+
+    def placed(self, hook: str, plugin: str) -> Placed:
+        """Return the properties that determine the position of its function."""
+        constraints = constraints_of(self.functions[hook].function)
+        assert constraints is not None  # noqa: S101  `bundle` rejects functions without a mark
+        return Placed(plugin, self.phase, constraints)
+
+
+class _Solved(dict[str, tuple[Implementation, ...]]):
+    """Implementations by hook, each solved when it is first needed, so that registering n plugins sorts them once."""
+
+    def __init__(self, solve: Callable[[str], tuple[Implementation, ...]]) -> None:
+        super().__init__()
+        self._solve = solve
+
+    def __missing__(self, hook: str) -> tuple[Implementation, ...]:
+        if hook not in HOOK_SPECS:
+            raise KeyError(hook)
+        self[hook] = found = self._solve(hook)
+        return found
 
 
 class HookRegistry(Hooks):
@@ -79,6 +100,10 @@ class HookRegistry(Hooks):
         self._manager = pluggy.PluginManager(PROJECT)
         self._manager.add_hookspecs(PLUGGY_SPECS)
         self._registered: dict[str, _Registered] = {}
+        self._members: dict[str, dict[str, None]] = {hook: {} for hook in HOOK_SPECS}
+        self._sorted: dict[tuple[str, Phase], tuple[str, ...]] = {}
+        self._constrained: set[str] = set()
+        self._implementations = _Solved(self._solve)
         self._derived: WeakSet[HookRegistry] = WeakSet()
 
     @property
@@ -110,21 +135,21 @@ class HookRegistry(Hooks):
         """
         if plugin in self._registered:
             raise HookInvalid(plugin, ["it is already registered"])
-        namespace = bundle(plugin, implementation, HOOK_SPECS)
-        try:
-            self._manager.register(namespace, plugin)
-        except pluggy.PluginValidationError as error:
-            raise HookInvalid(plugin, [str(error)]) from error
+        functions = self._functions(plugin, implementation)
         context_of = context if callable(context) else lambda _: context
-        self._registered[plugin] = _Registered(implementation, phase, context_of, make)
-        hooks = [name for name in vars(namespace) if name in HOOK_SPECS]
-        try:
-            solved = {hook: self._solve(hook) for hook in hooks}
-        except HookOrderCycle as error:
-            self._forget(plugin)
-            error.plugin = plugin
-            raise
-        self._implementations.update(solved)
+        registered = self._add(plugin, _Registered(functions, phase, context_of, make))
+        placed = [registered.placed(hook, plugin) for hook in functions]
+        named = {name for one in placed for name in (*one.constraints.before, *one.constraints.after)}
+        if named or plugin in self._constrained:
+            # Only these can complete a cycle. All others are sorted when the hook is first dispatched.
+            try:
+                self._constrained |= named
+                for hook in functions:
+                    self._order(hook, phase)
+            except HookOrderCycle as error:
+                self._forget(plugin)
+                error.plugin = plugin
+                raise
 
     def unregister(self, plugin: str) -> None:
         """Remove all implementations of a plugin; do nothing if it is not registered.
@@ -134,7 +159,6 @@ class HookRegistry(Hooks):
         if plugin not in self._registered:
             return
         self._forget(plugin)
-        self._solve_all_of(plugin)
         for derived in self._derived:
             derived.unregister(plugin)
 
@@ -150,7 +174,8 @@ class HookRegistry(Hooks):
         """
         if plugin in self._registered:
             self._registered[plugin].broken = reason
-            self._solve_all_of(plugin)
+            for hook in self._registered[plugin].functions:
+                self._implementations.pop(hook, None)
         for derived in self._derived:
             derived.break_off(plugin, reason)
 
@@ -165,21 +190,19 @@ class HookRegistry(Hooks):
         """
         derived = HookRegistry(report=self._report, trace=self.trace, deadlines=self._deadlines, order=self._manifest)
         for plugin, shared in self._registered.items():
-            own, problem = shared.implementation, shared.broken
+            functions, problem = shared.functions, shared.broken
             if shared.make is not None and problem is None:
                 try:
                     own = shared.make()
                 except Exception as error:  # noqa: BLE001  a guard that cannot be created denies, like one that fails
                     problem = f"it cannot be created: {type(error).__name__}: {error}"
-            derived.register(
-                plugin,
-                own,
-                phase=shared.phase,
-                context=lambda event, theirs=shared.context: context(theirs(event)),  # type: ignore[misc]  # mypy knows no default here
-                make=shared.make,
-            )
-            if problem is not None:
-                derived.break_off(plugin, problem)
+                else:
+                    functions = derived._functions(plugin, own)
+            context_of = partial(_of_agent, context, shared.context)
+            derived._add(plugin, _Registered(functions, shared.phase, context_of, shared.make, problem))
+        derived._constrained |= self._constrained
+        for hook in HOOK_SPECS:
+            derived._sorted.update(((hook, phase), self._order(hook, phase)) for phase in Phase)
         self._derived.add(derived)
         return derived
 
@@ -199,33 +222,73 @@ class HookRegistry(Hooks):
         """
         if hook not in HOOK_SPECS:
             raise HookNotFound(hook, known=HOOK_SPECS)
-        return solve(hook, self._implementations[hook], self._manifest.get(hook, ()))
+        ordered = (plugin for phase in Phase for plugin in self._order(hook, phase))
+        placed = [self._registered[plugin].placed(hook, plugin) for plugin in ordered]
+        return solve(hook, placed, self._manifest.get(hook, ()))
 
-    def _solve_all_of(self, plugin: str) -> None:
-        for hook, implementations in self._implementations.items():
-            if any(one.plugin == plugin for one in implementations):
-                self._implementations[hook] = self._solve(hook)
+    def implements(self, plugin: str, hook: str) -> bool:
+        """Return whether a plugin is registered and implements a hook."""
+        return plugin in self._registered and hook in self._registered[plugin].functions
 
-    def _solve(self, hook: str) -> tuple[Implementation, ...]:
-        found = {one.plugin: one for one in self._found(hook)}
-        return tuple(found[one.plugin] for one in solve(hook, found.values(), self._manifest.get(hook, ())))
+    def _functions(self, plugin: str, implementation: object) -> Mapping[str, pluggy.HookImpl]:
+        """Return the functions of a plugin by hook, which pluggy has checked."""
+        namespace = bundle(plugin, implementation, HOOK_SPECS)
+        try:
+            self._manager.register(namespace, plugin)
+            return {caller.name: caller.get_hookimpls()[0] for caller in self._manager.get_hookcallers(namespace) or ()}
+        except pluggy.PluginValidationError as error:
+            raise HookInvalid(plugin, [str(error)]) from error
+        finally:
+            self._manager.unregister(namespace)
 
-    def _found(self, hook: str) -> Iterable[Implementation]:
-        caller: pluggy.HookCaller = getattr(self._manager.hook, hook)
-        for one in caller.get_hookimpls():
-            constraints = constraints_of(one.function)
-            assert constraints is not None  # noqa: S101  `bundle` rejects functions without a mark
-            registered = self._registered[one.plugin_name]
-            call = one.function
-            if registered.broken is not None:
-                call = _raising(HookFailed(hook, one.plugin_name, registered.broken))
-            elif "ctx" in (*one.argnames, *one.kwargnames):
-                call = _with_context(one.function, registered.context)
-            yield Implementation(one.plugin_name, registered.phase, constraints, call)
+    def _add(self, plugin: str, registered: _Registered) -> _Registered:
+        self._registered[plugin] = registered
+        for hook in registered.functions:
+            self._members[hook][plugin] = None
+            self._invalidate(hook, registered.phase)
+        return registered
 
     def _forget(self, plugin: str) -> None:
-        self._manager.unregister(name=plugin)
-        del self._registered[plugin]
+        registered = self._registered.pop(plugin)
+        for hook in registered.functions:
+            del self._members[hook][plugin]
+            self._invalidate(hook, registered.phase)
+
+    def _invalidate(self, hook: str, phase: Phase) -> None:
+        self._sorted.pop((hook, phase), None)
+        self._implementations.pop(hook, None)
+
+    def _order(self, hook: str, phase: Phase) -> tuple[str, ...]:
+        """Return the names of the plugins of a phase in order."""
+        found = self._sorted.get((hook, phase))
+        if found is None:
+            members = {
+                plugin: self._registered[plugin].placed(hook, plugin)
+                for plugin in self._members[hook]
+                if self._registered[plugin].phase is phase
+            }
+            found = self._sorted[hook, phase] = tuple(in_order(hook, members, self._manifest.get(hook, ())))
+        return found
+
+    def _solve(self, hook: str) -> tuple[Implementation, ...]:
+        return tuple(self._implementation(hook, plugin) for phase in Phase for plugin in self._order(hook, phase))
+
+    def _implementation(self, hook: str, plugin: str) -> Implementation:
+        registered = self._registered[plugin]
+        one = registered.functions[hook]
+        call = one.function
+        if registered.broken is not None:
+            call = _raising(HookFailed(hook, plugin, registered.broken))
+        elif "ctx" in (*one.argnames, *one.kwargnames):
+            call = _with_context(one.function, registered.context)
+        placed = registered.placed(hook, plugin)
+        return Implementation(plugin, placed.phase, placed.constraints, call)
+
+
+def _of_agent(
+    context: Callable[[PluginContext | None], PluginContext | None], theirs: ContextOf, event: Event
+) -> PluginContext | None:
+    return context(theirs(event))
 
 
 def _with_context(function: Callable[..., Any], context: ContextOf) -> Callable[[Event], Any]:

@@ -235,7 +235,7 @@ class PluginLoader:
             PluginInvalid: if it was replaced.
         """
         for hook in _RESERVED:
-            if any(one.plugin == plugin.name for one in self._hooks.order(hook)):
+            if self._hooks.implements(plugin.name, hook):
                 self._hooks.unregister(plugin.name)
                 # Don't only refuse it: what it was meant to deny would be allowed.
                 self._hooks.register(plugin.name, AbsentGuard(plugin.record), phase=Phase.GUARD)
