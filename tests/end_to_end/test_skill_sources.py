@@ -175,6 +175,41 @@ async def test_grant_that_the_user_gave_to_a_skill_is_not_for_another_one_with_i
     assert asked == [mine]
 
 
+async def test_skill_that_takes_a_name_in_a_reload_does_not_give_its_rights_to_the_code_of_the_last(
+    open_host, user, project, tmp_path
+):
+    write_skill(project / ".claude" / "skills", "project", code=TOOL, capabilities=SQL)
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "sideband.toml").write_text(f"[grants]\nnotes = ['{SQL}']\n")
+    (user / ".claude" / "skills").mkdir(parents=True)
+
+    async def asker(skill, missing):
+        return True
+
+    async with open_host(asker=asker) as host:
+        assert await host.call("notes.where") == "project"
+        write_skill(user / ".claude" / "skills", "user", code=TOOL, capabilities=SQL)
+        host.tools.forget_skills()
+        assert await host.call("notes.where") == "user"
+
+
+async def test_reload_runs_the_new_code_of_a_skill_and_asks_for_its_grant_again(open_host, user):
+    folder = write_skill(user / ".claude" / "skills", "old", code=TOOL, capabilities=SQL)
+    asked = []
+
+    async def asker(skill, missing):
+        asked.append(str(missing))
+        return True
+
+    async with open_host(asker=asker) as host:
+        assert await host.call("notes.where") == "old"
+        (folder / "tools.py").write_text(TOOL.format("new"))
+        assert await host.call("notes.where") == "old"
+        host.tools.forget_skills()
+        assert await host.call("notes.where") == "new"
+    assert len(asked) == 2
+
+
 async def test_identical_copy_in_the_project_shares_the_grant_of_the_same_content(open_host, user, project):
     mine = write_skill(user / ".claude" / "skills", "same", code=TOOL, capabilities=SQL)
     write_skill(project / ".claude" / "skills", "same", code=TOOL, capabilities=SQL)

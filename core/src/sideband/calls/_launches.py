@@ -19,7 +19,7 @@ from ._limits import worker_memory
 
 
 class SkillLaunches:
-    """Launch requests of skills, created at the first call of a skill. The host then keeps using that snapshot.
+    """Launch requests of skills, created at the first call of a loaded skill and used until a reload.
 
     Args:
         home: the host's state folder.
@@ -35,7 +35,7 @@ class SkillLaunches:
         self._ops = ops
         self._policy = policy
         self._environments = environments
-        self._known: dict[str, LaunchRequest] = {}
+        self._known: dict[str, tuple[SkillSpec, LaunchRequest]] = {}
         self._sdks: dict[tuple[str, ...], Path] = {}
 
     @property
@@ -51,18 +51,21 @@ class SkillLaunches:
             EnvironmentMissing: if its packages are not installed.
             SnapshotFailed: if it cannot be copied.
         """
-        if skill.key not in self._known:
+        spec, launch = self._known.get(skill.key, (None, None))
+        # Another skill may have got the name since. Its rights are not for the snapshot of this one.
+        if launch is None or spec is not skill:
             limits = WorkerLimits(memory=worker_memory(self._policy, skill))
             packages = await to_thread.run_sync(self._environments.require, skill)
             copy = await to_thread.run_sync(snapshot, skill, self._home)
-            self._known[skill.key] = LaunchRequest(
+            launch = LaunchRequest(
                 snapshot=copy.path,
                 sdk=await self._sdk(skill),
                 packages=packages,
                 environment=_environment(),
                 limits=limits,
             )
-        return self._known[skill.key]
+            self._known[skill.key] = skill, launch
+        return launch
 
     async def _sdk(self, skill: SkillSpec) -> Path:
         """Return the folder with the SDK for the families that the skill uses."""
