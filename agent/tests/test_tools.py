@@ -1,5 +1,7 @@
 """Tool declarations of plugins, and views that only narrow."""
 
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -76,6 +78,40 @@ def test_narrowed_view_has_no_additional_tools(names, first, second):
     assert set(twice.names) <= set(once.names) <= set(view.names)
     assert list(once.names) == sorted(once.names)
     assert view.narrow(second).narrow(first).names == twice.names
+
+
+@given(NAMES, PATTERNS)
+def test_view_has_exactly_the_tools_that_a_name_or_prefix_matches(names, patterns):
+    view = made(names)
+
+    def matches(name, pattern):
+        both = (name, name.replace(".", "__"))
+        return any(one.startswith(pattern[:-1]) if pattern.endswith("*") else one == pattern for one in both)
+
+    assert set(view.narrow(patterns).names) == {name for name in names if any(matches(name, one) for one in patterns)}
+    assert list(view.unknown(patterns)) == [one for one in patterns if not any(matches(name, one) for name in names)]
+    for pattern in patterns:
+        assert (view.get(pattern) is None) == (
+            pattern.endswith("*") or not any(matches(name, pattern) for name in names)
+        )
+
+
+def test_finding_all_tools_of_a_large_view_takes_linear_work():
+    names = [f"skill{number}.go" for number in range(1_000)]
+    view = made(names)
+    calls = 0
+
+    def profile(_frame, event, _argument):
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(profile)
+    try:
+        found = [view.get(name) for name in names], view.narrow(names), view.unknown(names)
+    finally:
+        sys.setprofile(None)
+    assert len(found[0]) == len(found[1].tools) == 1_000
+    assert calls < 20_000
 
 
 @given(NAMES)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 from attrs import field, frozen
@@ -228,19 +229,38 @@ class ToolView:
             TypeError: if ``names`` is a text instead of a list.
         """
         wanted = _listed(names)
-        return ToolView(tuple(one for one in self.tools if any(_matches(one, name) for name in wanted)))
+        exact = {name for name in wanted if not name.endswith("*")}
+        prefixes = tuple(name[:-1] for name in wanted if name.endswith("*"))
+
+        def matches(name: str) -> bool:
+            return name in exact or name.startswith(prefixes)
+
+        return ToolView(tuple(one for one in self.tools if matches(one.name) or matches(one.model_name)))
 
     def unknown(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return the names that match no tool in this view."""
-        return tuple(name for name in _listed(names) if not any(_matches(one, name) for one in self.tools))
+        return tuple(name for name in _listed(names) if not self._has(name))
 
     def get(self, name: str) -> Tool | None:
         """Return the tool with that ``name`` or ``model_name``, or ``None``."""
-        return next((one for one in self.tools if name in (one.name, one.model_name)), None)
+        return self._by_name.get(name)
 
     def schemas(self) -> tuple[ToolSchema, ...]:
         """Return the schemas of the tools for a model request."""
         return tuple(one.schema for one in self.tools)
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, Tool]:
+        found: dict[str, Tool] = {}
+        for one in self.tools:
+            found.setdefault(one.name, one)
+            found.setdefault(one.model_name, one)
+        return found
+
+    def _has(self, name: str) -> bool:
+        if name.endswith("*"):
+            return any(one.startswith(name[:-1]) for one in self._by_name)
+        return name in self._by_name
 
 
 def _listed(names: Iterable[str]) -> tuple[str, ...]:
@@ -248,9 +268,3 @@ def _listed(names: Iterable[str]) -> tuple[str, ...]:
     if isinstance(names, str):
         raise TypeError(f"expected a list of tool names, got a text: write [{names!r}]")
     return tuple(names)
-
-
-def _matches(one: Tool, name: str) -> bool:
-    if name.endswith("*"):
-        return one.name.startswith(name[:-1]) or one.model_name.startswith(name[:-1])
-    return name in (one.name, one.model_name)
