@@ -1,5 +1,7 @@
 """Return annotations, and the validation of results."""
 
+import sys
+
 import pytest
 
 IMPORTS = """
@@ -21,7 +23,9 @@ class Pair(NamedTuple):
     b: str = ""
 class Color(enum.Enum):
     RED = "red"
+class Many(TypedDict, total=False):
 """
+IMPORTS += "\n".join(f"    field{number}: int" for number in range(200)) + "\n"
 
 MATCHING = [
     ("int", [1, True]),
@@ -118,6 +122,46 @@ def test_steps_of_a_check_are_limited(load_tools):
     tool = load_tools([f"Union[{alternatives}]"])[f"Union[{alternatives}]"]
     with pytest.raises(ValueError, match="too large to be checked"):
         tool.validate_result([*[0] * 100_000, "x"])
+
+
+def test_steps_of_a_check_of_a_small_result_are_fewer(load_tools):
+    alternatives = ", ".join(f"list[Literal[0, {number}]]" for number in range(1, 60))
+    tool = load_tools([f"Union[{alternatives}]"])[f"Union[{alternatives}]"]
+    with pytest.raises(ValueError, match="too large to be checked"):
+        tool.validate_result([*[0] * 1_000, "x"])
+
+
+def lines_run(function, *arguments):
+    """Return the number of lines of Python that a call runs."""
+    count = 0
+
+    def trace(_frame, event, _argument):
+        nonlocal count
+        count += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        function(*arguments)
+    finally:
+        sys.settrace(before)
+    return count
+
+
+NUMBERS = ", ".join(map(str, range(300)))
+ALTERNATIVES = f"Union[{', '.join(f'list[Literal[{number}]]' for number in range(100))}, int]"
+
+
+@pytest.mark.parametrize(
+    ("annotation", "item"),
+    [(f"Literal[{NUMBERS}]", 299), (ALTERNATIVES, 0), ("Many", {})],
+    ids=["values", "alternatives", "fields"],
+)
+def test_long_annotation_does_not_slow_down_the_check_of_each_value(load_tools, annotation, item):
+    tool = load_tools([f"list[{annotation}]"])[f"list[{annotation}]"]
+    once, often = (lines_run(tool.validate_result, [item] * count) for count in (1, 1_001))
+    assert (often - once) / 1_000 < 50
 
 
 def test_result_of_maximum_size_is_checked(load_tools):
