@@ -183,6 +183,14 @@ async def test_usage_of_failed_calls_counts_in_the_run_and_in_the_session_for_go
         assert (agent.usage.input, agent.allowance.used.money) == (201, 0.875)
 
 
+async def test_unknown_cost_remains_unknown_after_a_failed_call_without_usage(stage, kit):
+    refused = ProviderRefused("scripted", "overloaded", status=529)
+    scripted = Scripted([refused, Turn("hi", usage=Usage(input=1))], prices=None)
+    async with stage([], retrying(kit), scripted=scripted) as agent:
+        result = await agent.invoke("hi")
+    assert (result.status, result.usage.input, result.usage.cost) == ("completed", 1, None)
+
+
 @pytest.mark.parametrize("budget", [Budget(money=0.5), Budget(tokens=100)], ids=["money", "tokens"])
 async def test_failed_call_that_spends_the_budget_is_not_retried(stage, kit, budget):
     async with stage([failing(input=100, cost=0.5), "never"], retrying(kit), budget=budget) as agent:

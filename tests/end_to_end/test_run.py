@@ -364,6 +364,23 @@ def test_grant_without_a_terminal_is_denied_with_a_hint(sideband, turns, make_sk
     assert re.search(r"^\* modest\.look: ok", done.stderr, re.MULTILINE)
 
 
+def test_quiet_run_shows_only_how_to_grant_what_was_denied(sideband, turns, make_skill):
+    code = "from sideband.skill import sql, tool\n@tool\nasync def look() -> int:\n    return 1\n"
+    skill = make_skill("modest", code, "sql:path=notes.db")
+    call = {"text": "I look.", "tool_calls": [{"name": "modest__look"}]}
+    done = sideband("run", "look", "-q", "--skill-dir", skill, *turns(call, "I may not."))
+    hint, outcome = done.stderr.splitlines()
+    assert "--grant 'modest=sql:path=notes.db'" in hint
+    assert (done.stdout, outcome) == ("I may not.\n", "every tool call of this run was denied")
+
+
+@pytest.mark.parametrize("model", ["openai-mine:m", "openai:m"])
+def test_model_of_a_misconfigured_plugin_is_a_configuration_error(sideband, model):
+    done = sideband("run", "hello", "-m", model, "--set", "plugins.openai.services.mine.base_url=mine")
+    assert done.returncode == 5
+    assert "`plugins.openai.services.mine.base_url`" in done.stderr
+
+
 def test_control_and_bidirectional_characters_of_a_model_are_removed(sideband, turns):
     done = sideband("run", "hello", *turns("\x1b[31mred\u202eder\x07\r\nnext"))
     assert not {"\x1b", "\u202e", "\x07"} & set(done.stdout)

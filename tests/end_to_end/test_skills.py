@@ -3,11 +3,15 @@
 import asyncio
 import base64
 import urllib.parse
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
 
 import anyio
 import pytest
-from sideband import CallRequest, ConfigurationError, Host
+from pydantic import BaseModel
+from sideband import CallRequest, ConfigurationError, Host, Plugin
 from sideband.loading import SkillError
+from sideband.ops import OpContext, OpFailed, OpFamily, op
 from sideband.workers import CallTimeout, GrantRequired, SkillFailed, SkillRefused, WorkerExited
 
 pytestmark = pytest.mark.anyio
@@ -359,6 +363,30 @@ async def test_uncaught_denial_fails_the_call_as_a_denial(make_host, make_skill)
     assert "careless" in caught.value.as_dict()["traceback"] or "tools.py" in caught.value.as_dict()["traceback"]
 
 
+async def test_hint_of_an_op_that_failed_in_another_one_reaches_the_caller(make_host, make_skill):
+    class Empty(BaseModel):
+        pass
+
+    @op("stove.light")
+    async def light(params: Empty, ctx: OpContext) -> None:
+        raise OpFailed("no gas", hint="open the valve", code="stove.gas")
+
+    @op("stove.cook")
+    async def cook(params: Empty, ctx: OpContext) -> None:
+        await ctx.state.dispatch("stove.light", {})  # by the plugin itself, so it is no effect of the call
+
+    @asynccontextmanager
+    async def lifespan(plugin):
+        yield plugin
+
+    family = SimpleNamespace(sideband_ops=lambda: OpFamily("stove", (light, cook)), lifespan=lifespan)
+    code = "from sideband.skill import stove, tool\n@tool\nasync def go() -> None:\n    await stove.cook()\n"
+    async with make_host(make_skill("chef", code), plugins=[Plugin("op", "stove", family)]) as host:
+        with pytest.raises(SkillFailed, match="no gas") as caught:
+            await host.run(request("chef.go"))
+    assert caught.value.hint == "open the valve"
+
+
 async def test_skill_cannot_forge_a_denial(make_host, make_skill):
     skill = make_skill(
         "liar",
@@ -378,7 +406,7 @@ async def test_unknown_capability_of_a_skill_is_an_error_that_names_its_file(mak
     async with make_host(skill) as host:
         with pytest.raises(SkillError, match=r"`unknown`.*sqll") as caught:
             await host.call("unknown.go")
-    assert "SKILL.md" in caught.value.hint
+    assert "SKILL.md, correct the name, or install the package that provides `sqll`" in caught.value.hint
 
 
 async def test_invalid_grant_in_the_settings_is_an_error_that_names_its_key(make_host, make_skill):

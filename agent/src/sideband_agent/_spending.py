@@ -54,7 +54,7 @@ class Spending:
         """Charge what a failed model call used, as far as the provider reported it. Return that."""
         usage = error.usage if isinstance(error, ProviderError) else None
         if usage is None:
-            return Usage(cost=0)
+            return Usage()
         await self.charge_side_call(usage, "agent")
         return usage
 

@@ -47,6 +47,16 @@ def test_hint_for_skipped_skills_names_a_source_that_finds_them(skills, make_ski
     assert [skill.key for skill in load(folder).skills] == ["lost"]
 
 
+@pytest.mark.parametrize("parent", ["", "one/two", "good"])
+def test_hint_never_names_a_source_that_skips_the_skill_again(skills, make_skill, load, search, parent):
+    make_skill("good")
+    manifest = "---\nname: lost\ndescription: x\n---\n"
+    lost = make_skill("lost" if parent == "good" else ".lost", manifest=manifest, parent=skills / parent)
+    _, problems = search()
+    assert f"'{lost}'" in problems["source.skipped"].hint
+    assert [skill.key for skill in load(lost).skills] == ["lost"]
+
+
 def test_skill_below_a_skill_that_is_the_source_is_reported(make_skill, load, codes):
     folder = make_skill("outer")
     make_skill("inner", parent=folder)

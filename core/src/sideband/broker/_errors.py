@@ -69,9 +69,11 @@ def as_op_error(error: Exception, *, op: str, plugin: str | None) -> OpError:
         error.plugin = error.plugin or plugin
         return error
     if isinstance(error, SidebandError):
-        return OpFailed(
+        failed = OpFailed(
             error.message, hint=error.hint, code=error.code, retryable=error.retryable, op=op, plugin=plugin
         )
+        failed.exit_code = error.exit_code
+        return failed
     if isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         return as_op_error(error.exceptions[0], op=op, plugin=plugin)
     return OpFailed(f"{op} failed: {type(error).__name__}: {safe_text(error)}", op=op, plugin=plugin)

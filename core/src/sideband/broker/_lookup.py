@@ -134,5 +134,7 @@ class Ops:
             plugin = await self.plugin(capability.family)
         except PluginNotFound:
             suggestion = did_you_mean(capability.family, self._plugins.names("op"))
-            raise CapabilityInvalid(str(capability), f"unknown op family `{capability.family}`{suggestion}") from None
+            error = CapabilityInvalid(str(capability), f"unknown op family `{capability.family}`{suggestion}")
+            error.hint = f"correct the name, or install the package that provides `{capability.family}`"
+            raise error from None
         return capability.fit(plugin.contribution.scope)

@@ -83,7 +83,8 @@ class Rights:
             return await self._ops.grant(skill.capabilities)
         except CapabilityInvalid as error:
             problem = f"the skill `{skill.name}` requests an unknown capability: {error.message}"
-            raise SkillError(problem, hint=f"correct `sideband.capabilities` in {skill.source / 'SKILL.md'}") from error
+            hint = f"in `sideband.capabilities` of {skill.source / 'SKILL.md'}, {error.hint}"
+            raise SkillError(problem, hint=hint) from error
 
     async def _by_policy(self, skill: SkillSpec) -> Grant:
         grants = self._settings.settings.grants

@@ -148,7 +148,8 @@ def _add_hint(error: SidebandError, effects: Sequence[EffectReport]) -> None:
     if not isinstance(cause, OpError):
         return
     for effect in reversed(effects):
-        if effect.error and (effect.op, effect.error["code"]) == (cause.op, cause.code):
+        # The error of an op that failed in another one names the inner op, which is no effect of the skill.
+        if effect.error and (effect.error.get("op", effect.op), effect.error["code"]) == (cause.op, cause.code):
             error.hint = effect.error["hint"] or error.hint
             if effect.status == "denied":
                 error.exit_code = OpDenied.exit_code

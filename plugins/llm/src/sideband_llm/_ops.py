@@ -9,13 +9,13 @@ from sideband.providers import ProviderError
 from sideband.suggestions import closest
 
 from ._abilities import ability, check_abilities
-from ._errors import SETUP, ModelUnclear, ProviderUnknown
+from ._errors import SETUP, ModelUnclear
 from ._model_names import ModelName
 from ._models import GenerateParams, ListedModel, ModelList, ModelsParams, ProviderProblem
 from ._response_stream import read_response
 from ._scope import LlmScope, check_skill, scope_of
 from ._state import ModelCatalog
-from ._survey import Surveyed, open_provider, survey
+from ._survey import Surveyed, open_provider, survey, unknown_provider
 from ._undo import reconcile_generate
 
 _CALL_SECONDS = 1_800.0
@@ -59,7 +59,7 @@ async def list_models(params: ModelsParams, ctx: ModelContext) -> ModelList:
     catalog: ModelCatalog = ctx.state
     known = await ctx.providers()
     if params.provider is not None and params.provider not in known:
-        raise ProviderUnknown(params.provider, known)
+        raise await unknown_provider(params.provider, ctx)
     names = known if params.provider is None else (params.provider,)
     surveyed = await survey(names, ctx)
     models = [_listed(one, catalog) for one in surveyed]

@@ -37,7 +37,23 @@ async def open_provider(name: str, ctx: ModelContext) -> tuple[Provider, PluginC
     try:
         return await ctx.provider(name)
     except PluginNotFound:
-        raise ProviderUnknown(name, await ctx.providers()) from None
+        raise await unknown_provider(name, ctx) from None
+
+
+async def unknown_provider(name: str, ctx: ModelContext) -> SidebandError:
+    """Return the error for a name that no provider has.
+
+    A plugin with an invalid configuration lacks the providers that it defines there, such as `openai-x` of `openai`.
+    Then the error is that of the plugin.
+    """
+    known = await ctx.providers()
+    for owner in known:
+        if name.startswith(f"{owner}-"):
+            try:
+                await ctx.provider(owner)
+            except SidebandError as error:
+                return error
+    return ProviderUnknown(name, known)
 
 
 async def survey(names: Sequence[str], ctx: ModelContext) -> tuple[Surveyed, ...]:

@@ -149,12 +149,19 @@ class FolderSearch:
             parts = ", ".join(f"{count:,} {reason}" for reason, count in self._skipped.items())
             least = "at least " if self._countable <= 0 else ""
             example = Path(self._example).parent
+            another = shown(str(self._source_of(example)), 200)
             self.problems.warn(
                 "source.skipped",
                 f"skipped {least}{total:,} {'skill' if total == 1 else 'skills'}: {parts}; for example "
                 f"{shown(str(example.relative_to(folder)))}",
-                f"to load them, add their folder as another source, such as {shown(str(example.parent), 200)}",
+                f"to load them, add their folder as another source, such as {another}",
             )
+
+    def _source_of(self, skill: Path) -> Path:
+        """Return a source that finds a skipped skill: the folder around it, unless that would skip it again."""
+        folder = skill.parent
+        is_skill = find_manifest(folder, entries_of(folder, self.problems), self.problems.meter) is not None
+        return skill if is_skill or skill.name.startswith(".") else folder
 
 
 def entries_of(folder: Path, problems: Problems) -> list[os.DirEntry[str]]:

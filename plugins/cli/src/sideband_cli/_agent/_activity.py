@@ -102,6 +102,11 @@ class Activity:
         if handler is not None and (not self._quiet or event.hook in _QUIET):
             handler(event)
 
+    def take_hints(self, event: hooks.ObserveEvent) -> None:
+        """Show the hint of an event, if it has one, and nothing else."""
+        if event.hook == "message_end" and event.message.get("role") == "tool":
+            self._show_hint(event.message)
+
     def _on_message_update(self, event: hooks.MessageUpdate) -> None:
         kind, text = event.delta.get("type"), event.delta.get("text", "")
         if kind == "text":

@@ -67,9 +67,11 @@ async def _show(arguments: Namespace, do: Callable[[Agent], Awaitable[RunResult 
 
     bar = Progressbar()
     output = RunOutput(bar)
-    activity = Activity(output, thinking=arguments.thinking, verbose=arguments.verbose)
+    activity = Activity(output, thinking=arguments.thinking, quiet=arguments.quiet, verbose=arguments.verbose)
     questions = Questions(ask_at_terminal(bar), yes=arguments.yes)
-    on_event = None if arguments.quiet else print_event if arguments.json else activity.take
+    on_event = activity.take_hints if arguments.quiet else activity.take
+    if arguments.json:
+        on_event = None if arguments.quiet else print_event
     try:
         async with open_agent(arguments, questions, on_event=on_event) as agent:
             async with aborting_on_interrupt(agent, notice if arguments.json else output.line) as interrupts:
