@@ -104,8 +104,9 @@ class Activity:
 
     def take_hints(self, event: hooks.ObserveEvent) -> None:
         """Show the hint of an event, if it has one, and nothing else."""
-        if event.hook == "message_end" and event.message.get("role") == "tool":
-            self._show_hint(event.message)
+        message: Mapping[str, Any] = getattr(event, "message", {}) if event.hook == "message_end" else {}
+        if message.get("role") == "tool":
+            self._show_hint(message)
 
     def _on_message_update(self, event: hooks.MessageUpdate) -> None:
         kind, text = event.delta.get("type"), event.delta.get("text", "")

@@ -69,9 +69,8 @@ async def _show(arguments: Namespace, do: Callable[[Agent], Awaitable[RunResult 
     output = RunOutput(bar)
     activity = Activity(output, thinking=arguments.thinking, quiet=arguments.quiet, verbose=arguments.verbose)
     questions = Questions(ask_at_terminal(bar), yes=arguments.yes)
-    on_event = activity.take_hints if arguments.quiet else activity.take
-    if arguments.json:
-        on_event = None if arguments.quiet else print_event
+    shown, quiet = (print_event, None) if arguments.json else (activity.take, activity.take_hints)
+    on_event = quiet if arguments.quiet else shown
     try:
         async with open_agent(arguments, questions, on_event=on_event) as agent:
             async with aborting_on_interrupt(agent, notice if arguments.json else output.line) as interrupts:
