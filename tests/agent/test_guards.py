@@ -171,18 +171,51 @@ async def test_approver_of_the_agent_answers_the_question_about_an_effect(stage,
     assert result.is_error is not answer
 
 
-async def test_approver_that_fails_denies_the_effect(stage):
+async def raising(question, event):
+    raise LookupError("no answer")
+
+
+async def answering_no(question, event):
+    return "no"
+
+
+def blocking(question, event):
+    return True
+
+
+WRONG = [
+    (raising, "the approver failed: LookupError: no answer"),
+    (answering_no, "the approver returned a str"),
+    (blocking, "the approver failed: TypeError"),
+]
+
+
+@pytest.mark.parametrize(("approve", "problem"), WRONG)
+async def test_approver_that_fails_or_returns_no_bool_denies_the_effect(stage, approve, problem):
     def ask(self, event):
         return Ask("Really?") if event.op == "blobs.put" else None
 
-    async def approve(question, event):
-        return event.tool == "blobs"  # an effect has no tool
-
     plugins = [Plugin("tool", "blobs", blobs_tool), Plugin("op", "blobs", sideband_blobs.plugin)]
     async with stage([call(("blobs", {})), "ok"], *plugins, guard(op_call=ask), approver=approve) as agent:
-        await agent.invoke("hi")
+        outcome = await agent.invoke("hi")
         (result,) = results(agent)
-    assert result.is_error
+    assert "blobs.put was denied by `sentry`: it was not approved" in result.text
+    assert problem in result.text
+    assert outcome.exit_code == 3
+
+
+@pytest.mark.parametrize(("approve", "problem"), WRONG)
+async def test_approver_that_fails_or_returns_no_bool_denies_the_tool_call(stage, kit, approve, problem):
+    def ask(self, event):
+        return Ask("Really?")
+
+    turns = [call(("echo", {"text": "ha"})), "ok"]
+    async with stage(turns, kit.echo, guard(tool_call=ask), approver=approve) as agent:
+        outcome = await agent.invoke("hi")
+        (result,) = results(agent)
+    assert "echo was denied by `sentry`: it was not approved" in result.text
+    assert problem in result.text
+    assert outcome.exit_code == 3
 
 
 async def test_each_agent_has_its_own_guards(stage, kit):

@@ -32,6 +32,23 @@ def test_run_reports_the_tools_that_a_conflict_disables(sideband, site, turns):
 FAILING = "def fail():\n    raise RuntimeError('no luck')\n\nfail()\n"
 
 
+STORE = """
+import sys
+from contextlib import asynccontextmanager
+from sideband.store import StoreSpec
+
+def sideband_stores():
+    return [StoreSpec(name="other", open=open_other)]
+
+@asynccontextmanager
+async def open_other(folder):
+"""
+STORES = {
+    "store that cannot be opened": "    raise RuntimeError('it is full')\n    yield",
+    "store that exits": "    sys.exit(7)\n    yield",
+}
+
+
 @pytest.fixture
 def broken_host(site, sideband, tmp_path):
     """Return a function that breaks a home in one way, and returns a function that runs commands there."""
@@ -50,6 +67,9 @@ def broken_host(site, sideband, tmp_path):
         elif how == "store that fails":
             (home / "sideband.toml").write_text('[policy.deny]\n"store.sqlite" = "none here"\n')
             site("other-store", "other_store", "import sys; sys.exit(7)", "sideband.v1.store", "other")
+        elif how in STORES:
+            (home / "sideband.toml").write_text('[policy.deny]\n"store.sqlite" = "none here"\n')
+            site("other-store", "other_store", STORE + STORES[how], "sideband.v1.store", "other")
         elif how == "damaged store":
             (home / "store").mkdir(mode=0o700)
             (home / "store" / "store.sqlite").write_bytes(b"no database" * 1_000)
@@ -67,6 +87,8 @@ BROKEN = {
     "conflicting stores": "store `sqlite` is claimed by other-store 1.0 (`other_store`",
     "no store": "no store plugin is installed",
     "store that fails": "it tried to exit the program (SystemExit: 7)",
+    "store that cannot be opened": "store `other` (other-store 1.0): it cannot be opened: RuntimeError: it is full",
+    "store that exits": "store `other` (other-store 1.0): it cannot be opened: it tried to exit the program",
     "damaged store": "store.sqlite",
     "invalid value": "`policy.timeout`",
     "invalid file": "invalid TOML",
@@ -100,6 +122,31 @@ def test_commands_about_plugins_work_in_a_broken_host_and_report_what_is_broken(
     text = run("doctor")
     assert (text.returncode, BROKEN[how] in text.stdout) == (1, True)
     assert "ledger: not examined" in text.stdout
+
+
+FAILING_STORE = """
+from contextlib import nullcontext
+from sideband.store import StoreSpec
+
+class Failing:
+    async def fail(self, *words, **options):
+        raise RuntimeError("the disk is gone")
+
+    get = put = delete = keys = append = read = delete_stream = transaction = fail
+
+def sideband_stores():
+    return [StoreSpec(name="other", open=lambda folder: nullcontext(Failing()))]
+"""
+
+
+def test_doctor_reports_a_store_that_fails_after_it_was_opened(sideband, site, tmp_path):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "sideband.toml").write_text('[policy.deny]\n"store.sqlite" = "none here"\n')
+    path = site("other-store", "other_store", FAILING_STORE, "sideband.v1.store", "other")
+    done = sideband("doctor", PYTHONPATH=str(path))
+    assert done.returncode == 1
+    assert "ledger: it cannot be examined: RuntimeError: the disk is gone" in done.stdout
+    assert "ledger: not examined" in done.stdout
 
 
 def test_invalid_configuration_denies_all_plugins_but_those_of_the_commands(site, sideband, tmp_path):

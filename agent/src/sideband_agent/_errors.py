@@ -26,7 +26,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sideband.broker import disapproval
 from sideband.errors import SidebandError
 from sideband.exit_codes import ExitCode
 from sideband.hooks import Decision, Verdict
@@ -221,19 +220,19 @@ class ToolDenied(OpDenied):
     Args:
         tool: the name of the tool.
         decision: the decision of the guards.
-        asked: whether a person was available, if the guards requested approval.
+        problem: why the approver gave no valid answer, if the guards requested approval.
     """
 
     code = "tool.denied"
 
-    def __init__(self, tool: str, decision: Decision, *, asked: bool = True) -> None:
+    def __init__(self, tool: str, decision: Decision, *, problem: str = "") -> None:
         question = decision.question if decision.verdict is Verdict.ASK else None
         hint = decision.error.hint if decision.error else ""
         super().__init__(tool, decision.reason if question is None else question, hint=hint, plugin=decision.plugin)
         if question is None:
             self.message = f"{tool} was denied by `{decision.plugin}`: {self.reason}" + (f"; {hint}" if hint else "")
         else:
-            self.message = f"{tool} was denied by `{decision.plugin}`: it was {disapproval(question, asked=asked)}"
+            self.message = f"{tool} was denied by `{decision.plugin}`: it was not approved{problem}: {question}"
 
 
 class ToolRejected(OpError, ValueError):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from attrs import field, frozen
 
@@ -74,6 +74,7 @@ class Transaction(Protocol):
         """Delete a whole stream and return whether it existed."""
 
 
+@runtime_checkable
 class Store(Transaction, Protocol):
     """Storage for state. Several tasks and several hosts may use it concurrently."""
 

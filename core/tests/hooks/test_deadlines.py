@@ -193,11 +193,10 @@ async def test_outer_deadline_is_not_a_hook_timeout(make_hooks, hanging, reports
     assert reports == []
 
 
-async def test_base_exceptions_propagate(make_hooks, failing, reports):
-    for error in (KeyboardInterrupt(), SystemExit(3)):
-        hooks = make_hooks(normal=[("a", failing("settled", error))])
-        with pytest.raises(type(error)):
-            await hooks.observe(Settled("s1"))
+async def test_interrupt_propagates(make_hooks, failing, reports):
+    hooks = make_hooks(normal=[("a", failing("settled", KeyboardInterrupt()))])
+    with pytest.raises(KeyboardInterrupt):
+        await hooks.observe(Settled("s1"))
     assert reports == []
 
 

@@ -192,6 +192,14 @@ async def test_failing_implementation_denies_with_a_remedy(failing, reports, eve
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize("event", [CALL, OP_CALL], ids=["tool_call", "op_call"])
+async def test_implementation_that_exits_the_program_denies(make_hooks, failing, event):
+    decision = await make_hooks(("a", failing(event.hook, SystemExit(3)))).decide(event)
+    assert decision.verdict is Verdict.DENY
+    assert decision.reason.startswith(f"plugin `a` failed in `{event.hook}`: SystemExit: 3")
+
+
+@pytest.mark.anyio
 @pytest.mark.parametrize("answer", [True, False, "deny", {"block": True}, Cancel("no"), Deny])
 async def test_answer_of_a_wrong_type_denies(make_hooks, answering, answer):
     def implementation(event):

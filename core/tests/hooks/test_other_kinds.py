@@ -94,6 +94,14 @@ async def test_observe_calls_all_plugins_in_order_despite_failures(make_hooks, a
     assert [report.plugin for report in reports] == ["b"]
 
 
+async def test_observer_that_exits_the_program_is_reported(make_hooks, answering, failing, reports):
+    seen = []
+    hooks = make_hooks(normal=[("b", failing("effect", SystemExit(3))), ("c", answering("effect", None, seen))])
+    await hooks.observe(Effect("e1", "http.get", "done", Origin()))
+    assert len(seen) == 1
+    assert [report.plugin for report in reports] == ["b"]
+
+
 async def test_tracing_reports_every_call(make_hooks, answering, failing, reports):
     hooks = make_hooks(
         normal=[

@@ -1,14 +1,18 @@
 """Broken plugins: each is reported where its kind is used, and others are used."""
 
+import sys
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from sideband import Host
 from sideband.broker import Ops
 from sideband.calls import ChosenSandbox, SkillCatalog
 from sideband.loading import LoadedSkills, SkillProblem, SkillSpec
-from sideband.plugins import Plugin, PluginConflict, PluginHost
+from sideband.plugins import Plugin, PluginConflict, PluginHost, PluginInvalid
 from sideband.settings import SkillFolders
+from sideband.store import StoreSpec
 from sideband.workers import Isolation
 
 pytestmark = pytest.mark.anyio
@@ -47,6 +51,7 @@ async def load(tmp_path, *plugins):
     ("broken", "reason"),
     [
         (fail, "RuntimeError: bad luck"),
+        (sys.exit, "it tried to exit the program (SystemExit: None)"),
         (lambda: None, "NoneType"),
         (list, "AttributeError"),
         (lambda: LoadedSkills(("notes",)), "objects that are not skills"),
@@ -103,3 +108,32 @@ async def test_providers_in_conflict_are_listed_and_refused(tmp_path):
         assert await ops.providers() == ("acme",)
         with pytest.raises(PluginConflict):
             await ops.provider("acme")
+
+
+def opening(error):
+    """Return a function that opens a store and raises."""
+
+    @asynccontextmanager
+    async def open_store(folder):
+        raise error
+        yield
+
+    return open_store
+
+
+@pytest.mark.parametrize(
+    ("opened", "problem"),
+    [
+        (opening(RuntimeError("no luck")), "it cannot be opened: RuntimeError: no luck"),
+        (opening(SystemExit(9)), "it cannot be opened: it tried to exit the program"),
+        (lambda folder: None, "it cannot be opened: AttributeError"),
+        (lambda folder: nullcontext("text"), "its `open` must yield a Store, got a str"),
+    ],
+)
+async def test_error_of_a_store_that_cannot_be_opened_names_it(tmp_path, opened, problem):
+    store = SimpleNamespace(sideband_stores=lambda: [StoreSpec(name="acme", open=opened)])
+    with pytest.raises(PluginInvalid) as caught:
+        async with Host(home=tmp_path, plugins=[Plugin("store", "acme", store)], autoload=False):
+            pass
+    assert caught.value.message.startswith("store `acme` (inline 0): ")
+    assert problem in caught.value.message

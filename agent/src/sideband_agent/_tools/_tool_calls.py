@@ -8,7 +8,7 @@ from typing import Any
 
 import anyio
 from attrs import define, evolve, field, frozen
-from sideband.broker import Progress, Redaction, Unserializable, approval_as_data, decisions_as_data
+from sideband.broker import Progress, Redaction, Unserializable, approval, approval_as_data, decisions_as_data
 from sideband.hooks import (
     HookRegistry,
     ToolCall,
@@ -192,10 +192,11 @@ class ToolCalls:
             one.answer = await self._refuse(one, ToolDenied(tool.name, decision))
             return RunHalted(decision.reason, decision.plugin) if decision.halt else None
         if decision.verdict is Verdict.ASK:
-            approved = await self._approved(decision.question, event, one)
+            final = evolve(event, arguments=one.arguments)
+            approved, problem = await approval(self.approver, decision.question, final)
             one.decisions.append(approval_as_data(approved=approved))
             if not approved:
-                one.answer = await self._refuse(one, ToolDenied(tool.name, decision, asked=approved is not None))
+                one.answer = await self._refuse(one, ToolDenied(tool.name, decision, problem=problem))
         return None
 
     async def _refuse(self, one: _Planned, error: OpError) -> ToolAnswer:
@@ -227,12 +228,6 @@ class ToolCalls:
 
     def _known(self) -> list[str]:
         return [tool.model_name for tool in self.view.tools]
-
-    async def _approved(self, question: str, event: ToolCall, one: _Planned) -> bool | None:
-        """Return whether the approver approved the call; ``None`` without an approver."""
-        if self.approver is None:
-            return None
-        return await self.approver(question, evolve(event, arguments=one.arguments))
 
     async def _run_group(self, group: Sequence[_Planned]) -> None:
         for _ in group:

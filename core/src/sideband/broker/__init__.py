@@ -3,7 +3,7 @@
 from ._broker import Broker
 from ._call import Call, EffectReport, Progress
 from ._claims import Claims
-from ._decisions import Approver, approval_as_data, decisions_as_data, disapproval
+from ._decisions import Approver, approval, approval_as_data, decisions_as_data
 from ._errors import EffectMissing, KeyReused, safe_text
 from ._json_text import redact_json_text
 from ._lookup import BoundOp, Ops
@@ -30,10 +30,10 @@ __all__ = [
     "UndoPlan",
     "UndoneStep",
     "Unserializable",
+    "approval",
     "approval_as_data",
     "carry_out",
     "decisions_as_data",
-    "disapproval",
     "plan_undo",
     "recover",
     "redact_json_text",

@@ -9,6 +9,7 @@ from attrs import evolve
 
 from ..hooks import Decision, HookRegistry, OpCall, Validate, Verdict
 from ..ops import OpDenied
+from ._errors import safe_text
 
 _MAX_SHOWN = 2_000
 
@@ -41,11 +42,11 @@ async def decide(
     final = event if decision.arguments is None else event.with_arguments(decision.arguments)
     if approver is not None:
         final = evolve(final, previewed=await _previewed(final))
-    approved = None if approver is None else await approver(decision.question, final)
+    approved, problem = await approval(approver, decision.question, final)
     answers = [*decisions_as_data(decision), approval_as_data(approved=approved, shown=final.previewed)]
     if approved:
         return decision, answers, None
-    reason = f"it was {disapproval(decision.question, asked=approved is not None)}"
+    reason = f"it was not approved{problem}: {decision.question}"
     return decision, answers, OpDenied(event.op, reason, plugin=decision.plugin)
 
 
@@ -66,10 +67,23 @@ def decisions_as_data(decision: Decision) -> list[dict[str, Any]]:
     ]
 
 
-def disapproval(question: str, *, asked: bool) -> str:
-    """Return the reason for the denial of an effect that a guard asked about, with a remedy if no user was asked."""
-    remedy = "" if asked else " (no approver is available: use a terminal, or pass --yes)"
-    return f"not approved{remedy}: {question}"
+async def approval(
+    approver: Callable[[str, Any], Awaitable[bool]] | None, question: str, event: Any
+) -> tuple[bool | None, str]:
+    """Ask an approver. Only ``True`` approves: an answer such as ``"no"`` is true as well.
+
+    Returns:
+        The answer, or ``None`` without an approver; and why there is no valid answer, to be appended to a sentence.
+    """
+    if approver is None:
+        return None, " (no approver is available: use a terminal, or pass --yes)"
+    try:
+        answer: object = await approver(question, event)
+    except Exception as error:  # noqa: BLE001  a program's approver may raise anything
+        return False, f" (the approver failed: {type(error).__name__}: {safe_text(error)})"
+    if isinstance(answer, bool):
+        return answer, ""
+    return False, f" (the approver returned a {type(answer).__name__}, but must return a bool)"
 
 
 def approval_as_data(*, approved: bool | None, shown: str | None = None) -> dict[str, Any]:

@@ -71,7 +71,7 @@ class SecretSources:
         try:
             with anyio.move_on_after(_OPEN_SECONDS) as scope:
                 await source.open(plugin.context)
-        except Exception as error:  # noqa: BLE001  a source may raise anything
+        except (Exception, SystemExit) as error:  # noqa: BLE001  a source may raise anything
             # Other messages may contain a value.
             problem = error.message if isinstance(error, SidebandError) else f"it raised {type(error).__name__}"
         else:

@@ -6,6 +6,7 @@ import anyio
 
 from ..loading import LoadedSkills, SkillLoader, SkillProblem, SkillSources, SkillSpec, ToolSpec
 from ..plugins import PluginError, PluginHost
+from ..plugins._objects import describe
 from ..settings import SkillFolders
 from ..workers import ToolNotFound
 
@@ -76,8 +77,8 @@ async def _result(name: str, loader: SkillLoader, sources: SkillSources) -> Load
         if all(isinstance(one, SkillSpec) for one in specs) and all(isinstance(one, SkillProblem) for one in problems):
             return found
         reason = "`load` returned objects that are not skills"
-    except Exception as error:  # noqa: BLE001  a loader may raise anything
-        reason = f"{type(error).__name__}: {error}"
+    except (Exception, SystemExit) as error:  # noqa: BLE001  a loader may raise anything
+        reason = describe(error)
     hint = "update or uninstall its package; the skills of other loaders are not affected"
     problem = SkillProblem(f"loader {name}", "plugin.failed", f"the loader `{name}` failed: {reason}", hint, fatal=True)
     return LoadedSkills(problems=(problem,))

@@ -136,7 +136,7 @@ class Hooks:
                     if answer is not None:
                         fold.check(current.plugin, answer)
                         ended = fold.accept(current, answer)
-                except Exception as raised:  # noqa: BLE001  plugins may fail in any way
+                except (Exception, SystemExit) as raised:  # noqa: BLE001  plugins may fail in any way
                     now = perf_counter()
                     error = _blame(hook, current, raised, seconds, late=now >= latest)
                     ended = fold.reject(current, error)
@@ -176,7 +176,7 @@ class Hooks:
             self._report_call(hook, one, HookOutcome.NOT_REACHED, error=timeout)
 
 
-def _blame(hook: str, one: Implementation, raised: Exception, seconds: float, *, late: bool) -> HookError:
+def _blame(hook: str, one: Implementation, raised: BaseException, seconds: float, *, late: bool) -> HookError:
     if isinstance(raised, HookFailed | HookTimeout) and raised.hook == hook and raised.plugin == one.plugin:
         return raised
     if late:

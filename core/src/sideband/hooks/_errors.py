@@ -105,7 +105,7 @@ class HookFailed(HookError, RuntimeError):
         )
 
     @classmethod
-    def raised(cls, hook: str, plugin: str, cause: Exception) -> HookFailed:
+    def raised(cls, hook: str, plugin: str, cause: BaseException) -> HookFailed:
         """Return the failure for an exception that an implementation raised."""
         text = str(cause)
         error = cls(hook, plugin, f"{type(cause).__name__}: {text}" if text else type(cause).__name__)

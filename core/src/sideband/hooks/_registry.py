@@ -194,7 +194,7 @@ class HookRegistry(Hooks):
             if shared.make is not None and problem is None:
                 try:
                     own = shared.make()
-                except Exception as error:  # noqa: BLE001  a guard that cannot be created denies, like one that fails
+                except (Exception, SystemExit) as error:  # noqa: BLE001  a guard that cannot be created denies, like one that fails
                     problem = f"it cannot be created: {type(error).__name__}: {error}"
                 else:
                     functions = derived._functions(plugin, own)

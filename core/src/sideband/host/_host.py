@@ -44,16 +44,17 @@ from ..calls import (
     WorkerReports,
 )
 from ..environments import Environments
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, SidebandError
 from ..hooks import HookRegistry, HookReport, Redactors
 from ..ledger import Ledger
 from ..loading import LoadedSkills
 from ..ops import Capability, Grant, Origin
-from ..plugins import Plugin, PluginError, PluginHost
+from ..plugins import Plugin, PluginError, PluginHost, PluginInvalid
 from ..plugins._exits import enter
+from ..plugins._objects import describe
 from ..settings import LoadedSettings, load_settings
 from ..state import default_home, make_home, remove_temporary_folders
-from ..store import StoreSpec
+from ..store import Store, StoreSpec
 from ..workers import WorkerPool
 from ._own_calls import own_call
 from ._plugin_context import HostPluginContext
@@ -146,7 +147,7 @@ class Host:
         # Before the first effect and record, which may contain a value that a skill stored earlier.
         sources = SecretSources(self.plugins, self.home, policy.require_open_secrets)
         await sources.open()
-        self.store = await enter(stack, await self._open_store())
+        self.store = await self._open_store(stack)
         self.ledger = await enter(stack, Ledger(self.home / "ledger", self.store, closed=lambda: sources.closed))
         claims = Claims(self.store, self.ledger)
         self.blobs = BlobStore(self.home / "blobs")
@@ -326,7 +327,7 @@ class Host:
         if report.error is not None:
             _log.warning("%s", self.redactor.text(f"{report.plugin}: {report.error}"))
 
-    async def _open_store(self) -> Any:
+    async def _open_store(self, stack: AsyncExitStack) -> Store:
         names = self.plugins.names("store") or self.plugins.names("store", broken=True)
         if len(names) != 1:
             if names:
@@ -347,7 +348,16 @@ class Host:
         spec: StoreSpec = plugin.contribution[0]
         folder = self.home / "store"
         make_home(folder)
-        return spec.open(folder)
+        try:
+            store = await enter(stack, spec.open(folder))
+            if isinstance(store, Store):
+                return store
+            problem, cause = f"its `open` must yield a Store, got a {type(store).__name__}", None
+        except (SidebandError, OSError):
+            raise
+        except (Exception, SystemExit) as error:  # noqa: BLE001  a store may raise anything
+            problem, cause = f"it cannot be opened: {describe(error)}", error
+        raise PluginInvalid(plugin.record, problem) from cause
 
 
 def _checked(name: str, values: Iterable[Any], kind: type[T]) -> tuple[T, ...]:

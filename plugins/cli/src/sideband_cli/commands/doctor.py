@@ -63,7 +63,14 @@ async def _examine(opened: OpenPlugins, settings: LoadedSettings) -> dict[str, A
         if sound
         else None
     )
-    verdict = await verify(host.ledger.folder, host.store) if host is not None else None
+    verdict = None
+    problems_of_ledger: list[object] = []
+    if host is not None:
+        try:
+            verdict = await verify(host.ledger.folder, host.store)
+            problems_of_ledger += verdict.problems
+        except Exception as error:  # noqa: BLE001  a store may raise anything
+            problems_of_ledger.append(f"it cannot be examined: {type(error).__name__}: {error}")
     problems_of_skills = loaded.problems if loaded else ()
     unusable = [record for record in opened.plugins.records if not record.state.usable]
     problems = [
@@ -71,7 +78,7 @@ async def _examine(opened: OpenPlugins, settings: LoadedSettings) -> dict[str, A
         *opened.plugins.problems,
         *(f"{one.label} is {one.state.value}: {one.reason}" for one in unusable if one.state.broken),
         *(f"{problem.source}: {problem.reason}" for problem in problems_of_skills if problem.fatal),
-        *(f"ledger: {problem}" for problem in (verdict.problems if verdict else ())),
+        *(f"ledger: {problem}" for problem in problems_of_ledger),
     ]
     if probe is not None and probe.isolation < policy.tier:
         accept = f"{probe.isolation.label},call" if policy.alone else probe.isolation.label
@@ -132,7 +139,7 @@ def _sections(data: dict[str, Any]) -> list[str]:
         format_table(["setting", "value", "source"], rows),
         _isolation(data["isolation"]),
         _counts(data),
-        data["ledger"]["text"] if data["ledger"] else "ledger: not examined, because the host cannot be opened",
+        data["ledger"]["text"] if data["ledger"] else "ledger: not examined, because the host or its store is unusable",
         *(
             f"recovered after a crash: effect {one['effect']} ({one['op']}) is {one['status']}"
             for one in data["recovered"]
