@@ -1,6 +1,9 @@
 """Projects without ``sideband.toml``: their AGENTS.md is used only with trust, and reported without."""
 
+import os
+
 import pytest
+from sideband.settings import load_settings, trust_project, trusted_project
 
 
 @pytest.fixture
@@ -58,3 +61,14 @@ def test_trust_of_a_folder_does_not_include_its_parent(ask, project):
     done = ask(project / "deeper", "--trust")
     assert "Answer in French." not in done.stdout
     assert "Answer in French." not in ask(project).stdout
+
+
+def test_pipe_in_place_of_a_project_file_is_not_read(project, tmp_path):
+    """A local user could put it into a shared parent folder, such as ``/tmp``, to block all commands below."""
+    os.mkfifo(tmp_path / "sideband.toml")
+    os.mkfifo(project / "sideband.toml")
+    home = tmp_path / "home"
+    home.mkdir()
+    assert load_settings(home, project=project / "deeper").project_file is None
+    trust_project(home, project)
+    assert trusted_project(home, project / "deeper") == project

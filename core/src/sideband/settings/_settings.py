@@ -313,7 +313,8 @@ def _trusted(home: Path) -> dict[str, str]:
 
 
 def _digest(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes() if file.exists() else b"").hexdigest()
+    # Reading a pipe never ends, and other users can put one into a shared parent folder.
+    return hashlib.sha256(file.read_bytes() if file.is_file() else b"").hexdigest()
 
 
 def _parse(file: Path, content: bytes) -> dict[str, Any]:
