@@ -109,3 +109,23 @@ async def test_invalid_usage_of_a_rejected_answer_is_ignored(open_host, make, as
         with pytest.raises(StreamBroken) as caught:
             await ask(host)
     assert caught.value.usage is None
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("price", [1e20, 1e300])
+async def test_cost_by_absurd_prices_of_a_server_is_a_valid_number(open_host, make, ask, price):
+    fake = make.provider(listed=[make.info(id="m", prices=make.prices(input=price, output=price))])
+    usage = Usage(input=10**15, output=10**15)
+    fake.script = [make.answer(usage=usage)]
+    async with open_host(fake) as host:
+        assert (await ask(host))["usage"] == {**usage.model_dump(), "cost": 1e15}
+        fake.script = [ProviderRefused("fake", "overloaded", status=529, usage=usage)]
+        with pytest.raises(ProviderRefused) as caught:
+            await ask(host)
+    assert Usage.model_validate(caught.value.usage.model_dump()).cost == 1e15
+
+
+@pytest.mark.parametrize("price", [float("inf"), float("nan"), -1])
+def test_price_that_is_not_a_finite_number_is_invalid(price):
+    with pytest.raises(ValueError, match="input"):
+        Prices(input=price, output=1)

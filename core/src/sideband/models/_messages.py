@@ -32,7 +32,7 @@ __all__ = [
     "to_data",
 ]
 
-_MAX_COUNT = 10**15
+MAX_COUNT = 10**15
 """The maximum of tokens and dollars, so that bogus numbers from a server or file can still be added."""
 
 _MAX_DATA = 48 << 20
@@ -169,12 +169,12 @@ class Usage(_MessageModel):
         cost: the cost in US dollars, or ``None`` if prices are unknown.
     """
 
-    input: int = Field(default=0, ge=0, le=_MAX_COUNT)
-    output: int = Field(default=0, ge=0, le=_MAX_COUNT)
-    cache_read: int = Field(default=0, ge=0, le=_MAX_COUNT)
-    cache_write: int = Field(default=0, ge=0, le=_MAX_COUNT)
-    reasoning: int = Field(default=0, ge=0, le=_MAX_COUNT)
-    cost: float | None = Field(default=None, ge=0, le=_MAX_COUNT, allow_inf_nan=False)
+    input: int = Field(default=0, ge=0, le=MAX_COUNT)
+    output: int = Field(default=0, ge=0, le=MAX_COUNT)
+    cache_read: int = Field(default=0, ge=0, le=MAX_COUNT)
+    cache_write: int = Field(default=0, ge=0, le=MAX_COUNT)
+    reasoning: int = Field(default=0, ge=0, le=MAX_COUNT)
+    cost: float | None = Field(default=None, ge=0, le=MAX_COUNT, allow_inf_nan=False)
 
     @property
     def context(self) -> int:
@@ -183,8 +183,8 @@ class Usage(_MessageModel):
 
     def __add__(self, other: Usage) -> Usage:
         costs = [cost for cost in (self.cost, other.cost) if cost is not None]
-        sums = {name: min(getattr(self, name) + getattr(other, name), _MAX_COUNT) for name in _COUNTS}
-        return Usage(**sums, cost=min(sum(costs), _MAX_COUNT) if costs else None)
+        sums = {name: min(getattr(self, name) + getattr(other, name), MAX_COUNT) for name in _COUNTS}
+        return Usage(**sums, cost=min(sum(costs), MAX_COUNT) if costs else None)
 
 
 _COUNTS = Usage.model_fields.keys() - {"cost"}

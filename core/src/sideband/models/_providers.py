@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from ..exit_codes import ExitCode
 from ..ops._errors import OpFailed
-from ._messages import AssistantMessage, Message, Usage
+from ._messages import MAX_COUNT, AssistantMessage, Message, Usage
 
 if TYPE_CHECKING:  # `contexts` imports this module
     from ..contexts._plugin import PluginContext
@@ -67,13 +67,13 @@ class Prices(_ProviderModel):
             ``input``.
     """
 
-    input: float = Field(ge=0)
-    output: float = Field(ge=0)
-    cache_read: float | None = Field(default=None, ge=0)
-    cache_write: float | None = Field(default=None, ge=0)
+    input: float = Field(ge=0, allow_inf_nan=False)
+    output: float = Field(ge=0, allow_inf_nan=False)
+    cache_read: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    cache_write: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
     def cost(self, usage: Usage) -> float:
-        """Return the cost of ``usage`` in US dollars.
+        """Return the cost of ``usage`` in US dollars, at most what ``Usage`` can hold: a server may list any prices.
 
         Example:
             >>> Prices(input=3, output=15).cost(Usage(input=1_000_000, output=100_000, cache_read=1_000_000))
@@ -81,12 +81,9 @@ class Prices(_ProviderModel):
         """
         read = self.input if self.cache_read is None else self.cache_read
         written = self.input if self.cache_write is None else self.cache_write
-        return (
-            usage.input * self.input
-            + usage.output * self.output
-            + usage.cache_read * read
-            + usage.cache_write * written
-        ) / _MILLION
+        cost = usage.input * self.input + usage.output * self.output
+        cost += usage.cache_read * read + usage.cache_write * written
+        return min(cost / _MILLION, float(MAX_COUNT))
 
 
 class ModelInfo(_ProviderModel):
