@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 import sideband_store_sqlite.plugin
 from sideband import Host, Plugin, StoreConflict
+from sideband.loading import SkillSources
 from sideband.ops import OpDenied, OpFailed
 
 PLUGINS, KINDS, PUBLISHING = "docs/plugins.md", "docs/plugin-kinds.md", "docs/publishing.md"
@@ -41,6 +42,24 @@ async def test_example_loader_loads_a_skill_that_runs_and_reports_an_invalid_one
         assert await host.call("door_man.greet", name="Ada") == "Hello, Ada."
         problems = [one.reason for one in (await host.skills()).problems if one.code == "toml.invalid"]
         assert problems == ["KeyError: 'description'"]
+        plugin = await host.plugins.load("loader", "toml")
+        (example,) = plugin.contribution
+        codes = {name: [one.code for one in await example.validate(tmp_path / "skills" / name)] for name in FOLDERS}
+        assert codes == FOLDERS
+
+
+FOLDERS = {"door": [], "broken": ["toml.invalid"], "elsewhere": ["skill.manifest.missing"]}
+
+
+async def test_example_loader_uses_the_first_of_several_skills_with_one_name(tmp_path, page):
+    for name in ("one", "two"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "skill.toml").write_text(SKILL)
+    (loader,) = page(KINDS).module("class TomlLoader").sideband_loaders()
+    loaded = await loader.load(SkillSources(folders=(tmp_path / "two", tmp_path)))
+    assert [one.source.name for one in loaded.skills] == ["two"]
+    assert {one.code for one in loaded.problems} == {"toml.name"}
 
 
 async def test_example_store_serves_a_host(tmp_path, page):
