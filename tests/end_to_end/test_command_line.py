@@ -83,6 +83,11 @@ def test_error_as_text_goes_to_standard_error_with_a_hint(sideband):
     done = sideband("op", "sql.qery", "sql=SELECT 1")
     assert done.stdout == ""
     assert "did you mean `sql.query`" in done.stderr
+
+
+def test_misspelled_op_family_suggests_the_op(sideband):
+    done = sideband("ops", "show", "sqll.query")
+    assert (done.returncode, "did you mean `sql.query`" in done.stderr) == (2, True)
     assert "hint:" in done.stderr
 
 

@@ -328,8 +328,10 @@ def test_run_above_the_cost_limit_is_parked(sideband, turns, hello):
     done = sideband("run", "greet Ada", "--skill-dir", hello, "--max-cost", "0.5", *turns(costly, "never"))
     assert done.returncode != 0
     assert done.stdout == ""
+    lines = done.stderr.replace("\n  ", " ").splitlines()
     assert "parked" in done.stderr
-    assert "--max-cost" in done.stderr
+    assert any("or --max-cost if that set it" in line and "--max-tokens" not in line for line in lines)
+    assert f"to resume this run: sideband run --resume --session {session_of(done)}" in lines
 
 
 def test_call_above_the_cost_limit_is_reported(sideband, turns):

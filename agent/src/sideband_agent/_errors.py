@@ -210,7 +210,7 @@ class BudgetSpent(RunParked):
     def __init__(self, what: str, limit: float, used: float) -> None:
         super().__init__(
             f"the budget of {limit:g} {what} is used up: {used:g} used",
-            hint=f"raise `{_KEYS.get(what, what)}` under `[agent.budget]`, then continue with --resume",
+            hint=f"raise {_LIMITS.get(what, f'`{what}` under `[agent.budget]`')}, then continue with --resume",
         )
 
 
@@ -261,4 +261,8 @@ class CostUnknown(RunParked):
         )
 
 
-_KEYS = {"US dollars": "money", "tool calls": "calls"}
+_LIMITS = {
+    "US dollars": "`money` under `[agent.budget]`, or --max-cost if that set it",
+    "tokens": "`tokens` under `[agent.budget]`, or --max-tokens-total if that set it",
+    "tool calls": "`calls` under `[agent.budget]`",
+}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -12,7 +13,7 @@ from ..ops import Capability, CapabilityInvalid, Grant, OpFamily, OpNotFound, Op
 from ..plugins import LoadedPlugin, PluginContext, PluginError, PluginHost, PluginNotFound, PluginRecord
 from ..plugins._bare_context import BareContext
 from ..providers import Provider
-from ..suggestions import did_you_mean
+from ..suggestions import closest, did_you_mean
 
 OWN_OPS = frozenset({"tool.call"})
 """The ops of the host itself. They cannot be looked up, so a lost one cannot be reconciled."""
@@ -66,7 +67,9 @@ class Ops:
         try:
             await self.plugin(family)
         except PluginNotFound:
-            raise OpNotFound(op, known=(f"{name}." for name in self._plugins.names("op"))) from None
+            family = closest(family, self._plugins.names("op")) or family
+            with suppress(PluginError):  # only its names are needed
+                await self.plugin(family)
         except PluginError as error:
             raise OpUnavailable(op, error) from error
         if op not in self._bound:

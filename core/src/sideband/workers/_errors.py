@@ -180,7 +180,7 @@ class CallTimeout(CallError, TimeoutError):
         waited = f"; it was at {waiting}" if waiting else ""
         super().__init__(
             f"{tool} did not end within {seconds:g} s{blocked or waited}",
-            hint=hint or "raise the timeout with --timeout, or with `sideband.timeout` in SKILL.md",
+            hint=hint or "raise `sideband.timeout` in SKILL.md, `timeout` under [policy], or --timeout of `call`",
             retryable=True,
         )
         if where:

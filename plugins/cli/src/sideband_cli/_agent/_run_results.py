@@ -80,8 +80,6 @@ def describe_problem(result: RunResult, *, resume: str = "") -> list[str]:
         how = resume or f"sideband run --resume --session {result.session}"
         if error.get("code") in _OTHER_MODEL or error.get("kind") == "model_not_found":
             how = f"/model PROVIDER:MODEL, then {resume}" if resume else f"{how} --model PROVIDER:MODEL"
-        if error.get("code") == "budget.spent":
-            how += ", with a higher --max-cost or --max-tokens-total"
         lines.append(f"to resume this run{when}: {how}")
     return lines
 
