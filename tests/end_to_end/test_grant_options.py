@@ -98,6 +98,26 @@ def test_run_offers_a_grant_for_the_skill_and_accepts_it(sideband, turns, make_s
     assert sideband("run", "look", *options, *pasted(refused.stderr)).returncode == 0
 
 
+def test_run_offers_a_grant_for_a_script_and_accepts_it(sideband, turns, make_skill, tmp_path):
+    script = tmp_path.resolve() / "report"
+    script.write_text("#!/usr/bin/env sh\necho reported\n")
+    script.chmod(0o755)
+    code = f"""
+from sideband.skill import shell, tool
+
+@tool
+async def report() -> str:
+    return (await shell.run({str(script)!r}))["stdout"]
+"""
+    skill = make_skill("reporter", code, f"shell:binary={script},code=no")
+    options = ["--yes", "--skill-dir", skill, *turns({"tool_calls": [{"name": "reporter__report"}]}, "done")]
+    refused = sideband("run", "report", *options)
+    (_, capability) = pasted(refused.stderr)
+    assert capability.startswith(f"reporter=shell:binary={script},")
+    assert refused.returncode == 3
+    assert sideband("run", "report", *options, *pasted(refused.stderr)).returncode == 0
+
+
 def test_run_with_one_call_that_was_not_denied_exits_with_0(sideband, turns, make_skill, hello):
     calls = [{"name": "modest__look"}, {"name": "hello__greet", "arguments": {"name": "Ada"}}]
     folders = ["--skill-dir", make_skill("modest", CODE, SQL), "--skill-dir", hello]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from pathlib import Path
 
 import anyio.to_thread
@@ -53,8 +52,14 @@ def _check_interpreters(params: ShellRunParams, program: ShellProgram, ctx: OpCo
                 problem = f"it is a script of `{interpreter}`, which {what}"
                 # The scopes with a place or a variable include the program itself.
                 exact = [attrs.evolve(one, code=None).fields() for one in scopes[1:] or scopes]
-                options = [f"--grant {shlex.quote(str(Capability.exactly('shell', one)))}" for one in exact]
+                options = [_granting(Capability.exactly("shell", one)) for one in exact]
                 raise ShellDenied(params.binary, problem, hint=f"to run this script, grant it with {' '.join(options)}")
+
+
+def _granting(capability: Capability) -> str:
+    """Return the option that grants a capability, always in quotes: commands with several skills look for them."""
+    quoted = str(capability).replace("'", "'\"'\"'")
+    return f"--grant '{quoted}'"
 
 
 def seconds_of(params: ShellRunParams, config: Config) -> float:
