@@ -201,6 +201,9 @@ def test_why_shows_file_line_and_traceback_of_a_load_error(site, sideband):
         ),
     }
     assert (hook["error"]["file"], hook["error"]["line"]) == (str(path / "acme_hook.py"), 1)
+    site("acme-tool", "acme_tool", "from sideband.tools import tool\n\ntool(3)\n", "sideband.v1.tool", "written")
+    (tool,) = json.loads(sideband("plugins", "why", "written", "--json", PYTHONPATH=str(path)).stdout)
+    assert (tool["error"]["file"], tool["error"]["line"]) == (str(path / "acme_tool.py"), 3)
     text = sideband("plugins", "why", "op.acme", PYTHONPATH=str(path)).stdout
     assert f"  raised in  {path / 'acme_op.py'}, line 2\n    Traceback (most recent call last):\n" in text
     assert json.loads(sideband("plugins", "why", "http", "--json").stdout)[0]["error"] is None

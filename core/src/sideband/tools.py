@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from .contexts import ToolContext
 from .ops import Level
-from .ops._declaration import check_options, params_model
+from .ops._declaration import check_name, check_options, params_model
 from .providers import ToolSchema
 from .validation import problem_text
 
@@ -151,6 +151,7 @@ def tool(
         >>> echo.model_name, echo.validate({"text": "hello"})
         ('echo', {'text': 'hello'})
     """
+    check_name("tool", name)
 
     def declare(function: Callable[[Any, ToolContext], Awaitable[Any]]) -> Tool:
         if not is_tool_name(name):

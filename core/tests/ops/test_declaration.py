@@ -44,12 +44,20 @@ async def later(params):
         ({"preview": lambda params, ctx: "text"}, r"`preview` must be a function `async def preview\(params, ctx\)`"),
         ({"reconcile": later}, r"`reconcile` must be a function `async def reconcile\(recorded, ctx\)`"),
         ({"undo": "no"}, r"`undo` must be a function `async def undo\(recorded, ctx\)`"),
+        ({"requires": "echo:text=a"}, "`requires` must be the family of a capability, .*, got 'echo:text=a'"),
+        ({"requires": 3}, "`requires` must be the family of a capability, .*, got 3"),
         ({"record": "text"}, "`record` must be a list of fields, got 'text'"),
     ],
 )
 def test_op_rejects_an_invalid_argument_when_it_is_declared(options, problem):
     with pytest.raises(TypeError, match=f"^op `echo.say`: {problem}"):
         op("echo.say", **options)(say)
+
+
+@pytest.mark.parametrize("decorator", [op, tool])
+def test_decorator_without_a_name_is_refused(decorator):
+    with pytest.raises(TypeError, match=f"^`@{decorator.__name__}` needs a name, as in .*, got <function show"):
+        decorator(show)
 
 
 @pytest.mark.parametrize(("option", "value"), [("level", "safe"), ("timeout", -1)])

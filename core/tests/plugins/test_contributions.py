@@ -1,4 +1,4 @@
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import pytest
 from pydantic import BaseModel
@@ -97,7 +97,7 @@ async def test_invalid_op_family_is_rejected(home, returned, expected):
 
 async def test_missing_sdk_file_is_rejected(home, tmp_path):
     family = OpFamily(name="tidal", ops=(say,), sdk=tmp_path / "missing.py")
-    assert "`sdk` must be a file" in await problem(home, "op", offering(sideband_ops=family))
+    assert "`sdk` must be the Path of a file" in await problem(home, "op", offering(sideband_ops=family))
 
 
 async def test_valid_family_is_the_contribution(home):
@@ -135,6 +135,15 @@ _PROVIDER = SimpleNamespace(name="x", models=print, stream=print)
 )
 async def test_invalid_contribution_of_other_kinds_is_rejected(home, kind, function, returned, expected):
     assert expected in await problem(home, kind, offering(**{function: returned}))
+
+
+async def test_sdk_file_must_be_a_path(home):
+    family = OpFamily(name="tidal", ops=(say,), sdk=__file__)
+    assert "`sdk` must be the Path of a file" in await problem(home, "op", offering(sideband_ops=family))
+
+
+async def test_module_without_registration_function_of_tools_is_rejected(home):
+    assert "has no `sideband_tools`" in await problem(home, "tool", ModuleType("acme"))
 
 
 async def test_hook_plugin_must_not_be_a_class(home):

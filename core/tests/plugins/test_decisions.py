@@ -1,6 +1,7 @@
 import json
 import re
 import sys
+from types import SimpleNamespace
 
 import pytest
 from sideband.plugins import (
@@ -99,6 +100,15 @@ async def test_plugins_of_the_same_name_are_both_refused(site, home):
     # The package that was installed last may be the one to distrust.
     assert '[policy.conflicts]`: "op.tidal" = "DISTRIBUTION"' in caught.value.hint
     assert not {"test-one", "test-two"} & set(re.split(r"[^\w-]", caught.value.hint))
+
+
+async def test_conflict_with_an_inline_plugin_says_how_to_select_it(site, home):
+    site.echo("tidal", distribution="test-one")
+    inline = Plugin("op", "tidal", SimpleNamespace())
+    with pytest.raises(PluginConflict) as caught:
+        async with PluginHost(home=home, inline=[inline]) as plugins:
+            await plugins.load("op", "tidal")
+    assert '"op.tidal" = "inline" for the plugin that is passed to the host' in caught.value.hint
 
 
 async def test_policy_resolves_a_conflict(site, home):

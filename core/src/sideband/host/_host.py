@@ -109,6 +109,8 @@ class Host:
         self._autoload = autoload
         explicit = _checked("skill_dirs", skill_dirs, Path)
         self._skill_folders = evolve(settings.skill_folders, explicit=explicit)
+        if not isinstance(grants, Mapping):
+            raise TypeError(f"`grants`: expected capabilities by skill, got a {type(grants).__name__}")
         self._grants = grants
         self._asker = asker
         self._approver = approver
@@ -362,7 +364,9 @@ class Host:
 
 def _checked(name: str, values: Iterable[Any], kind: type[T]) -> tuple[T, ...]:
     """Return the values, or raise a ``TypeError`` that names the argument if one has another type."""
-    found = (values,) if isinstance(values, str) else tuple(values)
+    found = (values,) if isinstance(values, str) else tuple(values) if isinstance(values, Iterable) else values
+    if not isinstance(found, tuple):
+        raise TypeError(f"`{name}`: expected a list, got a {type(values).__name__}: write `[…]`")
     for value in found:
         if not isinstance(value, kind):
             remedy = f": write `Path({value!r})`" if kind is Path and isinstance(value, str) else ""

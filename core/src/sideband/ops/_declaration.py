@@ -11,6 +11,12 @@ from pydantic import BaseModel
 from ._levels import Level
 
 
+def check_name(decorator: str, name: object) -> None:
+    """Raise a ``TypeError`` if the name is not a text but, without parentheses, the decorated function."""
+    if not isinstance(name, str):
+        raise TypeError(f'`@{decorator}` needs a name, as in `@{decorator}("clock.now")`, got {name!r}')
+
+
 def check_options(declared: str, level: object, timeout: object) -> None:
     """Check the options that ops and tools have in common.
 

@@ -12,11 +12,12 @@ from attrs import field, frozen
 from pydantic import BaseModel, TypeAdapter
 
 from ..contexts import CredentialResolver, ModelContext
-from ._declaration import check_function, check_options, params_model
+from ._declaration import check_function, check_name, check_options, params_model
 from ._levels import Level
 from ._recorded import Reconciled, Recorded, Undo
 from ._scope import Scope
 
+_FAMILY_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
 _OP_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\.[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
 
 # A handler may annotate a narrower context; the host always passes one that implements them all.
@@ -133,6 +134,7 @@ def op(
         >>> say.family, say.verb, say.durable
         ('echo', 'say', False)
     """
+    check_name("op", name)
 
     def declare(handler: Handler) -> OpSpec:
         if not _OP_NAME.match(name):
@@ -144,6 +146,9 @@ def op(
         check_function(declared, "preview", preview, "params", "ctx")
         check_function(declared, "reconcile", reconcile, "recorded", "ctx")
         check_function(declared, "undo", undo, "recorded", "ctx")
+        if requires is not None and not (isinstance(requires, str) and _FAMILY_NAME.match(requires)):
+            rule = "the family of a capability, such as `clock`; `scope` returns its fields"
+            raise TypeError(f"{declared}: `requires` must be {rule}, got {requires!r}")
         if scope is not None and requires is None:
             raise TypeError(f"{declared}: `scope` has no effect without `requires`, the family of the capability")
         hints = get_type_hints(handler)

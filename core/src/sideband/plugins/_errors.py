@@ -125,13 +125,16 @@ class PluginConflict(PluginError, RuntimeError):
 
     def __init__(self, kind: str, name: str, records: Sequence[PluginRecord]) -> None:
         # The hint names no package: the first one may be the one that was installed to replace the others.
+        distributions = [record.distribution for record in records]
+        select = "inline" if distributions.count("inline") == 1 else "DISTRIBUTION"
         super().__init__(
             f"{kind} `{name}` is claimed by {' and by '.join(record.claim for record in records)}; none is used",
             name=name,
             hint="uninstall the package that should not provide it, or name the distribution that you trust under "
-            f'`[policy.conflicts]`: "{kind}.{name}" = "DISTRIBUTION"',
+            f'`[policy.conflicts]`: "{kind}.{name}" = "{select}"'
+            + (" for the plugin that is passed to the host" if select == "inline" else ""),
         )
-        self.distributions = tuple(record.distribution for record in records)
+        self.distributions = tuple(distributions)
 
 
 class PluginImportFailed(PluginError, ImportError):
@@ -144,7 +147,8 @@ class PluginImportFailed(PluginError, ImportError):
             f"{described(record)} cannot be imported: {problem}",
             record=record,
             reason=f"it cannot be imported: {problem}",
-            hint=f"reinstall or update {record.distribution} and its dependencies",
+            hint=f"reinstall or update {record.distribution} and its dependencies; "
+            f"`sideband plugins why {record.label}` shows the traceback",
         )
 
 

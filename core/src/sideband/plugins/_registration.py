@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeVar
 
 from ..commands import Command
@@ -41,7 +43,7 @@ def read_contribution(record: PluginRecord, value: Any, config: Any = None) -> A
         return _hooks(record, value)
     if record.kind == "guard" and isinstance(value, type):
         return value
-    if record.kind == "tool" and not hasattr(value, "sideband_tools"):
+    if record.kind == "tool" and not isinstance(value, ModuleType) and not hasattr(value, "sideband_tools"):
         return _tools(record, (value,))
     return _CHECKS[record.kind](record, _registered(record, value, config))
 
@@ -113,8 +115,8 @@ def _family(record: PluginRecord, registered: Any) -> OpFamily:
 def _check_parts(record: PluginRecord, family: OpFamily) -> None:
     if family.scope is not None and not (isinstance(family.scope, type) and issubclass(family.scope, Scope)):
         raise PluginInvalid(record, f"its `scope` must be a subclass of Scope, got {_described(family.scope)}")
-    if family.sdk is not None and not family.sdk.is_file():
-        raise PluginInvalid(record, f"its `sdk` must be a file, but {str(family.sdk)!r} is not")
+    if family.sdk is not None and not (isinstance(family.sdk, Path) and family.sdk.is_file()):
+        raise PluginInvalid(record, f"its `sdk` must be the Path of a file, but {family.sdk!r} is not")
     if family.credentials is not None and not callable(getattr(family.credentials, "resolve", None)):
         raise PluginInvalid(record, f"its `credentials` has no method `resolve`: {_described(family.credentials)}")
 

@@ -25,8 +25,7 @@ def error_data(error: PluginError) -> dict[str, Any] | None:
     if cause is None or isinstance(cause, SidebandError):
         return None
     trace = _without_machinery(cause.__traceback__)
-    frames = traceback.extract_tb(trace)
-    file, line = (frames[-1].filename, frames[-1].lineno) if frames else (None, None)
+    file, line = _place(trace)
     if isinstance(cause, SyntaxError):
         file, line = cause.filename, cause.lineno
     text = "".join(traceback.format_exception(type(cause), cause, trace)).rstrip()
@@ -35,6 +34,20 @@ def error_data(error: PluginError) -> dict[str, Any] | None:
 
 def _without_machinery(trace: TracebackType | None) -> TracebackType | None:
     """Return the part of a traceback that begins in the plugin."""
-    while trace is not None and trace.tb_frame.f_globals.get("__name__", "").partition(".")[0] in _MACHINERY:
+    while trace is not None and _is_machinery(trace):
         trace = trace.tb_next
     return trace
+
+
+def _place(trace: TracebackType | None) -> tuple[str | None, int | None]:
+    """Return the last file and line outside of sideband, whose decorators raise errors about the plugin's code."""
+    place: tuple[str | None, int | None] = (None, None)
+    while trace is not None:
+        if not _is_machinery(trace):
+            place = (trace.tb_frame.f_code.co_filename, trace.tb_lineno)
+        trace = trace.tb_next
+    return place
+
+
+def _is_machinery(trace: TracebackType) -> bool:
+    return trace.tb_frame.f_globals.get("__name__", "").partition(".")[0] in _MACHINERY
