@@ -137,7 +137,7 @@ def test_terminal_is_restored_after_a_signal(chat, turns, number):
     chat.say("hello")
     chat.wait_for("working")
     chat.process.send_signal(number)
-    chat.wait()
+    assert chat.wait() == 143
     assert chat.is_restored()
 
 
@@ -284,7 +284,7 @@ def test_chat_waiting_for_a_line_exits_on_a_signal(terminal, turns):
     chat = terminal("chat", *turns("one"), TERM="dumb")
     chat.wait_for("/help")
     chat.process.send_signal(signal.SIGTERM)
-    assert chat.wait() == 0
+    assert chat.wait() == 143
 
 
 def test_piped_lines_are_answered_one_by_one(sideband, turns):

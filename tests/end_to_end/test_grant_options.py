@@ -126,7 +126,7 @@ def test_run_with_one_call_that_was_not_denied_exits_with_0(sideband, turns, mak
     assert "every tool call" not in done.stderr
 
 
-@pytest.mark.parametrize(("grant", "problem"), [(SQL, "expects SKILL=CAPABILITY"), (f"modst={SQL}", "`modest`")])
+@pytest.mark.parametrize(("grant", "problem"), [(SQL, f"--grant 'SKILL={SQL}'"), (f"modst={SQL}", "`modest`")])
 def test_run_requires_the_name_of_a_skill(sideband, turns, make_skill, grant, problem):
     done = sideband("run", "look", "--skill-dir", make_skill("modest", CODE, SQL), "--grant", grant, *turns("done"))
     assert done.returncode == 2

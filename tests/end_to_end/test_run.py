@@ -347,6 +347,18 @@ def test_call_above_the_cost_limit_is_reported(sideband, turns):
     assert "budget.spent" in again.stderr
 
 
+@pytest.mark.parametrize(("words", "shown"), [(["--max-cost", "1"], True), (["--max-tokens-total", "900"], False)])
+def test_cost_limit_that_cannot_be_checked_is_reported(sideband, plugin, words, shown):
+    code = (
+        "from sideband_scripted import Scripted, Turn\nfrom sideband.messages import Usage\n"
+        "def sideband_providers():\n"
+        "    return [Scripted([Turn('hi', usage=Usage(input=1))], name='acme', prices=None)]\n"
+    )
+    done = sideband("run", "hello", "-m", "acme:test", *words, **plugin("acme", "provider", code))
+    assert (done.returncode, done.stdout) == (0, "hi\n")
+    assert ("the limit of the cost was not checked" in done.stderr) is shown
+
+
 @pytest.mark.parametrize("words", [["--max-cost", "-1"], ["--max-cost", "nan"], ["--max-tokens-total", "0"]])
 def test_invalid_limit_is_a_usage_error(sideband, turns, words):
     assert sideband("run", "hello", *words, *turns("yes")).returncode == 2

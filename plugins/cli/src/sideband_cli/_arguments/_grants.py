@@ -54,7 +54,7 @@ def grants_by_skill(texts: Iterable[str]) -> dict[str, list[str]]:
         if not name:
             raise UsageError(
                 f"--grant expects SKILL=CAPABILITY, got `{text}`",
-                hint=f"name the skill that gets it, for example --grant 'notes={capability}'",
+                hint=f"write the name of the skill that gets it before the capability: --grant 'SKILL={capability}'",
             )
         found.setdefault(name, []).append(capability)
     return found

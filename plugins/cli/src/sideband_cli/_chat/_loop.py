@@ -38,6 +38,9 @@ class Chat:
         frontend: creates the frontend, which reads status and chat commands from the chat.
         thinking: whether to show the model's thinking.
         quiet, verbose: how much to show of its activity; see ``Activity``.
+
+    Attributes:
+        terminated: whether a termination signal of another process ended the chat.
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class Chat:
         self._tasks: TaskGroup | None = None
         self._done: Event | None = None  # set at the end of the current run
         self._chat_command: CancelScope | None = None
+        self.terminated = False
         self._aborting = False
         self._leaving: CancelScope | None = None
         self.frontend = frontend(self)
@@ -226,6 +230,7 @@ class Chat:
             task_status.started()
             async for number in signals:
                 if number != signal.SIGINT:
+                    self.terminated = True
                     self.frontend.leave()
                 elif not self.interrupt():
                     self.frontend.line("use Ctrl-D or /quit to leave")

@@ -48,7 +48,7 @@ def _run(arguments: Namespace) -> ExitCode:
         questions = Questions(chat.frontend.ask, yes=arguments.yes)
         async with open_agent(arguments, questions, on_event=chat.take) as agent:
             await chat.talk(agent)
-        return ExitCode.SUCCESS
+        return ExitCode.TERMINATED if chat.terminated else ExitCode.SUCCESS
 
     return run(main)
 
