@@ -51,16 +51,15 @@ def describe_overruns(result: RunResult, agent: Agent) -> list[str]:
     """Return a line for each limit that a completed run exceeded. The cost of a call is known only after it."""
     if result.status != "completed":
         return []
-    allowance = agent.allowance
-    unknown = [
-        "the limit of the cost was not checked: the price of a model is unknown; set it under `[plugins.llm.prices]`, "
-        "or limit tokens instead"
-    ]
-    return (unknown if allowance.limit.money is not None and allowance.has_unpriced else []) + [
+    lines = [
         f"over budget: {_amount(part, used)} of {_amount(part, limit)} used by this session, which makes no further "
         f"model call unless you raise {_LIMITS[part]}"
         for part, (limit, used) in agent.allowance.overruns().items()
     ]
+    if agent.allowance.limit.money is not None and agent.allowance.has_unpriced:
+        unknown = "the limit of the cost was not checked: the price of a model is unknown"
+        lines.append(f"{unknown}; set it under `[plugins.llm.prices]`, or limit tokens instead")
+    return lines
 
 
 def describe_problem(result: RunResult, *, resume: str = "") -> list[str]:
