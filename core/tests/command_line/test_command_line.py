@@ -159,6 +159,15 @@ def test_unusable_command_is_a_plugin_error(command, capsys, source, problem):
     assert problem in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("problem", ["RuntimeError('no luck')", "SystemExit(7)"])
+def test_command_that_cannot_configure_its_parser_is_a_plugin_error(command, capsys, problem):
+    command("broken", GREET.replace('parser.add_argument("name")', f"raise {problem}"))
+    assert main(["broken", "--json"]) == 5
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert (error["code"], error["plugin"]) == ("plugin.invalid", "broken")
+    assert error["message"].startswith("command `broken` (broken 1.0): its `configure` failed: ")
+
+
 def test_command_for_another_core_is_not_imported(command, capsys):
     command("greet", "1 / 0", requires="Requires-Dist: sideband-core>=99\n")
     assert main(["greet", "Ada"]) == 5

@@ -45,7 +45,7 @@ class InternalError(SidebandError):
     def __init__(self, error: BaseException) -> None:
         super().__init__(
             f"internal error: {type(error).__name__}: {error}",
-            hint=f"this is a bug, please report it; set {DEBUG}=1 to show the traceback",
+            hint=f"this is a bug in sideband or in a plugin, please report it; set {DEBUG}=1 to show the traceback",
         )
 
 

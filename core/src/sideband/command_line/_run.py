@@ -14,7 +14,7 @@ from ..commands import Command
 from ..errors import SidebandError, UsageError
 from ..exit_codes import ExitCode
 from ..plugins._discovery import discover
-from ..plugins._objects import resolve
+from ..plugins._objects import describe, resolve
 from ..plugins._policy import PluginPolicy
 from ..plugins._records import PluginRecord
 from ..state import default_home
@@ -58,7 +58,13 @@ def _run(arguments: list[str]) -> int:
         raise _unknown(name, found)
     command = _load(found[name])
     parser = Parser(prog=f"sideband {name}", description=command.summary)
-    command.configure(parser)
+    try:
+        command.configure(parser)
+    except (Exception, SystemExit) as error:
+        from ..plugins._errors import PluginInvalid
+
+        record = next(one for one in found[name] if one.state.usable)
+        raise PluginInvalid(record, f"its `configure` failed: {describe(error)}") from error
     return command.run(parse(parser, rest))
 
 
