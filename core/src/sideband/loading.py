@@ -212,7 +212,11 @@ class SkillLoader(Protocol):
     name: str
 
     async def load(self, sources: SkillSources) -> LoadedSkills:
-        """Load all skills in ``sources``. An invalid skill is reported as a problem, never as an exception."""
+        """Load all skills in ``sources``. An invalid skill is reported as a problem, never as an exception.
+
+        A warning ``skill.manifest.missing`` or ``skill.source.empty`` about a folder is dropped if another loader finds
+        a skill in it.
+        """
 
     async def validate(self, folder: Path, *, families: Iterable[OpFamily] = ()) -> tuple[SkillProblem, ...]:
         """Return all problems of one skill, for its author, including those that ``load`` does not check.

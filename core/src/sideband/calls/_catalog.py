@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
 import anyio
 
 from ..loading import LoadedSkills, SkillLoader, SkillProblem, SkillSources, SkillSpec, ToolSpec
@@ -9,6 +13,8 @@ from ..plugins import PluginError, PluginHost
 from ..plugins._objects import describe
 from ..settings import SkillFolders
 from ..workers import ToolNotFound
+
+_NOT_FOUND = frozenset({"skill.manifest.missing", "skill.source.empty"})
 
 
 class SkillCatalog:
@@ -50,7 +56,7 @@ class SkillCatalog:
 
     async def _load(self) -> LoadedSkills:
         sources = self._folders.sources(self._plugins.locate_skills())
-        skills: list[SkillSpec] = []
+        found: list[LoadedSkills] = []
         problems = [
             SkillProblem(f"package {one.distribution}", "plugin.failed", f"{one.label}: {one.reason}", fatal=True)
             for one in self._plugins.records
@@ -62,11 +68,19 @@ class SkillCatalog:
             except PluginError as error:
                 problems.append(SkillProblem(f"loader {name}", error.code, error.message, error.hint, fatal=True))
                 continue
-            for loader in plugin.contribution:
-                found = await _result(name, loader, sources)
-                skills.extend(found.skills)
-                problems.extend(found.problems)
-        return _without_clashes(skills, problems)
+            found += [await _result(name, loader, sources) for loader in plugin.contribution]
+        for one in found:
+            others = [skill.source for other in found if other is not one for skill in other.skills]
+            problems.extend(problem for problem in one.problems if not _is_of_another_format(problem, others))
+        return _without_clashes([skill for one in found for skill in one.skills], problems)
+
+
+def _is_of_another_format(problem: SkillProblem, others: Iterable[Path]) -> bool:
+    """Return whether a loader reports that it found no skill where other loaders found some of these."""
+    if problem.fatal or problem.code not in _NOT_FOUND:
+        return False
+    folder = os.path.realpath(problem.source)
+    return any(os.path.commonpath([folder, os.path.realpath(other)]) == folder for other in others)
 
 
 async def _result(name: str, loader: SkillLoader, sources: SkillSources) -> LoadedSkills:
