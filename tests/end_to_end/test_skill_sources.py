@@ -276,6 +276,14 @@ def test_command_line_finds_default_folders_and_names_the_remedy_for_others(side
     assert "ignored" not in sideband("plugins", "list", folder=project).stderr
 
 
+def test_relative_home_directory_does_not_make_a_project_the_user(sideband, project):
+    """Without ``HOME`` and an entry in the list of users, the home directory is `~`, which a project may contain."""
+    write_skill(project / ".claude" / "skills", "project")
+    listed = sideband("skills", "list", "--json", folder=project, HOME=".")
+    assert [skill["key"] for skill in json.loads(listed.stdout)["skills"]] == ["demo"]
+    assert "the project is not trusted" in listed.stderr
+
+
 def test_call_reports_which_of_several_skills_it_uses(sideband, tmp_path):
     first = write_skill(tmp_path / "first", "first")
     second = write_skill(tmp_path / "second", "second")

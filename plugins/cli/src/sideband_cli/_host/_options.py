@@ -70,10 +70,16 @@ def load(arguments: Namespace, *, tolerant: bool = False) -> LoadedSettings:
     if arguments.trust:
         file = trust_project(home, Path.cwd())
         notice(f"trusting {file if file.exists() else file.parent}")
-    # Unlike `Path.home`, this accepts a user without a home directory.
+    # Unlike `Path.home`, this accepts a user without a home directory, and returns `~`. Relative to the working
+    # directory, that would be a folder of a project that is not trusted.
     user = Path(os.path.expanduser("~"))  # noqa: PTH111
     settings = load_settings(
-        home, user=user, project=Path.cwd(), environment=os.environ, flags=_flags(arguments), tolerant=tolerant
+        home,
+        user=user if user.is_absolute() else None,
+        project=Path.cwd(),
+        environment=os.environ,
+        flags=_flags(arguments),
+        tolerant=tolerant,
     )
     for text in settings.notices:
         notice(f"notice: {text}")
