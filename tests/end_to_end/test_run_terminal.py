@@ -27,8 +27,9 @@ def test_second_interrupt_exits_immediately(terminal, turns, gate):
     assert run.wait() == 130
 
 
-def test_answer_is_shown_once_and_tool_calls_on_their_own_lines(terminal, turns, hello):
-    run = terminal("run", "greet Ada", "--skill-dir", hello, *turns(GREETS, "It said hello."))
+@pytest.mark.parametrize("words", [[], ["-v"]])
+def test_answer_is_shown_once_and_tool_calls_on_their_own_lines(terminal, turns, hello, words):
+    run = terminal("run", "greet Ada", *words, "--skill-dir", hello, *turns(GREETS, "It said hello."))
     assert run.wait() == 0
     lines = run.text.splitlines()
     assert lines.count("It said hello.") == 1

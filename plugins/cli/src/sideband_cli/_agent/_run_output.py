@@ -33,7 +33,7 @@ class RunOutput:
         self._renderer = StreamRenderer()
         self._column = 0
         self._thinks = False
-        self._shown = ""  # the text streamed since the last other output
+        self._shown = ""  # the text streamed since the last tool calls
 
     def text(self, part: str) -> None:
         """Show a part of the model's text, if text is streamed."""
@@ -41,7 +41,7 @@ class RunOutput:
             return
         if self._thinks:
             self.end_text()
-        if self._column == 0 and not self._shown:
+        if self._column == 0:
             self._bar.close()
         text = self._renderer.feed(part)
         self._shown += text
@@ -82,7 +82,7 @@ class RunOutput:
         self._bar.close()
         sys.stderr.write("".join(f"{dim(line, sys.stderr)}\n" for line in marked(indented(text), sys.stderr)))
         sys.stderr.flush()
-        self._shown = ""
+        self._shown += "\n"  # an answer that it interrupts is shown again in one piece
 
     def progress(self, text: str) -> None:
         """Show a progress message, if standard error is a terminal and can erase it again."""
