@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from sideband import ConfigurationError
 from sideband.settings import load_settings, trust_project, trusted_project
 
 
@@ -72,3 +73,29 @@ def test_pipe_in_place_of_a_project_file_is_not_read(project, tmp_path):
     assert load_settings(home, project=project / "deeper").project_file is None
     trust_project(home, project)
     assert trusted_project(home, project / "deeper") == project
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to other users")
+def test_trust_of_a_folder_does_not_include_a_file_that_another_user_put_above_it(project, tmp_path):
+    file = tmp_path / "sideband.toml"
+    file.write_text("[policy]\ntimeout = 3\n")
+    os.chown(file, 61_234, -1)
+    home = tmp_path / "home"
+    home.mkdir()
+    with pytest.raises(ConfigurationError, match="belongs to another user"):
+        trust_project(home, project)
+    assert trusted_project(home, project) is None
+    assert trust_project(home, tmp_path) == file
+    assert trusted_project(home, project) == tmp_path
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to other users")
+def test_file_of_the_owner_of_a_folder_can_be_trusted_in_the_folder(project, tmp_path):
+    """Root often works in folders of another user, such as those that a container mounts."""
+    file = tmp_path / "sideband.toml"
+    file.touch()
+    home = tmp_path / "home"
+    home.mkdir()
+    for path in (file, project):
+        os.chown(path, 61_234, -1)
+    assert trust_project(home, project) == file

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -220,8 +221,15 @@ def trust_project(home: Path, project: Path) -> Path:
     """Trust the project file of ``project`` with its current content; a modified file must be trusted again.
 
     A folder without a project file is trusted like one with an empty file: until it, or a parent folder, has another.
+
+    Raises:
+        ConfigurationError: if the file is in a parent folder, such as ``/tmp``, and another user may have put it there.
     """
-    file = _find_project_file(project) or project.absolute() / _FILE
+    folder = project.absolute()
+    file = _find_project_file(folder) or folder / _FILE
+    if file.parent != folder and file.stat().st_uid not in (0, os.geteuid(), folder.stat().st_uid):
+        hint = f"read it; to trust it, run a command with --trust in {file.parent}"
+        raise ConfigurationError(file.name, "belongs to another user", source=str(file), hint=hint)
     trusted = _trusted(home)
     trusted[str(file)] = _digest(file)
     lines = [f"{json.dumps(path)} = {json.dumps(digest)}\n" for path, digest in sorted(trusted.items())]
