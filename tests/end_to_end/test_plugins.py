@@ -149,6 +149,26 @@ def test_doctor_reports_a_store_that_fails_after_it_was_opened(sideband, site, t
     assert "ledger: not examined" in done.stdout
 
 
+TOKENS = """
+class Tokens:
+    name = "tokens"
+    closed = "it needs a passphrase"
+
+    async def open(self, ctx):
+        pass
+
+def sideband_secret_sources():
+    return [Tokens()]
+"""
+
+
+def test_doctor_reports_a_closed_source_of_secrets(sideband, site, tmp_path):
+    (tmp_path / "home" / "tokens").mkdir(parents=True)
+    path = site("acme-tokens", "acme_tokens", TOKENS, "sideband.v1.secrets", "tokens")
+    done = sideband("doctor", PYTHONPATH=str(path))
+    assert "notice: the source of secrets `tokens` is closed: it needs a passphrase" in done.stdout
+
+
 def test_invalid_configuration_denies_all_plugins_but_those_of_the_commands(site, sideband, tmp_path):
     path = site("acme-hook", "acme_hook", "raise SystemExit('imported')", "sideband.v1.hook", "acme")
     home = tmp_path / "home"

@@ -30,6 +30,15 @@ def test_host_rejects_an_argument_of_another_type(arguments, problem, tmp_path):
         Host(**{"home": tmp_path, **arguments})
 
 
+async def test_host_that_is_not_open_says_how_to_open_it(tmp_path):
+    host = Host(home=tmp_path)
+    with pytest.raises(AttributeError, match=r"open it first: `async with Host\(…\) as host:`"):
+        await host.op("crypto.random", {"length": 2})
+    async with host:
+        with pytest.raises(AttributeError, match=r"`Host` has no attribute `opp`$"):
+            _ = host.opp
+
+
 def test_plugin_rejects_an_unknown_kind():
     with pytest.raises(ValueError, match=r"unknown kind of plugin 'stor' \(did you mean `store`\?\)"):
         Plugin("stor", "sqlite", sideband_store_sqlite)

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from types import MappingProxyType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from attrs import evolve
 
@@ -117,6 +117,12 @@ class Host:
         self._stack = AsyncExitStack()
         self._broker: Broker | None = None
         self.recovered: tuple[Recovered, ...] = ()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            remedy = "" if "store" in vars(self) else "; open it first: `async with Host(…) as host:`"
+            raise AttributeError(f"`Host` has no attribute `{name}`{remedy}", name=name, obj=self)
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:

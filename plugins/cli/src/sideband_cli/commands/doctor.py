@@ -71,6 +71,7 @@ async def _examine(opened: OpenPlugins, settings: LoadedSettings) -> dict[str, A
             problems_of_ledger += verdict.problems
         except Exception as error:  # noqa: BLE001  a store may raise anything
             problems_of_ledger.append(f"it cannot be examined: {type(error).__name__}: {error}")
+    closed = host.broker.sources.closed if host is not None else {}
     problems_of_skills = loaded.problems if loaded else ()
     unusable = [record for record in opened.plugins.records if not record.state.usable]
     problems = [
@@ -114,6 +115,7 @@ async def _examine(opened: OpenPlugins, settings: LoadedSettings) -> dict[str, A
         "ledger": verdict and verdict_data(verdict) | {"text": describe_verdict(verdict)},
         "notices": [
             *settings.notices,
+            *(f"the source of secrets `{name}` is closed: {reason}" for name, reason in closed.items()),
             *(f"{problem.source}: {problem.reason}" for problem in problems_of_skills if not problem.fatal),
         ],
         "problems": list(dict.fromkeys(problems)),  # each plugin of a conflict reports it
