@@ -85,9 +85,18 @@ def test_error_as_text_goes_to_standard_error_with_a_hint(sideband):
     assert "did you mean `sql.query`" in done.stderr
 
 
-def test_misspelled_op_family_suggests_the_op(sideband):
-    done = sideband("ops", "show", "sqll.query")
-    assert (done.returncode, "did you mean `sql.query`" in done.stderr) == (2, True)
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["ops", "show", "sqll.query"], "sql.query"),
+        (["skills", "show", "demmo"], "demo"),
+        (["skills", "show", "demo.havest"], "demo.harvest"),
+        (["skills", "install", "demmo"], "demo"),
+    ],
+)
+def test_misspelled_name_of_an_op_family_skill_or_tool_is_corrected(sideband, words, name):
+    done = sideband(*words)
+    assert (done.returncode, f"did you mean `{name}`" in done.stderr) == (2, True)
     assert "hint:" in done.stderr
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sideband import SidebandError, UsageError
 from sideband.exit_codes import ExitCode
+from sideband.suggestions import did_you_mean
 
 from .._host._options import make_host
 from .._host._running import run
@@ -74,7 +75,7 @@ def _chosen(arguments: Namespace, loaded: LoadedSkills) -> list[SkillSpec]:
             reasons = [problem.reason for problem in loaded.problems if problem.fatal]
             hint = skill_hint("`sideband skills list` shows all", arguments.skill_dir, unknown=True)
             details = f" ({'; '.join(reasons)})" if reasons else ""
-            raise UsageError(f"unknown skill `{name}`{details}", hint=hint)
+            raise UsageError(f"unknown skill `{name}`{did_you_mean(name, by_name)}{details}", hint=hint)
     return list({skill.key: skill for skill in map(by_name.__getitem__, arguments.names)}.values())
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sideband import UsageError
 from sideband.commands import Command
 from sideband.exit_codes import ExitCode
+from sideband.suggestions import did_you_mean
 
 from .._host._options import add_host_options, make_host
 from .._host._running import run
@@ -94,7 +95,9 @@ def _find(arguments: Namespace) -> tuple[SkillSpec, Environment | None]:
             skill = next((skill for skill in loaded.skills if name in (skill.name, skill.key)), None)
             if skill is None or (tool_name and skill.tool(tool_name) is None):
                 hint = skill_hint("`sideband skills list` shows all", arguments.skill_dir, unknown=True)
-                raise UsageError(f"unknown skill or tool `{arguments.name}`", hint=hint)
+                known = [name for skill in loaded.skills for name in _names(skill)]
+                problem = f"unknown skill or tool `{arguments.name}`{did_you_mean(arguments.name, known)}"
+                raise UsageError(problem, hint=hint)
             return skill, find_environment(host, skill)
 
     return run(main)
@@ -138,6 +141,10 @@ def _validate(arguments: Namespace) -> ExitCode:
         fatal = sum(problem.fatal for problem in problems)
         notice(f"{len(problems)} {'problem' if len(problems) == 1 else 'problems'}, {fatal} fatal")
     return ExitCode.FAILURE if problems else ExitCode.SUCCESS
+
+
+def _names(skill: SkillSpec) -> list[str]:
+    return [skill.name, skill.key, *(tool.full_name for tool in skill.tools)]
 
 
 def _describe_limits(skill: SkillSpec) -> list[str]:
