@@ -50,6 +50,10 @@ async def crashes(ctx):
     raise RuntimeError(VALUE)
 
 
+async def exits(ctx):
+    raise SystemExit(VALUE)
+
+
 def plugin(opening, **more):
     source = Source(opening)
     return Plugin("secrets", "source", SimpleNamespace(sideband_secret_sources=lambda: [source], source=source, **more))
@@ -117,7 +121,7 @@ async def test_closed_source_does_not_prevent_sending_by_default(make_host, mail
 
 @pytest.mark.parametrize(
     ("opening", "reason"),
-    [(stays_closed, "passphrase"), (fails, "not opened"), (crashes, "not opened")],
+    [(stays_closed, "passphrase"), (fails, "not opened"), (crashes, "not opened"), (exits, "not opened")],
 )
 async def test_policy_refuses_to_send_data_while_a_source_is_closed(make_host, mail, opening, reason):
     source = plugin(opening)

@@ -53,9 +53,10 @@ async def test_hook_plugins_are_shared_between_agents():
     assert seen == ["e1", "e2"]
 
 
-async def test_guard_whose_factory_raises_denies():
+@pytest.mark.parametrize("error", [RuntimeError("no memory"), SystemExit("no memory")])
+async def test_guard_whose_factory_raises_denies(error):
     def broken():
-        raise RuntimeError("no memory")
+        raise error
 
     hooks = HookRegistry(report=lambda report: None)
     hooks.register("broken", Counting(), phase=Phase.GUARD, make=broken)

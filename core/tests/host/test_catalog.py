@@ -85,7 +85,7 @@ async def test_skills_with_the_same_name_are_both_omitted():
 @pytest.mark.parametrize("code", ["skill.manifest.missing", "skill.source.empty"])
 async def test_missing_manifest_is_reported_unless_another_loader_finds_a_skill_there(code):
     mixed, other = (SkillProblem(folder, code, "no SKILL.md") for folder in ("mixed", "mix"))
-    damaged = SkillProblem("mixed/c", code, "its SKILL.md is a folder", fatal=True)
+    damaged = SkillProblem("mixed", code, "its SKILL.md is a folder", fatal=True)
     first = Loader(skill("a", "other/a"), problems=[mixed, other, damaged])
     loaded = await SkillCatalog(Plugins(one=first, two=Loader(skill("b", "mixed/b"))), SkillFolders()).all()
     assert set(loaded.problems) == {other, damaged}

@@ -108,6 +108,14 @@ async def test_valid_family_is_the_contribution(home):
     assert await load(home, "op", offering(sideband_ops=family)) is family
 
 
+async def open_once(folder):
+    return None
+
+
+async def open_later(folder):
+    yield None
+
+
 _PROVIDER = SimpleNamespace(name="x", models=print, stream=print)
 
 
@@ -126,6 +134,8 @@ _PROVIDER = SimpleNamespace(name="x", models=print, stream=print)
         ("tool", "sideband_tools", [Tool("tidal", "", {}, dict, print)] * 2, "duplicate tool `tidal`"),
         ("store", "sideband_stores", [object()], "must return a StoreSpec"),
         ("store", "sideband_stores", [StoreSpec("other", print)], "named `other`, but its entry point `tidal`"),
+        ("store", "sideband_stores", [StoreSpec("tidal", open_once)], "decorated with `@asynccontextmanager`"),
+        ("store", "sideband_stores", [StoreSpec("tidal", open_later)], "decorated with `@asynccontextmanager`"),
         ("command", "sideband_commands", [], "must return a Command, got a list ([])"),
         ("command", "sideband_commands", Command("other", "", print, print), "named `other`"),
         ("guard", "sideband_guards", [object()], "must return a class"),

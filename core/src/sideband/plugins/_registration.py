@@ -135,7 +135,11 @@ def _command(record: PluginRecord, registered: Any) -> Command:
 
 
 def _stores(record: PluginRecord, registered: Any) -> tuple[StoreSpec, ...]:
-    return tuple(_own(record, store, StoreSpec, "its store") for store in _items(record, registered))
+    stores = tuple(_own(record, store, StoreSpec, "its store") for store in _items(record, registered))
+    for store in stores:
+        if inspect.iscoroutinefunction(store.open) or inspect.isasyncgenfunction(store.open):
+            raise PluginInvalid(record, "`open` of its store must be decorated with `@asynccontextmanager`")
+    return stores
 
 
 def _tools(record: PluginRecord, registered: Any) -> tuple[Any, ...]:
