@@ -200,6 +200,7 @@ class FullDisk:
                 get=store.get,
                 put=store.put,
                 delete=store.delete,
+                delete_stream=store.delete_stream,
                 keys=store.keys,
                 transaction=store.transaction,
             )

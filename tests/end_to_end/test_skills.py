@@ -373,7 +373,7 @@ async def test_hint_of_an_op_that_failed_in_another_one_reaches_the_caller(make_
 
     @op("stove.cook")
     async def cook(params: Empty, ctx: OpContext) -> None:
-        await ctx.state.dispatch("stove.light", {})  # by the plugin itself, so it is no effect of the call
+        await ctx.state.dispatch("stove.light", {})  # by the plugin itself, not by the call
 
     @asynccontextmanager
     async def lifespan(plugin):

@@ -212,7 +212,8 @@ async def test_fork_bomb_is_limited_and_killed(launcher, python_places, tmp_path
         with anyio.fail_after(30):
             await anyio.wait_readable(program.stdout)
             await until(lambda: len(marked_processes(marker)) >= 20)
-            assert len(marked_processes(marker)) <= 22
+            # The limit includes the other threads of the user, some of which may have ended since.
+            assert len(marked_processes(marker)) <= 2 * 20
             program.kill()
             assert await program.wait() == -signal.SIGKILL
         assert marked_processes(marker) == []

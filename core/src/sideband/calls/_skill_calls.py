@@ -148,7 +148,7 @@ def _add_hint(error: SidebandError, effects: Sequence[EffectReport]) -> None:
     if not isinstance(cause, OpError):
         return
     for effect in reversed(effects):
-        # The error of an op that failed in another one names the inner op, which is no effect of the skill.
+        # The error of an op that failed in another one names the inner op, which the skill did not request.
         if effect.error and (effect.error.get("op", effect.op), effect.error["code"]) == (cause.op, cause.code):
             error.hint = effect.error["hint"] or error.hint
             if effect.status == "denied":
