@@ -3,6 +3,7 @@
 import re
 import signal
 import stat
+import time
 
 import pytest
 
@@ -186,6 +187,31 @@ def test_grant_is_requested_in_the_chat(chat, turns, make_skill, answer, outcome
     chat.wait_for("sql:path=notes.db", "[y/N]")
     chat.type(answer + "\r" * (answer != "\x04"))
     chat.wait_for(outcome, "done")
+    leave(chat)
+
+
+def has_done_a_call(home):
+    """Return whether the outcome of a tool call is in the ledger."""
+    lines = [line for file in home.rglob("ledger/*.jsonl") for line in file.read_text().splitlines()]
+    parts = ('"kind":"outcome"', '"op":"tool.call"', '"status":"done"')
+    return any(all(part in line for part in parts) for line in lines)
+
+
+def test_other_calls_print_nothing_between_a_question_and_its_reason(chat, turns, make_skill, hello, tmp_path):
+    skill = make_skill("asker", ASKER, "sql:path=notes.db")
+    calls = [*LOOK["tool_calls"], {"name": "hello__greet", "arguments": {"name": "Ada"}}]
+    chat = chat("--skill-dir", skill, "--skill-dir", hello, *turns({"tool_calls": calls}, "done"))
+    chat.say("look")
+    chat.wait_for("[y/N]")
+    deadline = time.monotonic() + 20
+    while not has_done_a_call(tmp_path / "home"):
+        assert time.monotonic() < deadline
+    for count in range(1, 9):  # by the time it has shown these, it would have shown the outcome
+        chat.type("x")
+        chat.wait_for("[y/N] " + "x" * count)
+    chat.type("\r")
+    chat.wait_for("hello.greet name=Ada: ok", "done")
+    assert "requests:\n▌   sql:path=notes.db\n▌ Grant this" in chat.text
     leave(chat)
 
 

@@ -40,6 +40,7 @@ _ASKED = object()
 _INTERRUPTED = object()
 """The answer of a question that is interrupted by the user."""
 _MARGIN = 1
+_MAX_HELD_LINES = 2_000
 
 
 class TerminalFrontend:
@@ -81,6 +82,7 @@ class TerminalFrontend:
         self._progress = ""
         self._draft: str | Document = ""
         self._foreign: deque[str] = deque()
+        self._held: deque[str] | None = None
         self._turn = Lock()
         self._questions = 0
         self._left = False
@@ -131,10 +133,11 @@ class TerminalFrontend:
             async with self._turn:
                 self.end_text()
                 self._print(*self._marked(question_rows(reason, self._width() - len(MARK) - 1)))
-                answer = await self._answer(question)
+                with self._holding():
+                    answer = await self._answer(question)
+                    self._write(f"{question}{'y' if answer else 'n'}")
         finally:
             self._questions -= 1
-        self._print(f"{question}{'y' if answer else 'n'}")
         if answer is None:
             self._interrupt()  # only now, because it cancels the task that reads the answer
         return bool(answer)
@@ -306,8 +309,22 @@ class TerminalFrontend:
 
     def _print(self, *lines: str) -> None:
         """Print lines above the prompt, which is erased and redrawn below them."""
-        if not lines:
-            return
+        if self._held is not None:
+            self._held.extend(lines)
+        elif lines:
+            self._write(*lines)
+
+    @contextmanager
+    def _holding(self) -> Iterator[None]:
+        """Keep lines back for a block, so that none comes between a question and its reason, or imitates it."""
+        held = self._held = deque[str](maxlen=_MAX_HELD_LINES)
+        try:
+            yield
+        finally:
+            self._held = None
+            self._print(*held)
+
+    def _write(self, *lines: str) -> None:
         shown = self._app.is_running and not self._app.is_done
         if shown:
             self._app.renderer.erase()
