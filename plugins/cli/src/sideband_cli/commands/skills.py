@@ -95,7 +95,7 @@ def _find(arguments: Namespace) -> tuple[SkillSpec, Environment | None]:
             skill = next((skill for skill in loaded.skills if name in (skill.name, skill.key)), None)
             if skill is None or (tool_name and skill.tool(tool_name) is None):
                 hint = skill_hint("`sideband skills list` shows all", arguments.skill_dir, unknown=True)
-                known = [name for skill in loaded.skills for name in _names(skill)]
+                known = [each for one in loaded.skills for each in _names(one)]
                 problem = f"unknown skill or tool `{arguments.name}`{did_you_mean(arguments.name, known)}"
                 raise UsageError(problem, hint=hint)
             return skill, find_environment(host, skill)
