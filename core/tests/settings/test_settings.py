@@ -13,13 +13,6 @@ def home(tmp_path):
     return folder
 
 
-@pytest.fixture
-def project(tmp_path):
-    folder = tmp_path / "project"
-    folder.mkdir()
-    return folder
-
-
 def write(folder, text):
     file = folder / "sideband.toml"
     file.write_text(text)

@@ -18,13 +18,6 @@ def user(tmp_path):
 
 
 @pytest.fixture
-def project(tmp_path):
-    folder = tmp_path / "project"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
 def home(user):
     folder = user / ".sideband"
     folder.mkdir()

@@ -13,7 +13,7 @@ TOPICS = {
     "open('/none/at/all')": "files.read",
     "raise OSError(30, 'Read-only file system', 'out.txt')": "files.write",
     "raise PermissionError(1, 'Operation not permitted', '/home')": "files.write",
-    "raise PermissionError(13, 'Permission denied', '/root/x')": "files",
+    "raise PermissionError(13, 'Permission denied', '/etc/x')": "files",
     "raise FileNotFoundError(2, 'No usable temporary directory found')": "files.write",
     "import subprocess; subprocess.run(['no-such-program'])": "programs",
     "import socket; socket.create_connection(('127.0.0.1', 1), 5)": "network",
