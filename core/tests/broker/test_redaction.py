@@ -56,6 +56,12 @@ def test_value_is_redacted_in_every_encoded_form(form, secret, before, after):
     assert encoded[: max(6, len(encoded) - 6)] not in text.replace("[redacted:canary]", "")
 
 
+def test_values_that_overlap_in_equal_steps_are_found_in_one_step(count_calls):
+    redactor = Redaction()
+    redactor.protect("aaaa", "canary")
+    assert count_calls(lambda: redactor.value_spans("a" * 10_000)) < 1_000
+
+
 @example(values={"xyxxyx"}, text="xyxxyxxyxyxxyx")
 @given(values=st.sets(st.text("xy", min_size=4, max_size=14), min_size=1, max_size=3), text=st.text("xy", max_size=60))
 def test_each_character_of_overlapping_values_is_redacted_and_no_other(values, text):
