@@ -1,7 +1,9 @@
 """Fixtures for the tests of all packages."""
 
+import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType
 
 import pytest
@@ -26,3 +28,17 @@ def count_calls() -> Callable[[Callable[[], object]], int]:
         return calls
 
     return count
+
+
+@pytest.fixture
+def syncs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list of the names of the files that are synced with ``os.fdatasync`` during the test."""
+    found: list[str] = []
+    sync = os.fdatasync
+
+    def counting(descriptor: int) -> None:
+        found.append(Path(f"/proc/self/fd/{descriptor}").readlink().name)
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fdatasync", counting)
+    return found

@@ -248,44 +248,43 @@ async def test_key_is_released_if_the_intent_is_not_written(make_host, note, mon
         assert await host.op("note.pay", {}, key="k") == "paid"
 
 
-async def test_intents_of_controlled_or_non_idempotent_ops_are_durable(make_host, family, monkeypatch):
-    durable = {}
+@pytest.fixture
+def harm(family):
+    @op("harm.read", level=Level.MONITORED)
+    async def read(params: Note, ctx: OpContext) -> None: ...
 
-    @op("harm.none", level=Level.MONITORED)
-    async def none(params: Note, ctx: OpContext) -> None: ...
+    @op("harm.set", level=Level.CONTROLLED, idempotent=True)
+    async def put(params: Note, ctx: OpContext) -> None: ...
 
-    @op("harm.some", level=Level.CONTROLLED)
-    async def some(params: Note, ctx: OpContext) -> None: ...
+    @op("harm.add", level=Level.CONTROLLED)
+    async def add(params: Note, ctx: OpContext) -> None: ...
 
-    @op("harm.twice", level=Level.MONITORED, idempotent=False)
-    async def twice(params: Note, ctx: OpContext) -> None: ...
-
-    async with make_host(family("harm", none, some, twice)) as host:
-        written = host.ledger.intent
-
-        async def intent(entry, *, durable: bool, seen=durable):
-            seen[entry.op] = durable
-            await written(entry, durable=durable)
-
-        monkeypatch.setattr(host.ledger, "intent", intent)
-        for name in ("none", "some", "twice"):
-            await host.op(f"harm.{name}", {})
-    assert durable == {"harm.none": False, "harm.some": True, "harm.twice": True}
+    return family("harm", read, put, add)
 
 
-async def test_outcome_of_an_effect_with_a_key_is_durable_and_has_the_result(make_host, note, monkeypatch, outcomes):
-    durable = []
+@pytest.mark.parametrize(("name", "intents"), [("read", 0), ("set", 0), ("add", 1)])
+async def test_only_effects_that_change_something_and_cannot_be_repeated_are_synced(
+    make_host, harm, syncs, name, intents
+):
+    async with make_host(harm) as host:
+        syncs.clear()
+        await host.op(f"harm.{name}", {})
+        assert len(syncs) == intents
+
+
+async def test_outcome_of_a_change_is_synced_before_the_next_effect(make_host, harm, syncs):
+    async with make_host(harm) as host:
+        await host.op("harm.add", {})
+        syncs.clear()
+        await host.op("harm.read", {})
+        await host.op("harm.read", {})
+        assert len(syncs) == 1
+
+
+async def test_outcome_of_an_effect_with_a_key_has_the_result(make_host, note, outcomes):
     async with make_host(note) as host:
-        written = host.ledger.outcome
-
-        async def outcome(entry, *, durable=False, seen=durable):
-            seen.append(durable)
-            await written(entry, durable=durable)
-
-        monkeypatch.setattr(host.ledger, "outcome", outcome)
         await host.op("note.pay", {}, key="k")
         await host.op("note.pay", {})
-    assert durable == [True, False]
     assert [line.get("result") for line in outcomes()] == ["paid", None]
 
 

@@ -5,7 +5,8 @@ import threading
 
 import anyio
 import pytest
-from sideband.ledger import Intent, Ledger
+from sideband.ledger import Intent, Ledger, LedgerUnwritable, Outcome
+from sideband.ops import Level
 
 pytestmark = pytest.mark.anyio
 
@@ -83,3 +84,58 @@ async def test_next_sync_is_started_by_another_task_if_its_starter_is_cancelled(
                 scope.cancel()
         disk.may_end.set()
     assert (len(done), disk.syncs, never) == (4, 2, [])
+
+
+@pytest.fixture
+async def idle(folder, store):
+    """A ledger that does not sync in the background."""
+    async with Ledger(folder, store, head_interval=1_000) as ledger:
+        await begin(ledger, Level.SAFE)
+        yield ledger
+
+
+async def begin(ledger, level, *, durable=False):
+    effect = ledger.new_effect_id()
+    await ledger.intent(Intent(effect=effect, op="test.write", level=level), durable=durable)
+    return effect
+
+
+async def end(ledger, effect, *, due=False):
+    await ledger.outcome(Outcome(effect=effect, op="test.write", status="done"), due=due)
+
+
+async def test_effects_that_are_not_durable_need_no_sync(idle, syncs):
+    await end(idle, await begin(idle, Level.MONITORED))
+    await begin(idle, Level.CONTROLLED)
+    assert syncs == []
+
+
+async def test_outcome_that_is_due_is_synced_before_the_next_effect(idle, syncs):
+    await end(idle, await begin(idle, Level.CONTROLLED), due=True)
+    assert syncs == []
+    await begin(idle, Level.MONITORED)
+    await begin(idle, Level.MONITORED)
+    assert syncs == ["00000001.jsonl"]
+
+
+async def test_one_sync_is_enough_for_a_due_outcome_and_a_durable_intent(idle, syncs):
+    await end(idle, await begin(idle, Level.CONTROLLED), due=True)
+    await begin(idle, Level.CONTROLLED, durable=True)
+    assert syncs == ["00000001.jsonl"]
+
+
+async def test_safe_effects_do_not_wait_for_a_due_outcome(idle, syncs):
+    await end(idle, await begin(idle, Level.CONTROLLED), due=True)
+    await begin(idle, Level.SAFE)
+    assert syncs == []
+
+
+async def test_effect_is_refused_if_a_due_outcome_cannot_be_synced(idle, monkeypatch):
+    await end(idle, await begin(idle, Level.CONTROLLED), due=True)
+
+    def fail(descriptor):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "fdatasync", fail)
+    with pytest.raises(LedgerUnwritable):
+        await begin(idle, Level.MONITORED)

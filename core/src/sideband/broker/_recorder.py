@@ -175,7 +175,8 @@ class EffectRecorder:
                 within=dispatch.within,
             )
         with CancelScope(shield=True):
-            await self._ledger.outcome(outcome, durable=dispatch.key is not None)
+            due = dispatch.intended and dispatch.found.spec.durable
+            await self._ledger.outcome(outcome, due=due)
             if dispatch.key is not None:
                 certain = status == "done" or dispatch.found.spec.idempotent
                 certain = certain or (error is not None and error.nothing_happened)

@@ -23,8 +23,6 @@ from ._lock import folder_lock
 from ._segments import Tail, contains, make_folder, open_segment, read_tail, segment_numbers, segment_path
 
 _log = logging.getLogger("sideband.ledger")
-# macOS has no fdatasync.
-sync_data = getattr(os, "fdatasync", os.fsync)
 _EMPTY = Head(segment=1, size=0, seq=0, hash=GENESIS)
 
 
@@ -192,6 +190,11 @@ class Chain:
         self._close_segment()
         self._descriptor = descriptor
         return evolve(self.head, segment=number, size=0)
+
+
+def sync_data(descriptor: int) -> None:
+    """Write the data of a file to disk. macOS has no fdatasync."""
+    getattr(os, "fdatasync", os.fsync)(descriptor)
 
 
 def _seal_all(entries: Sequence[Mapping[str, Any]], head: Head) -> tuple[bytes, Head]:

@@ -33,10 +33,13 @@ class GroupCommit:
 
     If no sync is running, the calling task syncs all appends made so far. If one is running, the calling task waits for
     the next one, which covers its append; the first waiting task starts it. Each task is therefore woken only once.
+
+    Attributes:
+        synced: the number of appends that are on disk.
     """
 
     chain: Chain
-    _synced: int = 0
+    synced: int = 0
     _round: _Round | None = None
     _next: _Round | None = None
 
@@ -46,7 +49,7 @@ class GroupCommit:
         Raises:
             LedgerUnwritable: if the sync failed.
         """
-        while self._synced < written:
+        while self.synced < written:
             if self._next is not None:
                 round_ = self._next
                 await round_.ended.wait()
@@ -79,7 +82,7 @@ class GroupCommit:
             descriptor = self.chain.duplicate()
             if descriptor is not None:
                 await to_thread.run_sync(sync_data, descriptor)
-            self._synced = max(self._synced, round_.covers)
+            self.synced = max(self.synced, round_.covers)
         except OSError as error:
             round_.failure = error
         finally:

@@ -13,6 +13,7 @@ from typing import Any, Self
 import anyio
 from anyio import to_thread
 
+from ..ops import Level
 from ..store import Store
 from ._chain import Chain
 from ._commit import GroupCommit
@@ -32,15 +33,16 @@ class Ledger:
     """A host's connection to the ledger in a folder, which several hosts may share. Use it with ``async with``.
 
     The folder is created with the first entry, which is preceded by an ``open`` line. When a method returns, the entry
-    is written to the file, so it survives a crash of the process. Durable entries are also synced to disk. The head is
-    stored in the background after a sync of the file, at most every ``head_interval`` seconds and when the ledger is
+    is written to the file, so it survives a crash of the process. Durable entries are also synced to disk; an outcome
+    that is due is synced at the latest before the next effect that may leave the process. The head is stored in the
+    background after a sync of the file, every ``head_interval`` seconds if there are entries, and when the ledger is
     closed. A truncated ledger is therefore detected, except for lines written in the last moments before a crash.
 
     Args:
         folder: the folder of the segments. It is created if necessary, with access for this user only.
         store: the store that holds the head.
         rotate_bytes: the size in bytes at which a new segment is started.
-        head_interval: the minimum time between two writes of the head, in seconds.
+        head_interval: the time between two syncs in the background, each followed by a write of the head, in seconds.
         lock_timeout: the maximum time to wait for another host that is writing, in seconds.
         closed: returns whether the values of some secrets are unknown. Entries then have ``secrets: closed``.
 
@@ -57,7 +59,7 @@ class Ledger:
         store: Store,
         *,
         rotate_bytes: int = 64 * _MEBIBYTE,
-        head_interval: float = 0.25,
+        head_interval: float = 1.0,
         lock_timeout: float = 10.0,
         closed: Callable[[], object] = bool,
     ) -> None:
@@ -70,6 +72,7 @@ class Ledger:
         self._chain = Chain(folder, self.host, rotate_bytes)
         self._commit = GroupCommit(self._chain)
         self._effects = 0
+        self._due = 0  # the number of appends that must be on disk before the next effect
         self._running: dict[str, Head] = {}  # the head before the intent of each running effect
         self._adopted: list[DeadHost] = []
         self._file: HostFile | None = None
@@ -114,18 +117,22 @@ class Ledger:
     async def intent(self, entry: Intent, *, durable: bool) -> None:
         """Record an effect before it happens. The effect may happen only after this method has returned.
 
+        Outcomes that are due are on disk then, unless the level of the effect is ``SAFE``: nothing leaves the process.
+
         Args:
             entry: the intent.
             durable: whether to sync the entry to disk.
 
         Raises:
-            LedgerUnwritable: if the entry could not be written. The effect must not happen.
+            LedgerUnwritable: if the entry, or an outcome that is due, could not be written. The effect must not happen.
         """
         if not self._begun:
             await self._begin()
         self._running[entry.effect] = self._chain.head
         try:
             await self._append(intent_fields(entry), durable=durable)
+            if entry.level is not Level.SAFE:
+                await self._commit.through(self._due)
         except BaseException:
             # Cancelled or not written: the caller won't run the effect. If the line exists, it never gets an outcome.
             self._running.pop(entry.effect, None)
@@ -139,8 +146,14 @@ class Ledger:
         """
         await self._append(note_fields(effect, op, note), durable=True)
 
-    async def outcome(self, entry: Outcome, *, durable: bool = False) -> None:
+    async def outcome(self, entry: Outcome, *, durable: bool = False, due: bool = False) -> None:
         """Record the outcome of a dispatch.
+
+        Args:
+            entry: the outcome.
+            durable: whether to sync the entry to disk.
+            due: whether the entry must be on disk before anything that depends on it leaves the process: before the
+                next effect, or before an answer to a person, for which the caller calls ``sync``.
 
         Raises:
             LedgerUnwritable: if the outcome could not be written. The intent, if any, remains without an outcome.
@@ -148,6 +161,8 @@ class Ledger:
         if not self._begun:
             await self._begin()
         await self._append(outcome_fields(entry, follows=entry.effect in self._running), durable=durable)
+        if due:
+            self._due = self._chain.written
         self._running.pop(entry.effect, None)
         if self._adopted:
             self._settle(entry.effect)
@@ -228,9 +243,10 @@ class Ledger:
     async def _keep_head(self) -> None:
         while True:
             await self._changed.wait()
+            # Short runs end before, and sync everything themselves.
+            await anyio.sleep(self._head_interval)
             self._changed = anyio.Event()
             await self._save_head()
-            await anyio.sleep(self._head_interval)
 
     async def _save_head(self) -> None:
         """Sync the file, then update the head in the store and the mark of this host. Only log a failure."""

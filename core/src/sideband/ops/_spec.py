@@ -96,8 +96,11 @@ class OpSpec:
 
     @property
     def durable(self) -> bool:
-        """Whether the intent must be flushed to disk before the op runs."""
-        return self.level >= Level.CONTROLLED or not self.idempotent
+        """Whether the intent must be on disk before the op runs, and the outcome before anything depends on it.
+
+        This is true for effects that change something and cannot be repeated.
+        """
+        return self.level >= Level.CONTROLLED and not self.idempotent
 
 
 def op(
