@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 from attrs import frozen
@@ -24,6 +25,9 @@ unreadable and reveal more than it hides."""
 # Smaller numbers occur by chance. Integers beyond the precision of a float are compared both as int and as float.
 _NUMBER = re.compile(r"-?[1-9][0-9]{3,300}(?:\.[0-9]{1,300})?\Z")
 _WHITE_SPACE = re.compile(r"[ \t\n\r]+")
+# Where two pieces of JSON text meet, there are two of these characters, none of them within a string.
+_JSON_BORDER = re.compile(r"[\[\]{},][\[\]{},]")
+_GENERATIONS = count(1)
 
 
 class Unserializable(TypeError):
@@ -70,9 +74,15 @@ class Redaction:
         'token=[redacted:demo]'
         >>> redactor.data({"Authorization": "Bearer x", "seen": ["czNjcjN0LXZhbHVl"]})
         {'Authorization': '[redacted]', 'seen': ['[redacted:demo]']}
+
+    Attributes:
+        generation: a number that changes with each new value or pattern. No two objects have the same.
+        crosses_json: whether a value may occur across the border of two pieces of JSON text, rather than within one.
     """
 
     def __init__(self) -> None:
+        self.generation = next(_GENERATIONS)
+        self.crosses_json = False
         self._names: dict[bytes, str] = {}
         self._numbers: dict[float, str] = {}
         self._origins: dict[bytes, frozenset[str]] = {}
@@ -120,8 +130,11 @@ class Redaction:
                 self._only_in_bytes.add(form)
             if not known:
                 self._search.add(form)
+            self.crosses_json = self.crosses_json or _JSON_BORDER.search(form) is not None
         self._numbers.update((number, name) for number in _numbers(raw))
         self._index = None
+        # Last, because another thread may be searching: what it marks as searched now, it has searched for this value.
+        self.generation = next(_GENERATIONS)
 
     def unbound(self, content: str | bytes, audience: str | None) -> str | None:
         """Return the name of a known value in ``content`` that must not be sent to ``audience``, or ``None``.
@@ -147,6 +160,7 @@ class Redaction:
         mask = placeholder(name)
         self._patterns.append((re.compile(pattern), mask))
         self._byte_patterns.append((re.compile(pattern.encode()), mask.encode()))
+        self.generation = next(_GENERATIONS)
 
     def text(self, text: str) -> str:
         """Return ``text`` with known values and matches of patterns redacted."""
