@@ -1,16 +1,12 @@
-"""Runs of an agno agent, which stores nothing: in-process, and over HTTP in many concurrent sessions.
+"""Runs of an agno agent, which stores nothing or its sessions in SQLite.
 
-``agent_runs.py`` runs this script with the Python of the peers' environment and a mode. Prints one line of JSON.
+``agent_runs.py`` runs this script with the Python of the peers' environment.
 """
 
 from __future__ import annotations
 
-import asyncio
-import json
-import resource
-import sys
 from dataclasses import dataclass
-from statistics import median
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -21,13 +17,8 @@ from agno.models.openai import OpenAIChat  # noqa: E402
 from agno.models.response import ModelResponse  # noqa: E402
 
 IMPORTED = perf_counter() - started
-TOOLS = 10
-ROUNDS = 30
 
-
-def add(a: int, b: int) -> int:
-    """Add two numbers."""
-    return a + b
+from _runs import TOOLS, Run, add, main  # noqa: E402
 
 
 @dataclass
@@ -54,40 +45,26 @@ class Quiet(Model):
     _parse_provider_response = _parse_provider_response_delta = _unused
 
 
-async def in_process() -> dict[str, float]:
-    """Return the median duration of a run with ten tool calls, in milliseconds."""
-    agent, times = Agent(model=Quiet(), tools=[add], telemetry=False), []
-    for _ in range(ROUNDS):
-        began = perf_counter()
-        result = await agent.arun("go on")
-        times.append(perf_counter() - began)
-        assert result.content == "All is done.", result
-    return {"run_ms": median(times[3:]) * 1e3}
+async def make(mode: str, port: int, folder: Path | None) -> Run:
+    """Make the function that is timed."""
+    options: dict[str, Any] = {}
+    if folder is not None:
+        from agno.db.sqlite import SqliteDb
 
+        options["db"] = SqliteDb(db_file=str(folder / "agno.db"))
+    if mode == "in_process":
+        model: Model = Quiet()
+    else:
+        model = OpenAIChat(id="tools-1", base_url=f"http://127.0.0.1:{port}/v1", api_key="none")
+    agents: dict[int, Agent] = {}
 
-async def over_http(port: int, sessions: int, runs: int) -> dict[str, float]:
-    """Return the runs per second, with one tool call each, in concurrent sessions."""
-    model = OpenAIChat(id="tools-1", base_url=f"http://127.0.0.1:{port}/v1", api_key="none")
-    agents = [Agent(model=model, tools=[add], session_id=f"s{number}", telemetry=False) for number in range(sessions)]
+    async def run(number: int) -> object:
+        if number not in agents:
+            agents[number] = Agent(model=model, tools=[add], session_id=f"s{number}", telemetry=False, **options)
+        return (await agents[number].arun("go on")).content
 
-    async def several(agent: Agent) -> None:
-        for _ in range(runs):
-            result = await agent.arun("go on")
-            assert result.content == "All is done.", result
-
-    await several(agents[0])
-    began = perf_counter()
-    await asyncio.gather(*map(several, agents))
-    return {"per_second": sessions * runs / (perf_counter() - began)}
-
-
-def main() -> None:
-    """Measure the selected mode."""
-    mode, *numbers = sys.argv[1:]
-    found = asyncio.run(in_process() if mode == "in_process" else over_http(*map(int, numbers)))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({**found, "peak_mb": peak, "import_s": IMPORTED}))
+    return run
 
 
 if __name__ == "__main__":
-    main()
+    main(make, IMPORTED)

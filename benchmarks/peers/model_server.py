@@ -1,6 +1,6 @@
 """A model server that answers immediately, for sideband and the peers: Chat Completions, streamed or not.
 
-It calls the tool ``add`` until the conversation has as many results as the model's name specifies (``tools-2``), then
+It calls the tool ``add`` until the last input has as many results as the model's name specifies (``tools-2``), then
 ends the run. Prints its port. Exits when its standard input is closed.
 """
 
@@ -16,7 +16,9 @@ USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
 
 def message(request: dict[str, Any]) -> dict[str, Any]:
     """Return the message of the model."""
-    done = sum(one["role"] == "tool" for one in request["messages"])
+    roles = [one["role"] for one in request["messages"]]
+    last = max(number for number, role in enumerate(roles) if role == "user")
+    done = roles[last:].count("tool")
     if done >= int(request["model"].rpartition("-")[2]):
         return {"role": "assistant", "content": "All is done."}
     function = {"name": "add", "arguments": f'{{"a": {done}, "b": 1}}'}
