@@ -133,10 +133,10 @@ async def test_failed_compaction_does_not_fail_the_run(stage, kit, monkeypatch, 
         store = type(agent.host.store)
         append = store.append
 
-        async def full(self, stream, values):
+        async def full(self, stream, values, **options):
             if any(value.get("type") == "compaction" for value in values):
                 raise StoreError("the disk is full")
-            return await append(self, stream, values)
+            return await append(self, stream, values, **options)
 
         monkeypatch.setattr(store, "append", full)
         result = await agent.invoke("please " * 500)

@@ -133,10 +133,10 @@ async def test_replayed_answer_is_marked(stage, kit, monkeypatch, go_on):
         store = type(agent.host.store)
         append = store.append
 
-        async def full(self, stream, values):
+        async def full(self, stream, values, **options):
             if any(value.get("message", {}).get("role") == "tool" for value in values):
                 raise StoreError("the disk is full")
-            return await append(self, stream, values)
+            return await append(self, stream, values, **options)
 
         with monkeypatch.context() as patch:
             patch.setattr(store, "append", full)

@@ -189,10 +189,10 @@ class FullDisk:
         async with open_sqlite(folder) as store:
             append = store.append
 
-            async def limited(*arguments):
+            async def limited(*arguments, **options):
                 if self.full:
                     raise StoreError("the disk is full")
-                return await append(*arguments)
+                return await append(*arguments, **options)
 
             yield SimpleNamespace(
                 append=limited,
@@ -203,6 +203,7 @@ class FullDisk:
                 delete_stream=store.delete_stream,
                 keys=store.keys,
                 transaction=store.transaction,
+                sync=store.sync,
             )
 
 

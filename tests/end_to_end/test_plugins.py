@@ -132,7 +132,7 @@ class Failing:
     async def fail(self, *words, **options):
         raise RuntimeError("the disk is gone")
 
-    get = put = delete = keys = append = read = delete_stream = transaction = fail
+    get = put = delete = keys = append = read = delete_stream = transaction = sync = fail
 
 def sideband_stores():
     return [StoreSpec(name="other", open=lambda folder: nullcontext(Failing()))]

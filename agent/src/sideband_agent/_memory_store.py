@@ -16,7 +16,7 @@ from sideband.store import Document, Record, Transaction
 class MemoryStore:
     """A ``sideband.store.Store`` in memory. Each operation is atomic since it does not wait.
 
-    A failed transaction restores the previous content.
+    A failed transaction restores the previous content. Nothing is ever on disk, so ``durable`` changes nothing.
     """
 
     _documents: dict[str, tuple[int, str]] = field(factory=dict, init=False)
@@ -27,13 +27,13 @@ class MemoryStore:
         found = self._documents.get(key)
         return None if found is None else Document(json.loads(found[1]), found[0])
 
-    async def put(self, key: str, value: Mapping[str, Any], *, version: int | None = None) -> int:
+    async def put(self, key: str, value: Mapping[str, Any], *, version: int | None = None, durable: bool = True) -> int:  # noqa: ARG002
         """Write ``value`` and return its new version."""
         found = self._check(key, version)
         self._documents[key] = (found + 1, json.dumps(value))
         return found + 1
 
-    async def delete(self, key: str, *, version: int | None = None) -> bool:
+    async def delete(self, key: str, *, version: int | None = None, durable: bool = True) -> bool:  # noqa: ARG002
         """Remove the document. Return whether it existed."""
         self._check(key, version)
         return self._documents.pop(key, None) is not None
@@ -42,7 +42,7 @@ class MemoryStore:
         """Return the keys that begin with ``prefix``, sorted."""
         return sorted(key for key in self._documents if key.startswith(prefix))
 
-    async def append(self, stream: str, values: Sequence[Mapping[str, Any]]) -> int:
+    async def append(self, stream: str, values: Sequence[Mapping[str, Any]], *, durable: bool = True) -> int:  # noqa: ARG002
         """Append records to a stream and return the position of the first one."""
         texts = [json.dumps(value) for value in values]
         records = self._streams.setdefault(stream, [])
@@ -54,12 +54,12 @@ class MemoryStore:
         texts = self._streams.get(stream, [])[start : None if limit is None else start + limit]
         return [Record(start + index, json.loads(text)) for index, text in enumerate(texts)]
 
-    async def delete_stream(self, stream: str) -> bool:
+    async def delete_stream(self, stream: str, *, durable: bool = True) -> bool:  # noqa: ARG002
         """Remove a stream. Return whether it existed."""
         return self._streams.pop(stream, None) is not None
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Transaction]:
+    async def transaction(self, *, durable: bool = True) -> AsyncIterator[Transaction]:  # noqa: ARG002
         """Run the body as a transaction, rolled back if it raises or is cancelled."""
         documents, streams = dict(self._documents), {name: list(texts) for name, texts in self._streams.items()}
         try:
@@ -67,6 +67,9 @@ class MemoryStore:
         except BaseException:
             self._documents, self._streams = documents, streams
             raise
+
+    async def sync(self) -> None:
+        """Do nothing: this store ends with its process."""
 
     def _check(self, key: str, version: int | None) -> int:
         found = self._documents.get(key, (0, ""))[0]

@@ -2,6 +2,17 @@
 
 Documents are JSON objects under a string key. Their version starts at 1 and grows by 1 with each write.
 Streams are append-only sequences of JSON objects, numbered from 0.
+
+A write is complete and visible to all users of the store when it returns, and survives the end of the process, also by
+``kill -9``. What a power cut or a crash of the system may cost depends on its ``durable``:
+
+- A durable write (the default) is on disk when it returns, and with it all writes that were complete when it began,
+  also those that were not durable and those of other hosts.
+- A write that is not durable may be lost until a later durable write, or ``sync``, has returned. A power cut never
+  loses a write and keeps a later one: what remains is all writes up to some moment. Closing the store syncs it.
+
+If a durable write or ``sync`` raises because it could not reach the disk, or is cancelled while it waits for it, the
+write has been made and may be lost only at a power cut.
 """
 
 from __future__ import annotations
@@ -43,7 +54,10 @@ class Record:
 
 
 class Transaction(Protocol):
-    """The operations of a transaction. A store has the same methods, each of which runs in its own transaction."""
+    """The operations of a transaction.
+
+    A store has the same methods, each of which runs in its own transaction and can be durable or not.
+    """
 
     async def get(self, key: str) -> Document | None:
         """Return the document under ``key``, or ``None``."""
@@ -76,10 +90,36 @@ class Transaction(Protocol):
 
 @runtime_checkable
 class Store(Transaction, Protocol):
-    """Storage for state. Several tasks and several hosts may use it concurrently."""
+    """Storage for state. Several tasks and several hosts may use it concurrently.
 
-    def transaction(self) -> AbstractAsyncContextManager[Transaction]:
-        """Run the body as a transaction: roll back if it raises or is cancelled. Transactions cannot be nested."""
+    The description of the module says what ``durable`` promises.
+    """
+
+    async def put(self, key: str, value: Mapping[str, Any], *, version: int | None = None, durable: bool = True) -> int:
+        """Write a document, as in a transaction."""
+
+    async def delete(self, key: str, *, version: int | None = None, durable: bool = True) -> bool:
+        """Delete a document, as in a transaction."""
+
+    async def append(self, stream: str, values: Sequence[Mapping[str, Any]], *, durable: bool = True) -> int:
+        """Append to a stream, as in a transaction."""
+
+    async def delete_stream(self, stream: str, *, durable: bool = True) -> bool:
+        """Delete a stream, as in a transaction."""
+
+    def transaction(self, *, durable: bool = True) -> AbstractAsyncContextManager[Transaction]:
+        """Run the body as a transaction: roll back if it raises or is cancelled. Transactions cannot be nested.
+
+        Args:
+            durable: whether the whole transaction is on disk when the block ends.
+        """
+
+    async def sync(self) -> None:
+        """Return when all writes that were complete at the call are on disk, also those of other hosts.
+
+        Raises:
+            StoreError: if they may not be on disk. Do not treat them as lost: they are still visible.
+        """
 
 
 @frozen

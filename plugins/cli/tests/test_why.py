@@ -212,10 +212,10 @@ async def test_replayed_model_step_and_tool_call_are_marked(stage, monkeypatch):
         append = store.append
 
         def full_for(role):
-            async def full(self, stream, values):
+            async def full(self, stream, values, **options):
                 if any(value.get("message", {}).get("role") == role for value in values):
                     raise StoreError("the disk is full")
-                return await append(self, stream, values)
+                return await append(self, stream, values, **options)
 
             return full
 

@@ -24,17 +24,21 @@ _TABLES = """
         PRIMARY KEY (stream, position)
     ) WITHOUT ROWID;
 """
+# A log that has become longer is cut when it begins again, but not to zero: a file that is overwritten syncs faster
+# than one that grows.
+_LOG_BYTES = 8 * 1024 * 1024
 _HINT = "grant your user write access, or set SIDEBAND_HOME to another folder"
 
 
-def connect(path: Path, busy_ms: int) -> sqlite3.Connection:
-    """Open the file, creating it with its tables if it is missing.
+def connect(path: Path, busy_ms: int) -> tuple[sqlite3.Connection, int]:
+    """Open the file, creating it with its tables if it is missing, and return a connection and a descriptor of its log.
 
     The connection may be used from any thread, but by one thread at a time.
 
     Args:
         path: the file.
-        busy_ms: how many milliseconds a statement waits for another process before it fails as busy.
+        busy_ms: how many milliseconds opening waits for another process before it fails as busy. Later statements do
+            not wait.
     """
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -49,10 +53,19 @@ def connect(path: Path, busy_ms: int) -> sqlite3.Connection:
         connection.execute("PRAGMA synchronous = FULL")
         if _pragma(connection, "user_version") == 0:
             _create(connection)
+        # See `_log.py`: commits do not sync the log, and checkpoints run only in threads.
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
+        connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
+        connection.execute("PRAGMA busy_timeout = 0")
+        log = os.open(f"{path}-wal", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        connection.close()
+        raise StoreUnwritable(path, error.strerror or str(error), hint=_HINT) from error
     except BaseException:
         connection.close()
         raise
-    return connection
+    return connection, log
 
 
 def _check_format(connection: sqlite3.Connection, path: Path) -> None:

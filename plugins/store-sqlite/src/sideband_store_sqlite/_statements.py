@@ -1,4 +1,8 @@
-"""The operations of a transaction as statements on a connection: synchronous, and committed by the caller."""
+"""The operations of a transaction as statements on a connection: synchronous, and committed by the caller.
+
+Each takes as ``limit`` the number of characters that it may handle, ``None`` for any number. It raises ``NotOnLoop``
+before it has changed anything if there are more.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,14 @@ from sideband.store import Document, Record
 from ._errors import ValueNotStorable
 
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+# how many characters of text take as long as reading a row, and as a member of an object or a list
+_ROW = 64
+_MEMBER = 16
 _LAST_CHARACTER = "\U0010ffff"
+
+
+class NotOnLoop(Exception):
+    """The operation would hold the event loop for too long, or would wait for a thread: repeat it in a thread."""
 
 
 class _Unreadable(sqlite3.DatabaseError):
@@ -22,14 +33,21 @@ class _Unreadable(sqlite3.DatabaseError):
     sqlite_errorcode = sqlite3.SQLITE_CORRUPT
 
 
-def get_document(connection: sqlite3.Connection, key: str) -> Document | None:
+def get_document(limit: int | None, connection: sqlite3.Connection, key: str) -> Document | None:
     """Return the document under ``key``, or ``None``."""
     row = connection.execute("SELECT value, version FROM documents WHERE key = ?", (_text(key),)).fetchone()
-    return None if row is None else Document(_value(key, row[0]), row[1])
+    if row is None:
+        return None
+    if limit is not None and len(row[0]) > limit:
+        raise NotOnLoop
+    return Document(_value(key, row[0]), row[1])
 
 
-def put_document(connection: sqlite3.Connection, key: str, value: Mapping[str, Any], version: int | None) -> int:
+def put_document(
+    limit: int | None, connection: sqlite3.Connection, key: str, value: Mapping[str, Any], version: int | None
+) -> int:
     """Write a document and return its new version."""
+    _check_size(limit, value)
     text = _json(key, value)
     found = _check_version(connection, key, version)
     connection.execute(
@@ -40,24 +58,31 @@ def put_document(connection: sqlite3.Connection, key: str, value: Mapping[str, A
     return found + 1
 
 
-def delete_document(connection: sqlite3.Connection, key: str, version: int | None) -> bool:
+def delete_document(_limit: int | None, connection: sqlite3.Connection, key: str, version: int | None) -> bool:
     """Delete a document, and return whether it existed."""
     _check_version(connection, key, version)
     return connection.execute("DELETE FROM documents WHERE key = ?", (key,)).rowcount > 0
 
 
-def list_keys(connection: sqlite3.Connection, prefix: str) -> Sequence[str]:
+def list_keys(limit: int | None, connection: sqlite3.Connection, prefix: str) -> Sequence[str]:
     """Return the keys that begin with ``prefix``, sorted."""
     after = _upper_bound(_text(prefix))
+    most = -1 if limit is None else limit // _ROW + 1
+    query = "SELECT key FROM documents WHERE key >= ? AND key < ? ORDER BY key LIMIT ?"
     if after is None:
-        rows = connection.execute("SELECT key FROM documents WHERE key >= ? ORDER BY key", (prefix,))
+        rows = connection.execute(query.replace(" AND key < ?", ""), (prefix, most)).fetchall()
     else:
-        rows = connection.execute("SELECT key FROM documents WHERE key >= ? AND key < ? ORDER BY key", (prefix, after))
+        rows = connection.execute(query, (prefix, after, most)).fetchall()
+    if len(rows) == most:
+        raise NotOnLoop
     return tuple(row[0] for row in rows)
 
 
-def append_records(connection: sqlite3.Connection, stream: str, values: Sequence[Mapping[str, Any]]) -> int:
+def append_records(
+    limit: int | None, connection: sqlite3.Connection, stream: str, values: Sequence[Mapping[str, Any]]
+) -> int:
     """Append records to a stream, and return the position of the first one."""
+    _check_size(limit, values)
     texts = [_json(stream, value) for value in values]
     query = "SELECT COALESCE(MAX(position) + 1, 0) FROM records WHERE stream = ?"
     first = int(connection.execute(query, (_text(stream),)).fetchone()[0])
@@ -68,17 +93,22 @@ def append_records(connection: sqlite3.Connection, stream: str, values: Sequence
     return first
 
 
-def read_records(connection: sqlite3.Connection, stream: str, start: int, limit: int | None) -> Sequence[Record]:
-    """Return at most ``limit`` records of a stream, from ``start``."""
+def read_records(
+    limit: int | None, connection: sqlite3.Connection, stream: str, start: int, count: int | None
+) -> Sequence[Record]:
+    """Return at most ``count`` records of a stream, from ``start``."""
     rows = connection.execute(
         "SELECT position, value FROM records WHERE stream = ? AND position >= ? ORDER BY position LIMIT ?",
-        (_text(stream), start, -1 if limit is None else max(limit, 0)),
+        (_text(stream), start, -1 if count is None else max(count, 0)),
     )
-    return tuple(Record(position, _value(stream, value)) for position, value in rows)
+    found = rows.fetchall() if limit is None else _fetch(rows, limit)
+    return tuple(Record(position, _value(stream, value)) for position, value in found)
 
 
-def delete_stream(connection: sqlite3.Connection, stream: str) -> bool:
-    """Delete a stream, and return whether it existed."""
+def delete_stream(limit: int | None, connection: sqlite3.Connection, stream: str) -> bool:
+    """Delete a stream, and return whether it existed. Its size is not known in advance."""
+    if limit is not None:
+        raise NotOnLoop
     return connection.execute("DELETE FROM records WHERE stream = ?", (_text(stream),)).rowcount > 0
 
 
@@ -89,6 +119,36 @@ def _check_version(connection: sqlite3.Connection, key: str, version: int | None
     if version is not None and version != found:
         raise StoreConflict(key, expected=version, found=found)
     return found
+
+
+def _fetch(rows: sqlite3.Cursor, limit: int) -> list[tuple[int, str]]:
+    found: list[tuple[int, str]] = []
+    for row in rows:
+        limit -= len(row[1]) + _ROW
+        if limit < 0:
+            rows.close()  # otherwise the statement keeps its snapshot, and the log cannot be reused
+            raise NotOnLoop
+        found.append(row)
+    return found
+
+
+def _check_size(limit: int | None, value: object) -> None:
+    """Raise ``NotOnLoop`` if the JSON text of a value is longer than the limit, estimated without encoding it."""
+    if limit is None:
+        return
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, str):
+            limit -= len(part)
+        elif isinstance(part, Mapping):
+            limit -= _MEMBER * len(part)
+            waiting.extend(part.values())
+        elif isinstance(part, (list, tuple)):
+            limit -= _MEMBER * len(part)
+            waiting.extend(part)
+        if limit < 0:
+            raise NotOnLoop
 
 
 def _json(key: str, value: Mapping[str, Any]) -> str:

@@ -1,0 +1,177 @@
+"""The write-ahead log: syncing it from outside SQLite, shared by concurrent tasks, and moving it into the database.
+
+SQLite could sync each commit by itself (``synchronous = FULL``), but then the connection and the lock for writing are
+held during the sync, other tasks and processes wait for it, and each commit needs one of its own. Therefore commits
+only write to the log (``synchronous = NORMAL``) and a thread syncs the log through a descriptor of its own:
+
+- A commit has written all its pages to the log when it returns. A sync of the file covers them whatever descriptor
+  wrote them, and with them all earlier commits, also those of other processes.
+- SQLite keeps the order: it syncs the header of a new log and its folder before the first commit, the log before a
+  checkpoint moves pages out of it, and the database file before the log is reused. Therefore a commit that is no longer
+  in the log is on disk in the database file.
+- The log is neither replaced nor deleted while a connection is open. It is not locked by SQLite, so that closing the
+  descriptor releases no lock; this would not hold for the database file and the ``-shm`` file.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import anyio
+from anyio import to_thread
+from attrs import define, field
+
+from ._connection import Connection
+from ._errors import StoreUnwritable
+
+# macOS has no fdatasync.
+_sync_data = getattr(os, "fdatasync", os.fsync)
+_HINT = "check the disk for errors and free space, then restart"
+# A checkpoint is due after this many changed rows (SQLite's default is 1,000 pages; a short row changes about two), or
+# when the file has grown by this many bytes.
+_ROWS_PER_CHECKPOINT = 500
+_BYTES_PER_CHECKPOINT = 4 * 1024 * 1024
+
+
+@define(eq=False)
+class _Sync:
+    """One sync that tasks share.
+
+    Attributes:
+        ended: set when it has ended.
+        complete: whether the log is on disk. Otherwise the task that led the sync was cancelled, or it failed.
+    """
+
+    ended: anyio.Event = field(factory=anyio.Event)
+    complete: bool = False
+
+
+@define(eq=False)
+class Log:
+    """The write-ahead log of a connection.
+
+    Attributes:
+        path: the database file.
+        descriptor: a descriptor of the log.
+        connection: the connection.
+    """
+
+    path: Path
+    descriptor: int
+    connection: Connection
+    _lock: threading.Lock = field(factory=threading.Lock, init=False)
+    _failure: OSError | None = field(default=None, init=False)
+    # what is on disk: own and foreign commits; unknown at first, because a killed process may have left unsynced ones
+    _synced: int = field(default=-1, init=False)
+    _synced_foreign: int | None = field(default=None, init=False)
+    _running: _Sync | None = field(default=None, init=False)
+    _next: _Sync | None = field(default=None, init=False)
+    _rows: int = field(default=0, init=False)
+    _size: int = field(default=0, init=False)
+
+    def unsynced(self) -> Callable[[], None] | None:
+        """Return a job for a thread that brings all commits made so far to disk, or ``None`` if they are on disk."""
+        commits, foreign = self.connection.commits, self.connection.foreign_commits()
+        if commits == self._synced and foreign is not None and foreign == self._synced_foreign:
+            return None
+        return partial(self._sync, commits, foreign)
+
+    async def sync(self) -> None:
+        """Return when all commits made so far are on disk.
+
+        If no sync is running, the calling task starts one. Otherwise it waits for the next one, which the first waiting
+        task starts. Each task is therefore woken only once.
+
+        Raises:
+            StoreUnwritable: if the sync failed.
+        """
+        if self.unsynced() is None:
+            return
+        while True:
+            if self._next is not None:
+                sync = self._next
+                await sync.ended.wait()
+            elif self._running is None:
+                sync = await self._lead(_Sync())
+            else:
+                sync = await self._lead_after(self._running)
+            if sync.complete:
+                return
+            if self._failure is not None:
+                raise self._unwritable(self._failure)
+
+    @property
+    def checkpoint_due(self) -> bool:
+        """Whether the log has become so long that it should be moved into the database file."""
+        return (
+            self.connection.database.total_changes - self._rows >= _ROWS_PER_CHECKPOINT
+            or os.fstat(self.descriptor).st_size - self._size >= _BYTES_PER_CHECKPOINT
+        )
+
+    def checkpoint(self) -> None:
+        """Move the log into the database file. This syncs several times: it is only for threads.
+
+        If it is not possible now, for example on a full disk, the log grows on and the next checkpoint moves more.
+        """
+        self._rows = self.connection.database.total_changes
+        with suppress(sqlite3.Error):
+            self.connection.checkpoint()
+        self._size = os.fstat(self.descriptor).st_size
+
+    def close(self) -> None:
+        """Sync the log and close its connection."""
+        try:
+            job = self.unsynced()
+            if job is not None:
+                job()
+        finally:
+            with self._lock:  # not while a thread that a cancelled task left behind syncs
+                self.connection.close()
+                os.close(self.descriptor)
+
+    def _sync(self, commits: int, foreign: int | None) -> None:
+        with self._lock:
+            if self._failure is not None:
+                raise self._unwritable(self._failure)
+            try:
+                _sync_data(self.descriptor)
+            except OSError as error:
+                # Never try again: the system may regard the lost pages as written, so that the next sync succeeds.
+                self._failure = error
+                raise self._unwritable(error) from error
+            self._synced, self._synced_foreign = commits, foreign
+
+    async def _lead_after(self, running: _Sync) -> _Sync:
+        sync = self._next = _Sync()
+        try:
+            await running.ended.wait()
+        except BaseException:
+            sync.ended.set()  # cancelled: wake the other waiters, one of which leads
+            raise
+        finally:
+            self._next = None
+        return await self._lead(sync)
+
+    async def _lead(self, sync: _Sync) -> _Sync:
+        self._running = sync
+        try:
+            job = self.unsynced()
+            if job is not None:
+                await to_thread.run_sync(job)
+            sync.complete = True
+        except StoreUnwritable:
+            pass  # each waiting task raises its own
+        finally:
+            self._running = None
+            sync.ended.set()
+        return sync
+
+    def _unwritable(self, failure: OSError) -> StoreUnwritable:
+        problem = f"its log could not be synced: {failure.strerror or failure}"
+        return StoreUnwritable(self.path, problem, hint=_HINT)
