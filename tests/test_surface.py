@@ -35,10 +35,11 @@ def used(trees, kind, name_of, *, but):
 
 @pytest.fixture(scope="module")
 def called(trees):
-    """The names of all functions and classes that are called."""
+    """The names of all functions and classes that are called, and of the events that are passed to ``emit``."""
 
     def name_of(call):
-        return getattr(call.func, "id", getattr(call.func, "attr", ""))
+        name = getattr(call.func, "id", getattr(call.func, "attr", ""))
+        return getattr(call.args[0], "id", "") if name == "emit" and call.args else name
 
     return used(trees, ast.Call, name_of, but=("sideband/hooks/",))
 

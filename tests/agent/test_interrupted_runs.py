@@ -31,8 +31,8 @@ async def test_input_is_kept_if_the_run_is_aborted_before_its_first_turn(stage, 
     assert [event.hook for event in events if event.hook.startswith("agent")] == ["agent_start", "agent_end"]
 
 
-async def test_input_is_kept_if_the_prompt_cannot_be_built(stage, monkeypatch):
-    async with stage(["fine"]) as agent:
+async def test_input_is_kept_if_the_prompt_cannot_be_built(stage, kit, monkeypatch):
+    async with stage(["fine"], Plugin("hook", "empty", kit.hooks(sections=lambda event: []))) as agent:
 
         async def broken():
             raise StoreError("no skills today")

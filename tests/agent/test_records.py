@@ -7,6 +7,7 @@ from sideband.hooks import Allow, Ask, Deny, Replace, hookimpl
 from sideband.ledger import query
 from sideband.ops import Level, OpFamily, OpSpec, op
 from sideband.tools import tool
+from sideband_agent import Agent
 from sideband_scripted import Turn
 
 pytestmark = pytest.mark.anyio
@@ -179,7 +180,7 @@ async def test_effects_of_a_child_name_the_call_of_its_parent(stage, kit):
     assert {one.origin.parent for one in own} == {None}
 
 
-async def test_op_of_tool_calls_is_built_once_per_level(stage, kit, monkeypatch):
+async def test_op_of_tool_calls_is_built_once_per_level_for_all_agents(stage, kit, monkeypatch):
     from sideband_agent._tools import _tool_effects
 
     made = []
@@ -189,7 +190,10 @@ async def test_op_of_tool_calls_is_built_once_per_level(stage, kit, monkeypatch)
         return OpSpec(**fields)
 
     monkeypatch.setattr(_tool_effects, "OpSpec", make)
+    _tool_effects._op.cache_clear()
     calls = Turn(tool_calls=[("echo", {"text": str(number)}) for number in range(3)])
-    async with stage([calls, calls, "fine"], kit.echo) as agent:
+    async with stage([calls, calls, "fine", call("echo"), "fine"], kit.echo) as agent:
         await agent.invoke("hi")
+        async with Agent(agent.host) as other:
+            await other.invoke("hi")
     assert made == [Level.MONITORED]

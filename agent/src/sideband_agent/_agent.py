@@ -265,7 +265,7 @@ class Agent:
 
     async def _settle(self) -> None:
         if not self.queues and self.is_idle:
-            await self._announcer.emit(Settled(self.session.id))
+            await self._announcer.emit(Settled, self.session.id)
 
     def steer(self, text: str, *, attachments: Iterable[Attachment] = (), source: str = "user") -> None:
         """Queue a message that the model sees before its next step; between runs, it begins the next run."""
@@ -329,7 +329,7 @@ class Agent:
             previous = self._usual_model()
             await self.session.append(ModelEntry(model=model))
             self._model = model
-            await self._announcer.emit(ModelSelect(model, previous=previous, source=source))
+            await self._announcer.emit(ModelSelect, model, previous=previous, source=source)
 
     async def new_session(self) -> str:
         """Switch to a new session and return its id."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Self
 
-from attrs import astuple, define, evolve, field, fields, frozen
+from attrs import define, evolve, field, fields, frozen
 from sideband.messages import Usage
 
 from ._errors import BudgetSpent, CostUnknown
@@ -32,6 +32,7 @@ class Budget:
 
 
 _NOTHING = Budget(0.0, 0.0, 0.0, 0.0)
+_FREE = Usage(cost=0)
 
 
 @define
@@ -58,14 +59,11 @@ class Allowance:
 
         Time is charged to this allowance only: a parent that waits for a child measures its own time.
         """
-        usage = usage or Usage(cost=0)
-        amounts = Budget(usage.cost or 0.0, usage.context, calls, seconds)
-        allowance: Allowance | None = self
-        while allowance is not None:
-            allowance.used = _sum(allowance.used, amounts)
-            allowance.has_unpriced = allowance.has_unpriced or usage.cost is None
-            amounts = evolve(amounts, seconds=0.0)
-            allowance = allowance.parent
+        usage = usage or _FREE
+        self.used = _sum(self.used, Budget(usage.cost or 0.0, usage.context, calls, seconds))
+        self.has_unpriced = self.has_unpriced or usage.cost is None
+        if self.parent is not None:
+            self.parent.charge(usage, calls=calls)
 
     def check(self, *parts: str) -> None:
         """Check that some of each part remains; of all parts if none is named.
@@ -124,7 +122,7 @@ class Allowance:
 
 
 def _sum(one: Budget, other: Budget, *, sign: int = 1) -> Budget:
-    return Budget(*(left + sign * (right or 0) for left, right in zip(astuple(one), astuple(other), strict=True)))
+    return Budget(*[getattr(one, part) + sign * (getattr(other, part) or 0) for part in _NAMES])
 
 
 assert [one.name for one in fields(Budget)] == list(_NAMES)  # noqa: S101  every field has a name

@@ -176,8 +176,11 @@ class AgentPluginContext:
     @property
     def origin(self) -> Origin:
         """The origin of the effects that this context dispatches."""
+        return self._origin()
+
+    def _origin(self, *, step: str | None = None, tool: str | None = None) -> Origin:
         parent = self.agent.inherited.call if self.agent.inherited else None
-        return Origin(session=self.agent.session.id, run=self.run or None, parent=parent)
+        return Origin(session=self.agent.session.id, run=self.run or None, step=step, tool=tool, parent=parent)
 
     @property
     def hooks(self) -> HookRegistry:

@@ -146,7 +146,7 @@ class Runner:
 
     async def _go(self, run: Run, queued: Queued | None) -> str | None:
         """Process the input, if any, and run turns. Return the reply if a plugin handled the input."""
-        await self.announcer.emit(AgentStart(run.id, run.source))
+        await self.announcer.emit(AgentStart, run.id, run.source)
         if queued is not None:
             given = await self.hooks.update(Input(queued.text, run.source))
             if isinstance(given, Handled):
@@ -206,11 +206,12 @@ class Runner:
             await self.session.append(*answers, ended)
         run.messages.extend(interrupted)
         if status in ("failed", "parked") and data is not None:
-            await self.announcer.emit(AgentError(run.id, data))
-        messages = [to_data(message) for message in run.messages]
-        await self.announcer.emit(AgentEnd(run.id, _REASONS[status], messages))
+            await self.announcer.emit(AgentError, run.id, data)
+        await self.announcer.emit_made(
+            AgentEnd, lambda: AgentEnd(run.id, _REASONS[status], [to_data(message) for message in run.messages])
+        )
         if run.is_stored:
-            await self.announcer.emit(SavePoint(self.session.id, self.session.leaf or ""))
+            await self.announcer.emit(SavePoint, self.session.id, self.session.leaf or "")
         return RunResult(
             status=status,
             text=_last_said(run.messages),

@@ -51,14 +51,14 @@ class SessionSwitcher:
         """Open the first session; a new one if ``None``."""
         self._parts = await self._made(await self._opened(session))
         reason = "startup" if session is None else "resume"
-        await self.announcer.emit(SessionStart(self.parts.session.id, reason))
+        await self.announcer.emit(SessionStart, self.parts.session.id, reason)
 
     async def close(self) -> None:
         """Close the session, if one is open."""
         if self._parts is not None:
             session = self._parts.session
             with anyio.CancelScope(shield=True):
-                await self.announcer.emit(SessionShutdown(session.id, "quit"))
+                await self.announcer.emit(SessionShutdown, session.id, "quit")
                 self._parts = None
                 await session.aclose()
 
@@ -106,11 +106,11 @@ class SessionSwitcher:
         previous = self.parts.session
         parts = await self._made(session)
         with anyio.CancelScope(shield=True):
-            await self.announcer.emit(SessionShutdown(previous.id, reason, target=target))
+            await self.announcer.emit(SessionShutdown, previous.id, reason, target=target)
             self._parts = parts
             if session is not previous:
                 await previous.aclose()
-            await self.announcer.emit(SessionStart(session.id, reason, previous=previous.id))
+            await self.announcer.emit(SessionStart, session.id, reason, previous=previous.id)
 
     async def _opened(self, session: str | None) -> Session:
         if session is None:

@@ -35,6 +35,8 @@ class SystemPrompt:
 
     async def get(self) -> str:
         """Return the prompt. Built on the first call and identical afterwards."""
+        if self.text is None and not self.hooks.has(Sections.hook):
+            self.text = ""
         if self.text is None:
             event = Sections(
                 channel=self.channel,

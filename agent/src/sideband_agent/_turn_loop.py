@@ -8,7 +8,7 @@ from __future__ import annotations
 import anyio
 from attrs import define, field
 from sideband.broker import Redaction
-from sideband.hooks import MessageEnd, TurnEnd, TurnStart
+from sideband.hooks import TurnEnd, TurnStart
 from sideband.messages import AssistantMessage, ToolCallPart, to_data
 
 from ._announcer import Announcer
@@ -80,12 +80,14 @@ class TurnLoop:
         self.spending.charge_time()
         self.spending.allowance.check("money", "tokens", "seconds")
         index, run.turn = run.turn, run.turn + 1
-        await self.announcer.emit(TurnStart(run.id, index))
+        await self.announcer.emit(TurnStart, run.id, index)
         pending = unanswered(self.history.stored())
         message, calls = pending or await self._next_answer(run)
         answers = await self._answer(run, message, calls, asked_before=pending is not None) if calls else None
-        results = [to_data(one) for one in answers.messages] if answers else []
-        await self.announcer.emit(TurnEnd(run.id, index, to_data(message), results))
+        results = answers.messages if answers else ()
+        await self.announcer.emit_made(
+            TurnEnd, lambda: TurnEnd(run.id, index, to_data(message), [to_data(one) for one in results])
+        )
         if answers is not None and answers.halt is not None:
             raise answers.halt
         continues = answers is not None and not answers.terminate
@@ -102,7 +104,7 @@ class TurnLoop:
             await self.session.append_message(message, run=run.id, step=str(run.step))
         run.messages.append(message)
         run.step += 1
-        await self.announcer.emit(MessageEnd(to_data(message)))
+        await self.announcer.emit_end(message)
         return message, message.tool_calls
 
     async def _answer(
@@ -111,7 +113,8 @@ class TurnLoop:
         # all results together must fit the window: messages just added cannot be compacted
         self.results.limit(await self.compactor.window(run.model) // 2 // len(calls))
         step = str(run.step - 1)
-        numbered = [(message.tool_calls.index(call), call) for call in calls]
+        asked = message.tool_calls
+        numbered = [(asked.index(call), call) for call in calls]
         answers = await self.tools.answer(numbered, step, asked_before=asked_before)
         with anyio.CancelScope(shield=True):
             await self.session.append(

@@ -122,9 +122,9 @@ class Compactor:
         (stored,) = await self.session.append(entry)
         # changes made by `context` hooks applied to messages that have now been removed
         await self.history.begin()
-        await self.announcer.emit(SessionCompact(self.session.id, stored, plugin=entry.plugin))
+        await self.announcer.emit(SessionCompact, self.session.id, stored, plugin=entry.plugin)
         if save:
-            await self.announcer.emit(SavePoint(self.session.id, stored))
+            await self.announcer.emit(SavePoint, self.session.id, stored)
         return True
 
     async def _reported_window(self, model: str) -> int | None:

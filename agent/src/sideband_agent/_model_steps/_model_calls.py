@@ -179,12 +179,12 @@ class _Parts:
         if part.get("type") == "finished":
             return
         await self.begin()
-        await self._announcer.emit(MessageUpdate(part))
+        await self._announcer.emit(MessageUpdate, part)
 
     async def begin(self) -> None:
         if not self._begun:
             self._begun = True
-            await self._announcer.emit(MessageStart({"role": "assistant", "model": self._model}))
+            await self._announcer.emit(MessageStart, {"role": "assistant", "model": self._model})
 
 
 def _sent(message: Message) -> Message:

@@ -60,7 +60,7 @@ class ModelSteps:
                 if following is None:
                     raise left.reason from left.cause
                 self._check_budget()
-                await self.announcer.emit(ModelSelect(following, previous=run.model, source="fallback"))
+                await self.announcer.emit(ModelSelect, following, previous=run.model, source="fallback")
                 run.model = following
 
     def _following(self, model: str) -> str | None:
@@ -86,21 +86,21 @@ class ModelSteps:
                 following = await self._after(run, event, error)
             else:
                 if attempt:
-                    await self.announcer.emit(RetryEnd(attempt, success=True))
+                    await self.announcer.emit(RetryEnd, attempt, success=True)
                 return answer
             match following:
                 case Retry() if attempt < _MAX_CALLS:
                     self._check_budget()
-                    await self.announcer.emit(RetryStart(attempt, following.delay, _described(event, following.kind)))
+                    await self.announcer.emit(RetryStart, attempt, following.delay, _described(event, following.kind))
                     await anyio.sleep(following.delay)
                     continue
                 case Compact():
                     self._check_budget()
                     compacted = True
-                    await self.announcer.emit(RetryStart(attempt, 0.0, _described(event, following.kind)))
+                    await self.announcer.emit(RetryStart, attempt, 0.0, _described(event, following.kind))
                     continue
             if attempt > 1:
-                await self.announcer.emit(RetryEnd(attempt - 1, success=False))
+                await self.announcer.emit(RetryEnd, attempt - 1, success=False)
             raise _Left(attempt, _reason(error, following), error)
 
     def _check_budget(self) -> None:

@@ -35,7 +35,12 @@ class ToolAnswer(BaseModel):
 
     def noting(self, **metadata: Any) -> ToolAnswer:
         """Return a copy with additional metadata, such as ``replayed`` if the answer comes from a record."""
-        return self.model_copy(update={"metadata": {**self.metadata, **metadata}})
+        return ToolAnswer(
+            content=self.content,
+            is_error=self.is_error,
+            terminate=self.terminate,
+            metadata={**self.metadata, **metadata},
+        )
 
     @property
     def shown(self) -> str | list[dict[str, Any]]:

@@ -182,6 +182,8 @@ class ToolCalls:
             one.answer = await self._after(one, await self._refuse(one, ToolRejected(problem)))
             return None
         assert one.tool is not None  # noqa: S101  looked up above
+        if not self.hooks.has(ToolCall.hook):
+            return None
         tool = one.tool
         event = ToolCall(one.part.id, tool.name, one.arguments, level=tool.level, read_only=tool.read_only)
         decision = await self.hooks.decide(event, validate=tool.validate)
@@ -256,34 +258,50 @@ class ToolCalls:
         assert one.tool is not None  # noqa: S101  only planned calls get here
         tool, part = one.tool, one.part
         started = perf_counter()
-        await self.announcer.emit(ToolExecutionStart(part.id, tool.name, self._redacted(one.arguments)))
-        updates = _Updates(part.id, tool.name)
-        ctx = self.contexts.make(tool, part.id, one.step, updates.take)
-        answer, failure = _SKIPPED, None
+        await self.announcer.emit_made(
+            ToolExecutionStart, lambda: ToolExecutionStart(part.id, tool.name, self._redacted(one.arguments))
+        )
         one.begun = True
+        run = self._run_with_updates if self.hooks.has(ToolExecutionUpdate.hook) else self._run_effect
+        answer = await run(one, tool)
+        ms = round((perf_counter() - started) * 1000, 3)
+        one.answer = ended = (await self._after(one, answer)).noting(ms=ms)
+        await self.announcer.emit_made(
+            ToolExecutionEnd,
+            lambda: ToolExecutionEnd(
+                part.id,
+                tool.name,
+                ended.shown,
+                is_error=ended.is_error,
+                ms=ms,
+                hint=ended.metadata.get("hint", ""),
+            ),
+        )
+
+    async def _run_effect(
+        self, one: _Planned, tool: Tool, on_progress: Callable[[Progress], None] | None = None
+    ) -> ToolAnswer:
+        ctx = self.contexts.make(tool, one.part.id, one.step, on_progress)
+        try:
+            return await self.effects.run(tool, one.arguments, ctx, one.decisions)
+        finally:
+            ctx.end()
+
+    async def _run_with_updates(self, one: _Planned, tool: Tool) -> ToolAnswer:
+        """Run a call and emit its progress, which takes a second task."""
+        updates = _Updates(one.part.id, tool.name)
+        answer, failure = _SKIPPED, None
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(updates.deliver, self.announcer)
             try:
-                answer = await self.effects.run(tool, one.arguments, ctx, one.decisions)
+                answer = await self._run_effect(one, tool, updates.take)
             except Exception as error:  # noqa: BLE001  raised again outside the task group, which would wrap it
                 failure = error
             finally:
-                ctx.end()
                 updates.close()
         if failure is not None:
             raise failure
-        ms = round((perf_counter() - started) * 1000, 3)
-        one.answer = (await self._after(one, answer)).noting(ms=ms)
-        await self.announcer.emit(
-            ToolExecutionEnd(
-                part.id,
-                tool.name,
-                one.answer.shown,
-                is_error=one.answer.is_error,
-                ms=ms,
-                hint=one.answer.metadata.get("hint", ""),
-            )
-        )
+        return answer
 
     def _redacted(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """Redact arguments for events: a guard may have inserted a secret."""
@@ -295,6 +313,8 @@ class ToolCalls:
 
     async def _after(self, one: _Planned, answer: ToolAnswer) -> ToolAnswer:
         """Return the answer as changed by plugins, followed by their notes."""
+        if not self.hooks.has(ToolResult.hook):
+            return answer
         before = answer.shown
         name = one.tool.name if one.tool else one.part.name
         arguments = one.arguments or one.part.arguments
@@ -333,9 +353,13 @@ class _Updates:
             newest, self._newest = self._newest, None
             if newest is not None:
                 await announcer.emit(
-                    ToolExecutionUpdate(
-                        self._call, self._tool, newest.current, newest.total, newest.message, newest.unit
-                    )
+                    ToolExecutionUpdate,
+                    self._call,
+                    self._tool,
+                    newest.current,
+                    newest.total,
+                    newest.message,
+                    newest.unit,
                 )
             elif self._closed:
                 return

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 from sideband.broker import Progress, Redaction
 from sideband.host import HostPluginContext, ToolRegistry
 from sideband.ops import Origin
@@ -107,7 +107,7 @@ class ToolCallContext(AgentPluginContext):
     @property
     def origin(self) -> Origin:
         """The origin of the effects that the tool dispatches."""
-        return evolve(super().origin, step=self.step, tool=self.tool or None)
+        return self._origin(step=self.step, tool=self.tool or None)
 
     @property
     def key(self) -> str:

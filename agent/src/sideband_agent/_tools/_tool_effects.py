@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from functools import cache
 from secrets import token_hex
 from typing import Any
 
@@ -51,11 +53,13 @@ class _RunningCall:
     """A call that was passed to the broker, with what its op needs to run it.
 
     Attributes:
+        effects: runs the tool.
         tool: the tool.
         ctx: the context of the call.
         ran: whether the tool was run, and not answered from its record.
     """
 
+    effects: ToolEffects
     tool: Tool
     ctx: ToolCallContext
     ran: bool = False
@@ -74,8 +78,6 @@ class ToolEffects:
     broker: Broker = field(repr=False)
     results: LongResults = field(repr=False)
     seconds: float | None = None
-    _ops: dict[Level, BoundOp] = field(factory=dict, init=False, repr=False)
-    _running: dict[str, _RunningCall] = field(factory=dict, init=False, repr=False)
 
     async def run(
         self, tool: Tool, arguments: dict[str, Any], ctx: ToolCallContext, decisions: Decisions = ()
@@ -143,7 +145,7 @@ class ToolEffects:
         """
         params = {"tool": name, "arguments": arguments, "call": ctx.call}
         call = new_call(ctx.origin, ctx.hooks)
-        effect = await self.broker.refuse(call, self._op(Level.SAFE), params, error, decisions=decisions)
+        effect = await self.broker.refuse(call, _op(Level.SAFE), params, error, decisions=decisions)
         plugin = {"plugin": error.plugin} if error.plugin else {}
         return ToolAnswer.error(error.message, code=error.code, effect=effect, **plugin)
 
@@ -167,41 +169,17 @@ class ToolEffects:
     ) -> ToolAnswer:
         call = new_call(ctx.origin, ctx.hooks, seconds=self._seconds(tool))
         params = {"tool": tool.name, "arguments": arguments, "call": ctx.call}
-        self._running[call.id] = running = _RunningCall(tool, ctx)
+        running = _RunningCall(self, tool, ctx)
+        outer = _running.set(running)
         try:
-            result = await self.broker.dispatch(
-                call, _OP, params, key=key, own=self._op(tool.level), decisions=decisions
-            )
+            result = await self.broker.dispatch(call, _OP, params, key=key, own=_op(tool.level), decisions=decisions)
         finally:
-            del self._running[call.id]
+            _running.reset(outer)
         answer = ToolAnswer.model_validate(result)
         return answer if running.ran else answer.noting(replayed=True)
 
-    def _op(self, level: Level) -> BoundOp:
-        """Return the op that runs tools of a level."""
-        if level not in self._ops:
-            spec = OpSpec(
-                name=_OP,
-                handler=self._run,
-                params=ToolCallParams,
-                result=ToolAnswer,
-                level=level,
-                timeout=LONGEST_CALL,
-                idempotent=False,
-                record=("tool", "arguments", "call"),
-                foreign_names=True,
-            )
-            self._ops[level] = BoundOp.own(spec, plugin="agent")
-        return self._ops[level]
-
-    async def _run(self, params: ToolCallParams, own: OpContext) -> ToolAnswer:
-        """Run the tool. The handler of the op."""
-        running = self._running[own.call]
-        running.ran = True
-        answer = await self._answer(running.tool, params.arguments, running.ctx)
-        return answer.noting(effect=own.effect)
-
-    async def _answer(self, tool: Tool, arguments: dict[str, Any], ctx: ToolCallContext) -> ToolAnswer:
+    async def answer(self, tool: Tool, arguments: dict[str, Any], ctx: ToolCallContext) -> ToolAnswer:
+        """Run a tool, without a record of it, and convert its result or its exception to an answer."""
         try:
             output = await tool.run(arguments, ctx)
             if not isinstance(output, ToolOutput):
@@ -244,6 +222,34 @@ class ToolEffects:
             terminate=bool(output.terminate),
             metadata={**fitted_metadata(output.metadata, redactor, of_skill=of_skill), **known},
         )
+
+
+_running: ContextVar[_RunningCall] = ContextVar("sideband_running_tool_call")
+
+
+async def _run(params: ToolCallParams, own: OpContext) -> ToolAnswer:
+    """Run the tool of the current call. The handler of the op."""
+    running = _running.get()
+    running.ran = True
+    answer = await running.effects.answer(running.tool, params.arguments, running.ctx)
+    return answer.noting(effect=own.effect)
+
+
+@cache
+def _op(level: Level) -> BoundOp:
+    """Return the op that runs tools of a level. All agents share it."""
+    spec = OpSpec(
+        name=_OP,
+        handler=_run,
+        params=ToolCallParams,
+        result=ToolAnswer,
+        level=level,
+        timeout=LONGEST_CALL,
+        idempotent=False,
+        record=("tool", "arguments", "call"),
+        foreign_names=True,
+    )
+    return BoundOp.own(spec, plugin="agent")
 
 
 def is_repeatable(tool: Tool) -> bool:

@@ -1,0 +1,62 @@
+"""The work of an agent, in Python calls: it must not grow unnoticed, nor with what an agent does not use."""
+
+import sys
+from collections import Counter
+from contextlib import contextmanager
+
+import pytest
+from sideband_agent import Agent
+from sideband_scripted import Scripted, Turn
+
+pytestmark = pytest.mark.anyio
+
+TEN_CALLS = [*(Turn(tool_calls=[("echo", {"text": str(number)})]) for number in range(10)), "done"]
+
+
+@contextmanager
+def counted():
+    """Count the Python calls of the block in this thread by file. Resumptions depend on waits, and are not counted."""
+    found = Counter()
+    running = set()
+
+    def profile(frame, event, _argument):
+        if event != "call" or frame in running:
+            return
+        if frame.f_code.co_flags & 0x2A0:  # a generator or coroutine, which is called again when it resumes
+            running.add(frame)
+        found[frame.f_code.co_filename] += 1
+
+    sys.setprofile(profile)
+    try:
+        yield found
+    finally:
+        sys.setprofile(None)
+
+
+async def work_of_a_run(host):
+    """Return the calls of a run in a new session, after another one that filled the caches."""
+    for _ in range(2):
+        async with Agent(host) as agent:
+            with counted() as found:
+                result = await agent.invoke("go on")
+            assert result.text == "done", result.error
+    return found
+
+
+def scripted():
+    return Scripted(TEN_CALLS, by_history=True)
+
+
+async def test_run_makes_and_copies_no_event_that_no_plugin_observes(stage, kit):
+    async with stage((), kit.echo, scripted=scripted()) as agent:
+        found = await work_of_a_run(agent.host)
+    assert [file for file in found if "sideband.hooks._observed." in file or "sideband.hooks._decided." in file] == []
+    assert [file for file in found if file.endswith("hooks/_frozen.py")] == []
+
+
+async def test_run_with_ten_tool_calls_takes_few_python_calls(stage, kit):
+    async with stage((), kit.echo, scripted=scripted()) as agent:
+        found = await work_of_a_run(agent.host)
+    assert found.total() < 50_000, (
+        "profile benchmarks.agent_runs and remove the added work, or state here why it is needed"
+    )
