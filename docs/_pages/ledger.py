@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sideband.ledger import Intent, LedgerEntry, Outcome
-from sideband.ledger._entries import intent_fields, note_fields, outcome_fields
-from sideband.ledger._lines import GENESIS, VERSION, seal
+from sideband.ledger._fields import line_fields
+from sideband.ledger._lines import ERASABLE, GENESIS, VERSION, draft, seal
 from sideband.ledger._verify import Verification
 from sideband.ops import Level, Origin
 
@@ -34,7 +34,8 @@ import sys
 
 last = "{genesis}"
 for line in open(sys.argv[1], "rb"):
-    digest, body = line[9:73].decode(), b"{{" + line[75:-1]
+    body, content, _ = line[:-1].partition(b', "content":')
+    digest, body = body[9:73].decode(), b"{{" + body[75:] + (b"}}" if content else b"")
     assert hashlib.sha256(last.encode() + body).hexdigest() == digest, f"modified or out of order: {{line[:200]}}"
     last = digest
 print(last)"""
@@ -55,9 +56,9 @@ def ledger_page() -> list[str]:
     )
     outcome = Outcome(effect="0199-1", op="sql.execute", status="done", ms=1.25, bytes=41)
     contents = [
-        intent_fields(intent),
-        note_fields("0199-1", "sql.execute", {"changes": "9f86d0…"}),
-        outcome_fields(outcome, follows=True),
+        line_fields("intent", intent, _names(Intent)),
+        {"kind": "note", "effect": "0199-1", "op": "sql.execute", "note": {"changes": "9f86d0…"}},
+        line_fields("outcome", outcome, _names(Outcome)),
     ]
     return [
         "# Ledger",
@@ -98,10 +99,11 @@ def ledger_page() -> list[str]:
         "## The chain",
         "",
         *paragraph(
-            "A line is canonical JSON (sorted keys, no white space, ASCII), except that `hash` comes first. The hash "
-            "is the SHA-256 of the previous line's hash and of this line without `hash`. The previous hash of the "
-            "first line is 64 zeros. No line can be changed, removed, added or moved without changing all later lines. "
-            "This program verifies the first segment independently of sideband:"
+            "A line is canonical JSON (sorted keys, no white space, ASCII), except that `hash` comes first and "
+            "`content` last. The hash is the SHA-256 of the previous line's hash and of this line without `hash` and "
+            "`content`. The previous hash of the first line is 64 zeros. No line can be changed, removed, added or "
+            "moved without changing all later lines. This program verifies the first segment independently of "
+            "sideband:"
         ),
         "",
         "```python",
@@ -119,6 +121,20 @@ def ledger_page() -> list[str]:
             "The ledger detects modification by others. A process with the rights of the host's user can rewrite the "
             "whole ledger. To detect that, store the last hash, which `verify` prints, somewhere else."
         ),
+        "",
+        "## Content that can be erased",
+        "",
+        *paragraph(
+            f"{_listed(ERASABLE)} may hold personal data. They are in the object `content`, which the hash does not "
+            "cover. The rest of the line has its digest, `content_sha256`. The object includes a random `salt`, so "
+            "that nobody can guess erased content and confirm the guess with the digest. To erase it, replace the "
+            "object by `null` and as many spaces as keep the length of the line; the chain stays intact. "
+            "`sideband audit verify` reports the lines whose content was erased or changed, and the other commands "
+            "show them without it. The key of an effect whose parameters or result "
+            "were erased cannot be used again (`effect.key`)."
+        ),
+        "",
+        *paragraph("Lines of version 1 have these fields beside the others, and the hash covers them."),
     ]
 
 
@@ -130,9 +146,18 @@ def _kinds() -> list[str]:
 def _chain(contents: list[Mapping[str, Any]]) -> Iterator[str]:
     last = GENESIS
     for seq, fields in enumerate(contents, start=1):
-        shown = {"v": VERSION, "seq": seq, "time": f"2026-01-01T12:00:00.00{seq}000+00:00", "prev": last, **fields}
-        line, last = seal(shown, last)
+        line, last = seal(draft(fields, salt=f"{seq:032x}"), seq, f"2026-01-01T12:00:00.00{seq}000+00:00", last)
         yield line.decode().rstrip("\n")
+
+
+def _names(model: type) -> list[str]:
+    """Return the fields that these lines have. ``rights`` is written with a key only."""
+    return [one.name for one in model.__attrs_attrs__ if one.name not in {"time", "rights"}]
+
+
+def _listed(names: frozenset[str]) -> str:
+    *most, last = (f"`{name}`" for name in sorted(names))
+    return f"{', '.join(most)} and {last}"
 
 
 def _fields(model: type, hidden: tuple[str, ...]) -> Iterator[str]:

@@ -316,7 +316,7 @@ class Arena:
         """Return the origins of the ledger's entries with this error code."""
         files = sorted((self.folder / "home" / "ledger").glob("*.jsonl"))
         lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
-        return [line["origin"] for line in lines if line.get("error") and line["error"]["code"] == code]
+        return [line["origin"] for line in lines if line.get("content", {}).get("error", {}).get("code") == code]
 
     def unexpected(self, names: Iterable[str], is_expected: Callable[[Attack], bool]) -> dict[str, str]:
         """Return the attacks whose outcome is not as expected, with their outcomes."""

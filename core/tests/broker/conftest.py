@@ -52,11 +52,12 @@ def hook():
 
 @pytest.fixture
 def ledger_lines(tmp_path):
-    """Return a function that reads all lines of the ledger as data."""
+    """Return a function that reads all lines of the ledger as data, with their content."""
 
     def read(home=tmp_path / "home"):
         files = sorted((home / "ledger").glob("*.jsonl"))
-        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+        lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+        return [{**line, **line.pop("content", {})} for line in lines]
 
     return read
 

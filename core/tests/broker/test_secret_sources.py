@@ -79,7 +79,8 @@ def lines(tmp_path):
 
     def read():
         files = sorted((tmp_path / "home" / "ledger").glob("*.jsonl"))
-        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+        lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+        return [{**line, **line.pop("content", {})} for line in lines]
 
     return read
 

@@ -24,9 +24,12 @@ async def test_lines_are_chained_as_documented(folder, store, write):
     prev = "0" * 64
     for number, raw in enumerate(raw_lines(folder), 1):
         fields = json.loads(raw)
-        digest = fields.pop("hash")
+        digest, content = fields.pop("hash"), fields.pop("content", None)
         canonical = json.dumps(fields, sort_keys=True, separators=(",", ":"))
-        assert (fields["seq"], fields["prev"], fields["v"]) == (number, prev, 1)
+        assert (fields["seq"], fields["prev"], fields["v"]) == (number, prev, 2)
+        if content is not None:
+            text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+            assert fields["content_sha256"] == sha256(text.encode()).hexdigest()
         assert digest == sha256(prev.encode() + canonical.encode()).hexdigest()
         prev = digest
 

@@ -89,9 +89,15 @@ def reforged(lines):
     for number, raw in enumerate(lines, 1):
         fields = {**json.loads(raw), "seq": number, "prev": prev}
         del fields["hash"]
+        content = fields.pop("content", None)
+        member = b""
+        if content:
+            text = json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
+            fields["content_sha256"] = sha256(text).hexdigest()
+            member = b', "content":' + text
         body = json.dumps(fields, sort_keys=True, separators=(",", ":")).encode()
         prev = sha256(prev.encode() + body).hexdigest()
-        out.append(b'{"hash":"' + prev.encode() + b'",' + body[1:] + b"\n")
+        out.append(b'{"hash":"' + prev.encode() + b'",' + body[1:-1] + member + b"}\n")
     return out
 
 

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from attrs import Factory, define, evolve, field
 
 from ..state import FileLock, sync_folder
 from ._errors import LedgerDamaged, LedgerError, LedgerUnwritable
-from ._lines import GENESIS, VERSION, Head, LedgerLine, LineInvalid, parse, seal
+from ._lines import GENESIS, Draft, Head, LedgerLine, LineInvalid, draft, parse, seal
 from ._lock import folder_lock
 from ._segments import Tail, contains, make_folder, open_segment, read_tail, segment_numbers, segment_path
 
@@ -52,7 +51,7 @@ class Chain:
     headless: bool = field(default=False, init=False)
     _descriptor: int | None = field(default=None, init=False)
     _rotated: bool = field(default=False, init=False)
-    _notices: list[dict[str, Any]] = field(factory=list, init=False)
+    _notices: list[Draft] = field(factory=list, init=False)
 
     def prepare(self) -> None:
         """Create the folder."""
@@ -61,7 +60,7 @@ class Chain:
         except OSError as error:
             raise LedgerUnwritable(self.folder, error) from error
 
-    def append(self, entries: Sequence[Mapping[str, Any]]) -> bool:
+    def append(self, entries: Sequence[Draft]) -> bool:
         """Write all entries atomically, or return ``False`` if another host holds the lock.
 
         Raises:
@@ -81,7 +80,7 @@ class Chain:
             raise LedgerUnwritable(self.folder, error) from error
         return True
 
-    def append_locked(self, entries: Sequence[Mapping[str, Any]]) -> None:
+    def append_locked(self, entries: Sequence[Draft]) -> None:
         """Write all entries atomically. The caller must hold the lock and convert ``OSError``."""
         self._catch_up()
         self._write(entries)
@@ -114,14 +113,14 @@ class Chain:
         if not contains(self.folder, self.head):
             self.lost = self.head
             _log.warning("ledger %s no longer contains entry %d", self.folder, self.head.seq)
-            self._notices.append({"kind": "mismatch", "host": self.host, "expected": self.head.as_dict()})
+            self._notice("mismatch", expected=self.head.as_dict())
         self._close_segment()
         self.head, self._rotated = evolve(_EMPTY, segment=numbers[0] if numbers else 1), False
         # If the last segment was created but never written to, the ledger ends in the previous one.
         for number in reversed(numbers):
             if self._resume_in(number):
                 if self.headless:
-                    self._notices.append({"kind": "recovery", "host": self.host, "problem": "head"})
+                    self._notice("recovery", problem="head")
                 break
         else:
             self._descriptor = self._create(self.head.segment)
@@ -156,7 +155,10 @@ class Chain:
     def _cut_torn_line(self, descriptor: int, tail: Tail) -> None:
         _log.warning("removed an incomplete line of %d bytes from the end of ledger %s", tail.torn, self.folder)
         os.ftruncate(descriptor, tail.end)
-        self._notices.append({"kind": "recovery", "host": self.host, "problem": "torn", "bytes": tail.torn})
+        self._notice("recovery", problem="torn", bytes=tail.torn)
+
+    def _notice(self, kind: str, **fields: object) -> None:
+        self._notices.append(draft({"kind": kind, "host": self.host, **fields}))
 
     def _create(self, number: int) -> int:
         descriptor = open_segment(self.folder, number, os.O_RDWR | os.O_APPEND | os.O_CREAT)
@@ -167,12 +169,12 @@ class Chain:
             raise
         return descriptor
 
-    def _write(self, entries: Sequence[Mapping[str, Any]]) -> None:
+    def _write(self, entries: Sequence[Draft]) -> None:
         start = self._start_segment() if self._rotated else self.head
         data, head = _seal_all([*self._notices, *entries] if self._notices else entries, start)
         rotates = head.size >= self.rotate_bytes
         if rotates:
-            last, head = _seal_all([{"kind": "rotate", "next": head.segment + 1}], head)
+            last, head = _seal_all([draft({"kind": "rotate", "next": head.segment + 1})], head)
             data += last
         assert self._descriptor is not None  # noqa: S101 -- _catch_up opened it
         _write_whole(self._descriptor, data, start.size)
@@ -197,13 +199,13 @@ def sync_data(descriptor: int) -> None:
     getattr(os, "fdatasync", os.fsync)(descriptor)
 
 
-def _seal_all(entries: Sequence[Mapping[str, Any]], head: Head) -> tuple[bytes, Head]:
+def _seal_all(entries: Sequence[Draft], head: Head) -> tuple[bytes, Head]:
     """Return the encoded lines of ``entries`` after ``head``, and the resulting head."""
     now = datetime.now(UTC).isoformat(timespec="microseconds")
     data, seq, digest = b"", head.seq, head.hash
     for entry in entries:
         seq += 1
-        raw, digest = seal({"v": VERSION, "seq": seq, "time": now, "prev": digest, **entry}, digest)
+        raw, digest = seal(entry, seq, now, digest)
         data = data + raw if data else raw
     return data, Head(head.segment, head.size + len(data), seq, digest)
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from attrs import field, frozen
 
 from ..ops import Level, Origin
-from ._fields import line_fields, read_fields
+from ._fields import read_fields
 from ._lines import LedgerLine
 
 Status = Literal["done", "failed", "denied", "cancelled", "unknown"]
@@ -32,6 +32,9 @@ class Intent:
             (the configuration), ``remembered`` (an earlier answer of the user), ``person`` (an answer just now), or an
             empty string if a plugin narrowed it.
         within: the id of the enclosing effect, if another op dispatched this one.
+        code: a digest of the code that caused the effect, if it is a skill's. Written only if there is a ``key``.
+        rights: all capabilities of the call, as strings. Written only if there is a ``key``.
+        params_digest: the digest of all parameters except secrets. Written only if there is a ``key``.
         note: the notes that the op made while it ran. Set only when read back, because notes have their own lines.
         time: the time of writing. Set only when read back.
     """
@@ -47,6 +50,9 @@ class Intent:
     isolation: str | None = None
     granted_by: tuple[str, ...] = ()
     within: str | None = None
+    code: str = ""
+    rights: tuple[str, ...] = ()
+    params_digest: str = ""
     note: Mapping[str, Any] = field(factory=dict)
     time: str = ""
 
@@ -67,6 +73,10 @@ class Outcome:
         bytes: the size of the answer in bytes.
         decisions: all decisions, if any were added after the intent. Otherwise those of the intent apply.
         result: the redacted result, for later dispatches with the same key. Written only if there is a ``key``.
+        state: what is certain about the effect of the ``key``: ``done``, ``failed`` (it did not happen, and the key is
+            free), ``repeatable`` (the same effect may use the key again), or ``unknown``.
+        rights: the capabilities that the effect used, if they are known. Otherwise those of the intent apply. Written
+            only if there is a ``key``.
         note: the notes that the op made while it ran, repeated so that intent and outcome are complete.
     """
 
@@ -79,6 +89,8 @@ class Outcome:
     bytes: int | None = None
     decisions: tuple[Mapping[str, Any], ...] = ()
     result: Any = None
+    state: str | None = None
+    rights: tuple[str, ...] | None = None
     note: Mapping[str, Any] = field(factory=dict)
     params: Mapping[str, Any] | None = None
     grant: tuple[str, ...] | None = None
@@ -97,17 +109,20 @@ class LedgerEntry:
         time: the time of writing, in UTC (ISO 8601).
         kind: ``open``, ``close``, ``intent``, ``note``, ``outcome``, ``rotate``, ``recovery`` or ``mismatch``.
         fields: all fields of the line.
+        erased: whether its content was erased or changed, so that fields are missing.
     """
 
     seq: int
     time: str
     kind: str
     fields: Mapping[str, Any]
+    erased: bool = False
 
     @classmethod
     def from_line(cls, line: LedgerLine) -> LedgerEntry:
         """Return the entry for a parsed line."""
-        return cls(line.seq, str(line.fields.get("time", "")), line.kind, line.fields)
+        erased = line.content in {"erased", "changed"}
+        return cls(line.seq, str(line.fields.get("time", "")), line.kind, line.fields, erased)
 
 
 @frozen(kw_only=True)
@@ -117,6 +132,8 @@ class EffectRecord(Intent):
     Attributes:
         status: the outcome, or ``None`` if no outcome is recorded.
         time: the time at which the effect began or was denied.
+        state: what is certain about the effect of the key, as in ``Outcome``.
+        erased: whether content of a line was erased or changed, so that fields are missing.
         secrets: ``closed`` if the values of some secrets were unknown when a line was written, so that it may contain
             them.
         entries: the lines of the effect.
@@ -129,6 +146,8 @@ class EffectRecord(Intent):
     ms: float | None = None
     bytes: int | None = None
     result: Any = None
+    state: str | None = None
+    erased: bool = False
     secrets: str | None = None
     entries: tuple[LedgerEntry, ...] = field(default=(), repr=False)
 
@@ -138,33 +157,5 @@ class EffectRecord(Intent):
         merged: dict[str, Any] = {}
         for entry in entries:
             merged.update(entry.fields)
-        return cls(**{**read_fields(cls, merged), "time": entries[0].time, "entries": entries})
-
-
-_REQUEST = ("params", "grant", "origin")
-_INTENT = ("effect", "op", *_REQUEST, "key", "level", "decisions", "isolation", "granted_by", "within")
-_OUTCOME = ("effect", "op", "status", "key", "decisions", "error", "ms", "bytes", "result", "note")
-_IDENTITY = (*_REQUEST, "level", "isolation", "within")
-
-
-def intent_fields(intent: Intent) -> dict[str, Any]:
-    """Return the fields of the line for ``intent``."""
-    return line_fields("intent", intent, _INTENT)
-
-
-def note_fields(effect: str, op: str, note: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of the line for a note that an op makes before it changes anything."""
-    return {"kind": "note", "effect": effect, "op": op, "note": note}
-
-
-def outcome_fields(outcome: Outcome, *, follows: bool) -> dict[str, Any]:
-    """Return the fields of the line for ``outcome``.
-
-    Args:
-        outcome: the outcome to write.
-        follows: whether an intent was written, which has the origin, the parameters and the grant.
-    """
-    fields = line_fields("outcome", outcome, _OUTCOME if follows else _OUTCOME + _IDENTITY)
-    if outcome.key is None:
-        fields.pop("result", None)
-    return fields
+        erased = any(entry.erased for entry in entries)
+        return cls(**{**read_fields(cls, merged), "time": entries[0].time, "entries": entries, "erased": erased})

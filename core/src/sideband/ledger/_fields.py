@@ -15,7 +15,8 @@ _ORIGIN = tuple(one.name for one in attrs.fields(Origin))
 _origin_values = attrgetter(*_ORIGIN)
 
 
-def _write_origin(origin: Origin) -> dict[str, str]:
+def write_origin(origin: Origin) -> dict[str, str]:
+    """Return an origin as JSON data, without those fields that have no value."""
     values = _origin_values(origin)
     return {name: value for name, value in zip(_ORIGIN, values, strict=True) if value is not None}
 
@@ -27,7 +28,7 @@ def _read_origin(stored: Mapping[str, Any]) -> Origin:
 _WRITE: dict[str, Callable[[Any], Any]] = {
     "level": attrgetter("name"),
     "ms": lambda milliseconds: round(milliseconds, 3),
-    "origin": _write_origin,
+    "origin": write_origin,
 }
 _READ: dict[str, Callable[[Any], Any]] = {
     "decisions": tuple,
@@ -38,10 +39,11 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "origin": _read_origin,
     "params": revive,
     "result": revive,
+    "rights": tuple,
     "time": str,
 }
 # These are empty for most effects.
-_OMITTED_WHEN_EMPTY = frozenset({"decisions", "granted_by", "note"})
+_OMITTED_WHEN_EMPTY = frozenset({"code", "decisions", "granted_by", "note", "params_digest"})
 
 
 def line_fields(kind: str, record: object, names: Iterable[str]) -> dict[str, Any]:

@@ -17,11 +17,12 @@ from ..ops import Level
 from ..store import Store
 from ._chain import Chain
 from ._commit import GroupCommit
-from ._entries import Intent, Outcome, intent_fields, note_fields, outcome_fields
+from ._drafts import intent_draft, note_draft, outcome_draft
+from ._entries import Intent, Outcome
 from ._errors import LedgerClosed, LedgerError
 from ._head import load_head, save_head
 from ._hosts import DeadHost, HostFile, Mark, adopt_dead_hosts, find_unsettled, is_alive, new_host_id
-from ._lines import Head
+from ._lines import Draft, Head, draft
 from ._lock import held
 
 _log = logging.getLogger("sideband.ledger")
@@ -130,7 +131,7 @@ class Ledger:
             await self._begin()
         self._running[entry.effect] = self._chain.head
         try:
-            await self._append(intent_fields(entry), durable=durable)
+            await self._append(intent_draft(entry), durable=durable)
             if entry.level is not Level.SAFE:
                 await self._commit.through(self._due)
         except BaseException:
@@ -144,7 +145,7 @@ class Ledger:
         Raises:
             LedgerUnwritable: if the note could not be written. The op must not change anything.
         """
-        await self._append(note_fields(effect, op, note), durable=True)
+        await self._append(note_draft(effect, op, note), durable=True)
 
     async def outcome(self, entry: Outcome, *, durable: bool = False, due: bool = False) -> None:
         """Record the outcome of a dispatch.
@@ -160,7 +161,7 @@ class Ledger:
         """
         if not self._begun:
             await self._begin()
-        await self._append(outcome_fields(entry, follows=entry.effect in self._running), durable=durable)
+        await self._append(outcome_draft(entry, follows=entry.effect in self._running), durable=durable)
         if due:
             self._due = self._chain.written
         self._running.pop(entry.effect, None)
@@ -208,7 +209,7 @@ class Ledger:
                 return
             if self._file is None:
                 await self._register()
-            await self._write_locked([{"kind": "open", "host": self.host, "pid": os.getpid()}])
+            await self._write_locked([draft({"kind": "open", "host": self.host, "pid": os.getpid()})])
             self._begun = True
             with suppress(OSError):  # without a mark, recovery reads the whole ledger
                 self._mark(self._chain.head)
@@ -225,17 +226,17 @@ class Ledger:
         async with held(self._chain.lock, self._lock_timeout):
             self._file = HostFile.create(self.folder, self.host)
 
-    async def _append(self, entry: Mapping[str, Any], *, durable: bool) -> None:
+    async def _append(self, entry: Draft, *, durable: bool) -> None:
         self._check_open()
         if self._closed():
-            entry = {**entry, "secrets": "closed"}
+            entry = entry._replace(middle=f'{entry.middle}"secrets":"closed",')
         if not self._chain.append((entry,)):
             await self._write_locked((entry,))
         self._changed.set()
         if durable:
             await self._commit.through(self._chain.written)
 
-    async def _write_locked(self, entries: Sequence[Mapping[str, Any]]) -> None:
+    async def _write_locked(self, entries: Sequence[Draft]) -> None:
         """Wait for the lock, then write the entries."""
         async with held(self._chain.lock, self._lock_timeout):
             self._chain.append_locked(entries)
@@ -267,7 +268,7 @@ class Ledger:
     async def _finish(self) -> None:
         try:
             if self._begun:
-                await self._write_locked([{"kind": "close", "host": self.host}])
+                await self._write_locked([draft({"kind": "close", "host": self.host})])
         except LedgerError as error:
             _log.warning("could not write the `close` line of the ledger: %s", error)
         try:

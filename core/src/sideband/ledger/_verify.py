@@ -10,7 +10,7 @@ from attrs import define, field, frozen
 
 from ..store import Store
 from ._head import load_head
-from ._lines import GENESIS, VERSION, Head, LedgerLine, LineInvalid, parse
+from ._lines import GENESIS, READABLE, Head, LedgerLine, LineInvalid, parse
 from ._lock import folder_lock, held
 from ._segments import lines, segment_numbers, segment_path
 
@@ -115,6 +115,7 @@ class _Check:
     _prev: str | None = GENESIS
     _kind: str = "rotate"
     _head_found: bool = False
+    _erased: list[int] = field(factory=list)  # the lines of this segment whose content was erased
 
     def run(self) -> Iterator[bool]:
         """Check everything, and yield ``True`` after each batch of some thousand lines."""
@@ -147,6 +148,11 @@ class _Check:
                 "the line is incomplete: truncated, or a host was killed while writing it "
                 "(the next host that writes removes such a line and records the removal)",
             )
+        if self._erased:
+            # One problem for all of them, so that they don't hide others.
+            others = f", also in {len(self._erased) - 1} later lines" if len(self._erased) > 1 else ""
+            self._problem(name, self._erased[0], f"the content was erased{others}")
+            self._erased = []
 
     def _line(self, place: Head, name: str, number: int, raw: bytes) -> None:
         self.entries += 1
@@ -162,6 +168,8 @@ class _Check:
             self._problem(name, number, reason)
         elif line.kind == "recovery":
             self._notices.append(Problem(name, number, _recovered(line)))
+        if line.content == "erased":
+            self._erased.append(number)
         self.head = Head(place.segment, place.size, line.seq, line.hash)
         self._head_found = self._head_found or (line.intact and self.head == self.stored)
         self._seq, self._prev, self._kind = line.seq + 1, line.hash, line.kind
@@ -198,8 +206,10 @@ def _recovered(line: LedgerLine) -> str:
 
 
 def _wrong_content(line: LedgerLine) -> str:
-    if line.fields.get("v") != VERSION:
-        return f"unsupported format {line.fields.get('v')!r}, expected {VERSION}"
+    if line.fields.get("v") not in READABLE:
+        return f"unsupported format {line.fields.get('v')!r}, expected {' or '.join(map(str, READABLE))}"
+    if line.content == "changed":
+        return "the content was changed: it does not match its digest"
     if line.kind == "mismatch":
         return "entries were missing when this line was written; `expected` is the last entry that had been written"
     return ""

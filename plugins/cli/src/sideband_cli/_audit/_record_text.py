@@ -96,7 +96,7 @@ def describe_effect(record: EffectRecord) -> str:
     lines += labeled("caller", by)
     if record.within:
         lines += labeled("parent", record.within)
-    lines += labeled("parameters", _params(record) or "not recorded")
+    lines += labeled("parameters", _params(record) or ("erased" if record.erased else "not recorded"))
     lines += _rights(record)
     lines += labeled("level", record.level.name.lower() if record.level is not None else "-")
     lines += labeled("isolation", record.isolation or "not called by a worker")
