@@ -127,7 +127,7 @@ def ledger_page() -> list[str]:
         *paragraph(
             f"{_listed(ERASABLE)} may hold personal data. They are in the object `content`, which the hash does not "
             "cover. The rest of the line has its digest, `content_sha256`. The object includes a random `salt`, so "
-            "that nobody can guess erased content and confirm the guess with the digest. To erase it, replace the "
+            "that a guess at erased content cannot be confirmed with the digest. To erase it, replace the "
             "object by `null` and as many spaces as keep the length of the line; the chain stays intact. "
             "`sideband audit verify` reports the lines whose content was erased or changed, and the other commands "
             "show them without it. The key of an effect whose parameters or result "
