@@ -6,7 +6,7 @@ from sideband.messages import AssistantMessage, ToolCallPart, ToolResultMessage,
 from sideband.settings._agent import CompactionSettings
 from sideband_agent._compaction._preparation import carried_requests, fresh_messages, is_due, prepare, sliding_window
 from sideband_agent._history._repair import repair
-from sideband_agent._history._tokens import context_tokens, estimate
+from sideband_agent._history._tokens import TokenCount, estimate
 from sideband_agent.sessions import (
     BranchSummaryEntry,
     CompactionEntry,
@@ -71,8 +71,9 @@ class Conversation:
         )
 
     def tokens(self):
-        messages = self.tree.context().messages
-        return context_tokens(messages, trusted_from=len(messages) - fresh_messages(self.tree.newest_first()))
+        context = self.tree.context()
+        assert context.fresh == fresh_messages(self.tree.newest_first())
+        return TokenCount().of(context.messages, trusted_from=len(context.messages) - context.fresh)
 
     @property
     def messages(self):

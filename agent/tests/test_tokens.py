@@ -12,7 +12,7 @@ from sideband.messages import (
     Usage,
     UserMessage,
 )
-from sideband_agent._history._tokens import context_tokens, estimate
+from sideband_agent._history._tokens import TokenCount, estimate
 
 COUNTED = Usage(input=100, output=20, cache_read=300, cache_write=80)
 
@@ -43,27 +43,27 @@ def test_redacted_thinking_counts_its_signature():
 
 def test_provider_count_is_used_and_later_messages_are_estimated():
     messages = [UserMessage(content="x" * 4_000), answer(usage=COUNTED), UserMessage(content="x" * 40)]
-    assert context_tokens(messages, overhead=7_000) == 500 + 10
+    assert TokenCount().of(messages, overhead=7_000) == 500 + 10
 
 
 def test_newest_provider_count_is_used():
-    assert context_tokens([answer(usage=Usage(input=9_000)), answer(usage=COUNTED)]) == 500
+    assert TokenCount().of([answer(usage=Usage(input=9_000)), answer(usage=COUNTED)]) == 500
 
 
 @pytest.mark.parametrize("stop", ["error", "aborted"])
 def test_count_of_an_incomplete_answer_is_ignored(stop):
-    assert context_tokens([answer(usage=COUNTED), answer(usage=Usage(input=5), stop=stop)]) == 510
+    assert TokenCount().of([answer(usage=COUNTED), answer(usage=Usage(input=5), stop=stop)]) == 510
 
 
 def test_count_from_before_a_compaction_is_ignored():
     messages = [UserMessage(content="x" * 40), answer(usage=COUNTED), UserMessage(content="x" * 40)]
-    assert context_tokens(messages, trusted_from=1) == 510
-    assert context_tokens(messages, trusted_from=2) == 30
-    assert context_tokens(messages, trusted_from=2, overhead=5) == 35
+    assert TokenCount().of(messages, trusted_from=1) == 510
+    assert TokenCount().of(messages, trusted_from=2) == 30
+    assert TokenCount().of(messages, trusted_from=2, overhead=5) == 35
 
 
 def test_empty_conversation_has_no_tokens():
-    assert context_tokens([]) == 0
+    assert TokenCount().of([]) == 0
 
 
 @pytest.mark.parametrize(
@@ -77,3 +77,25 @@ def test_empty_conversation_has_no_tokens():
 )
 def test_attachment_is_estimated_by_its_size(part, tokens):
     assert estimate(UserMessage(content=(part,))) == tokens
+
+
+def test_count_of_a_growing_conversation_equals_that_of_a_whole_one():
+    messages = [answer(usage=COUNTED), *(UserMessage(content="x" * 40) for _ in range(5)), answer(usage=Usage(input=7))]
+    count = TokenCount()
+    for end in range(len(messages) + 1):
+        for trusted in (0, 1, end):
+            assert count.of(messages[:end], trusted_from=trusted) == TokenCount().of(
+                messages[:end], trusted_from=trusted
+            )
+    shorter = [UserMessage(content="y" * 80)]
+    assert count.of(shorter, overhead=3) == 23
+
+
+def test_only_new_messages_are_counted(count_calls):
+    def calls(size):
+        count = TokenCount()
+        messages = [UserMessage(content="hello")] * size
+        count.of(messages)
+        return count_calls(lambda: count.of([*messages, messages[0]]))
+
+    assert calls(1_000) == calls(100), "keep the estimates of messages that were counted before"

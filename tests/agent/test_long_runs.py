@@ -56,22 +56,3 @@ async def test_endless_run_is_parked_at_the_turn_limit(stage, kit):
         kit.assert_valid(agent.session.messages())
     assert (result.status, result.error["code"]) == ("parked", "agent.turns")
     assert len(scripted.requests) == 5
-
-
-async def test_compacted_entries_are_not_read_again(stage):
-    read = []
-    async with stage(["ok"] * 40, settings={"agent": {"model": "scripted:test", "context_window": 2_500}}) as agent:
-        for _ in range(40):
-            await agent.invoke("word " * 100)
-        tree = agent.session.tree
-        back = tree.newest_first
-
-        def counting():
-            for entry in back():
-                read.append(entry.id)
-                yield entry
-
-        tree.newest_first = counting
-        assert agent.context_tokens > 0
-        assert any(entry.type == "compaction" for entry in agent.session.path())
-    assert 0 < len(read) < len(tree.path()) / 2

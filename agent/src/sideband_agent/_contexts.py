@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 from attrs import define, field
 from sideband.hooks import HookRegistry
 from sideband.host import HostPluginContext
-from sideband.messages import Usage, parse_message
+from sideband.messages import JsonPieces, Usage, parse_message
 from sideband.ops import Credential, Origin
 from sideband.plugins import PluginContext
 from sideband.providers import ProviderError
@@ -212,6 +212,10 @@ class AgentPluginContext:
     def protect(self, value: str | bytes, name: str = "secret", *, origins: Iterable[str] = ()) -> None:
         """Register a value with the redactor."""
         self.base.protect(value, name, origins=origins)
+
+    def check_egress(self, audience: str | None, parts: Mapping[str, str | bytes | JsonPieces]) -> None:
+        """Check that data contains no secret that must not be sent there."""
+        self.base.check_egress(audience, parts)
 
     def abort(self, reason: str = "") -> None:
         """Cancel the run."""

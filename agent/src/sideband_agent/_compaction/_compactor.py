@@ -12,11 +12,11 @@ from sideband.settings import AgentSettings
 from sideband.tools import ToolView
 
 from .._announcer import Announcer
-from .._history import CHARACTERS_PER_TOKEN, VisibleHistory, context_tokens
+from .._history import CHARACTERS_PER_TOKEN, TokenCount, VisibleHistory
 from .._phase import CurrentPhase
 from .._run import Run
 from ..sessions import CompactionEntry, Session
-from ._preparation import Preparation, carried_requests, fresh_messages, is_due, prepare, sliding_window
+from ._preparation import Preparation, carried_requests, is_due, prepare, sliding_window
 
 _log = logging.getLogger("sideband.agent")
 _USUAL_WINDOW = 200_000
@@ -50,6 +50,7 @@ class Compactor:
     host: PluginContext = field(repr=False)
     _windows: dict[str, int] = field(factory=dict, init=False)
     _wanted: str | None = field(default=None, init=False)
+    _count: TokenCount = field(factory=TokenCount, init=False)
 
     def ask(self, instructions: str) -> None:
         """Request a compaction at the next opportunity."""
@@ -58,9 +59,9 @@ class Compactor:
     def tokens(self, system_prompt: str = "") -> int:
         """Estimate the tokens of the conversation, including the system prompt and the tools."""
         messages = self.history.messages()
-        trusted = len(messages) - fresh_messages(self.session.newest_first())
+        trusted = len(messages) - self.session.context().fresh
         overhead = sum(len(one.model_dump_json()) for one in self.tools.schemas()) + len(system_prompt)
-        return context_tokens(messages, trusted_from=trusted, overhead=overhead // CHARACTERS_PER_TOKEN)
+        return self._count.of(messages, trusted_from=trusted, overhead=overhead // CHARACTERS_PER_TOKEN)
 
     def asked_window(self, model: str) -> int | None:
         """Return the context window of a model in tokens, or ``None`` before it has been looked up."""

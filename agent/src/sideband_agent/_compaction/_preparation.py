@@ -163,8 +163,7 @@ def carried_requests(entries: Sequence[Entry], first_kept: str) -> tuple[str, ..
 def fresh_messages(newest_first: Iterable[Entry]) -> int:
     """Count the messages visible to models that were stored since the last compaction; all of them without one.
 
-    Only their token counts are valid: older ones include messages that were removed. Entries before the compaction are
-    not read, because this function is called in each turn and sessions grow without bound.
+    Only their token counts are valid: older ones include messages that were removed.
     """
     count = 0
     for entry in newest_first:

@@ -34,7 +34,7 @@ def repair(messages: Sequence[Message]) -> tuple[tuple[Message, ...], tuple[str,
     Args:
         messages: the history, oldest first.
     """
-    if _is_whole(messages):
+    if Pairing().are_whole(messages):
         return tuple(messages), ()
     notices: list[str] = []
     items = _attach_results(_drop_empty(messages, notices), notices)
@@ -49,23 +49,38 @@ def repair(messages: Sequence[Message]) -> tuple[tuple[Message, ...], tuple[str,
     return tuple(repaired), tuple(notices)
 
 
-def _is_whole(messages: Sequence[Message]) -> bool:
-    """Return whether the history is valid: a fast check for the usual case."""
-    waiting: list[str] = []
-    used: set[str] = set()
-    for message in messages:
+@define
+class Pairing:
+    """Checks that every tool call is followed by its result, which is the usual case.
+
+    Attributes:
+        used: the ids of the calls so far.
+    """
+
+    used: set[str] = field(factory=set)
+    _waiting: list[str] = field(factory=list, init=False)
+
+    def copy(self) -> Pairing:
+        """Return a copy of the state after a valid history."""
+        return Pairing(set(self.used))
+
+    def are_whole(self, messages: Iterable[Message]) -> bool:
+        """Return whether these messages continue a valid history. Only then may more messages be checked."""
+        return all(map(self._take, messages)) and not self._waiting
+
+    def _take(self, message: Message) -> bool:
         if isinstance(message, ToolResultMessage):
-            if not waiting or waiting.pop(0) != message.call:
-                return False
-            continue
-        if waiting or not _has_content(message):
+            return bool(self._waiting) and self._waiting.pop(0) == message.call
+        if self._waiting or not _has_content(message):
             return False
         if isinstance(message, AssistantMessage):
-            waiting = [call.id for call in message.tool_calls]
-            if message.stop == "error" or len(set(waiting)) < len(waiting) or not used.isdisjoint(waiting):
+            self._waiting = [call.id for call in message.tool_calls]
+            if message.stop == "error" or len(set(self._waiting)) < len(self._waiting):
                 return False
-            used.update(waiting)
-    return not waiting
+            if not self.used.isdisjoint(self._waiting):
+                return False
+            self.used.update(self._waiting)
+        return True
 
 
 def _drop_empty(messages: Iterable[Message], notices: list[str]) -> Iterable[Message]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from attrs import define, field
 from sideband.messages import (
     Attachment,
     AudioPart,
@@ -16,6 +17,8 @@ from sideband.messages import (
     ThinkingPart,
     ToolCallPart,
 )
+
+from ._visible_history import begins_with
 
 CHARACTERS_PER_TOKEN = 4
 _IMAGE_TOKENS = 1_200
@@ -36,24 +39,43 @@ def estimate(message: Message) -> int:
     return max(1, -(-characters // CHARACTERS_PER_TOKEN))
 
 
-def context_tokens(messages: Sequence[Message], *, trusted_from: int = 0, overhead: int = 0) -> int:
-    """Estimate the number of tokens that a model would read.
+@define(eq=False)
+class TokenCount:
+    """Estimates the number of tokens that a model would read. Each message of a conversation is estimated once.
 
-    Args:
-        messages: the conversation, oldest first.
-        trusted_from: the index of the first message whose usage counts the current conversation. Older usage includes
-            messages that the last compaction removed.
-        overhead: the tokens of everything else that is sent: the system prompt and the tools. Used only if no message
-            has a provider's count.
-
-    Returns:
-        The provider's count in the last answer plus an estimate for the messages after it.
+    It keeps the messages that it was last asked for. They are reused as long as a conversation begins with the same
+    objects.
     """
-    for index in range(len(messages) - 1, max(trusted_from, 0) - 1, -1):
-        counted = _counted(messages[index])
-        if counted:
-            return counted + sum(map(estimate, messages[index + 1 :]))
-    return overhead + sum(map(estimate, messages))
+
+    _given: tuple[Message, ...] = field(default=(), init=False)
+    # The estimate of the first n messages, for each n, and the indexes of those with a provider's count.
+    _sums: list[int] = field(factory=lambda: [0], init=False)
+    _counted: list[int] = field(factory=list, init=False)
+
+    def of(self, messages: Sequence[Message], *, trusted_from: int = 0, overhead: int = 0) -> int:
+        """Return the provider's count in the last answer plus an estimate for the messages after it.
+
+        Args:
+            messages: the conversation, oldest first.
+            trusted_from: the index of the first message whose usage counts the current conversation. Older usage
+                includes messages that the last compaction removed.
+            overhead: the tokens of everything else that is sent: the system prompt and the tools. Used only if no
+                message has a provider's count.
+        """
+        self._follow(messages)
+        last = self._counted[-1] if self._counted else -1
+        if last < max(trusted_from, 0):
+            return overhead + self._sums[-1]
+        return _counted(messages[last]) + self._sums[-1] - self._sums[last + 1]
+
+    def _follow(self, messages: Sequence[Message]) -> None:
+        if not begins_with(messages, self._given):
+            self._given, self._sums, self._counted = (), [0], []
+        for index in range(len(self._given), len(messages)):
+            self._sums.append(self._sums[-1] + estimate(messages[index]))
+            if _counted(messages[index]):
+                self._counted.append(index)
+        self._given = tuple(messages)
 
 
 def _counted(message: Message) -> int:

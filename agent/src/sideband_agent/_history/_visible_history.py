@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from operator import is_
 
 from attrs import define, field
 from sideband.hooks import Context, HookRegistry
@@ -50,7 +51,7 @@ class VisibleHistory:
 
     def messages(self) -> tuple[Message, ...]:
         """Return the messages that the model sees now, oldest first."""
-        stored = tuple(self.session.messages())
+        stored = self.session.messages()
         if self._changed is None:
             return stored
         return (*self._changed, *stored[self._known :])
@@ -58,6 +59,11 @@ class VisibleHistory:
     def stored(self) -> Sequence[Message]:
         """Return the messages of the session, without changes by plugins."""
         return self.session.messages()
+
+
+def begins_with(messages: Sequence[Message], known: Sequence[Message]) -> bool:
+    """Return whether a conversation begins with these objects."""
+    return len(messages) >= len(known) and all(map(is_, messages, known))
 
 
 def unanswered(messages: Iterable[Message]) -> tuple[AssistantMessage, tuple[ToolCallPart, ...]] | None:

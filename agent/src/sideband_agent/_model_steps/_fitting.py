@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from secrets import token_hex
 from typing import Any
 
 from attrs import define, field
-from sideband.messages import AssistantMessage, Message, ToolCallPart
+from sideband.messages import AssistantMessage, ToolCallPart
 from sideband.providers import ANSWER_LIMITS
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
@@ -17,7 +17,7 @@ _ID = re.compile(r"[!-~]+")
 _LONGEST_PROBLEM = 500
 
 
-def fitted(answer: AssistantMessage, before: Sequence[Message]) -> AssistantMessage:
+def fitted(answer: AssistantMessage, used: set[str]) -> AssistantMessage:
     """Return the answer with tool calls that every provider accepts, each with a unique id.
 
     A call that exceeds a limit or has an invalid name is kept with a ``problem``, so that the model sees the error; it
@@ -25,9 +25,8 @@ def fitted(answer: AssistantMessage, before: Sequence[Message]) -> AssistantMess
 
     Args:
         answer: the answer of the model.
-        before: the conversation before it.
+        used: the ids of earlier calls in the conversation, to which those of the answer are added.
     """
-    used = {part.id for message in before if isinstance(message, AssistantMessage) for part in message.tool_calls}
     fitting = _Fitting(used)
     content: list[Any] = []
     left_out = 0

@@ -18,7 +18,7 @@ from sideband.hooks import (
     MessageUpdate,
     thaw,
 )
-from sideband.messages import AssistantMessage, Message, ToolResultMessage, parse_message, parse_messages, to_data
+from sideband.messages import AssistantMessage, Message, parse_message, parse_messages, to_data
 from sideband.ops import Capability, EffectUnknown, Grant, Origin
 from sideband.providers import ProviderError
 from sideband.settings import AgentSettings
@@ -26,9 +26,10 @@ from sideband.tools import ToolView
 
 from .._announcer import Announcer
 from .._broker_calls import new_call
-from .._history import VisibleHistory, repair
+from .._history import VisibleHistory
 from .._run import Run
-from ._fitting import fitted, with_plain_names
+from ._fitting import fitted
+from ._sent_history import SentHistory
 
 _log = logging.getLogger("sideband.agent")
 _OP = "llm.generate"
@@ -69,6 +70,7 @@ class ModelCalls:
     parent: str | None
     history: VisibleHistory = field(repr=False)
     tools: ToolView = field(repr=False)
+    _sent: SentHistory = field(factory=SentHistory, init=False, repr=False)
 
     async def ask(self, run: Run, step: str, attempt: int) -> AssistantMessage:
         """Return one answer of the run's model.
@@ -101,31 +103,29 @@ class ModelCalls:
             # requested before, with other content, by a host that has ended; model calls have no side effects: repeat
             answer = await self.broker.dispatch(call, _OP, params, key=f"{key}~{token_hex(4)}")
         await parts.begin()
-        return fitted(await self._answer(request.model, answer), history)
+        return fitted(await self._answer(request.model, answer), self._sent.used_ids(history))
 
     def _options(self, run: Run) -> dict[str, Any]:
         """Return the fields of the request other than its messages."""
         options = {
             "system": run.system_prompt,
-            "tools": [schema.model_dump() for schema in self.tools.schemas()],
+            "tools": self.tools.schemas(),
             "max_tokens": self.settings.max_tokens,
             "temperature": self.settings.temperature,
             "thinking": self.settings.thinking,
             "cache_key": self.session,
         }
-        return {name: value for name, value in options.items() if value not in (None, "", [])}
+        return {name: value for name, value in options.items() if value not in (None, "", ())}
 
     async def _request(self, request: _Request) -> _Request:
         """Let plugins change the request, then repair its tool calls and results."""
         # skip the conversion of a long conversation to data if no plugin needs it
+        stored = len(request.messages)
         if self.hooks.has("ephemeral"):
             request.messages = [*request.messages, *await self._ephemeral(request.messages)]
         if self.hooks.has("before_provider_request"):
             request = await self._changed(request)
-        repaired, notices = repair(request.messages)
-        for notice in notices:
-            _log.info("a request was repaired: %s", notice)
-        request.messages = tuple(_sent(one) for one in repaired)
+        request.messages = self._sent.prepare(request.messages, stored=stored)
         return request
 
     async def _ephemeral(self, messages: Sequence[Message]) -> list[Message]:
@@ -139,7 +139,9 @@ class ModelCalls:
 
     async def _changed(self, request: _Request) -> _Request:
         messages = [to_data(message) for message in request.messages]
-        changed = await self.hooks.update(BeforeProviderRequest(request.model, messages, request.options))
+        tools = [schema.model_dump() for schema in request.options.get("tools", ())]
+        options = {**request.options, "tools": tools} if tools else request.options
+        changed = await self.hooks.update(BeforeProviderRequest(request.model, messages, options))
         try:
             return _Request(changed.model, parse_messages(changed.messages), thaw(changed.options))
         except ValueError as error:
@@ -185,13 +187,6 @@ class _Parts:
         if not self._begun:
             self._begun = True
             await self._announcer.emit(MessageStart, {"role": "assistant", "model": self._model})
-
-
-def _sent(message: Message) -> Message:
-    """Return the message to send, without metadata: it is not for the model and may be large."""
-    if isinstance(message, ToolResultMessage):
-        return message.model_copy(update={"metadata": {}})
-    return with_plain_names(message) if isinstance(message, AssistantMessage) else message
 
 
 def _as_answer(data: Mapping[str, Any]) -> AssistantMessage:

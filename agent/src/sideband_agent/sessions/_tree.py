@@ -41,6 +41,7 @@ class SessionContext:
         model: the last chosen model, as ``provider:model``; ``None`` if none was chosen.
         thinking: the last chosen level of thinking; ``None`` if none was chosen.
         compaction: the compaction whose summary comes first, or ``None``.
+        fresh: the number of messages stored since this compaction; all without one.
     """
 
     messages: tuple[Message, ...]
@@ -48,6 +49,7 @@ class SessionContext:
     model: str | None = None
     thinking: str | None = None
     compaction: CompactionEntry | None = None
+    fresh: int = 0
 
 
 @frozen
@@ -86,6 +88,8 @@ class SessionTree:
         self._copied: set[str] = set()
         self._children: dict[str | None, list[str]] = {}
         self._states: dict[str | None, _EntryState] = {None: _BEGINNING}
+        # The last context and its entry. The next one usually adds a few messages to it.
+        self._last: tuple[str | None, SessionContext] = (None, SessionContext((), ()))
 
     @classmethod
     def of(cls, header: SessionHeader, records: Iterable[Mapping[str, Any]]) -> SessionTree:
@@ -187,17 +191,19 @@ class SessionTree:
         """
         at = self._at(leaf)
         state = self._states[at]
-        shown = [(one.id, message) for one in self._shown(at, state) if (message := _message_of(one)) is not None]
-        if state.compaction is not None:
-            summary = UserMessage(content=_SUMMARY.format(state.compaction.summary), source="summary")
-            shown[:0] = [(state.compaction.id, summary), *self._carried(state.compaction)]
-        return SessionContext(
-            messages=tuple(message for _, message in shown),
-            entries=tuple(entry for entry, _ in shown),
+        before, shown = self._shown(at, state)
+        added = [(one.id, message) for one in shown if (message := _message_of(one)) is not None]
+        context = SessionContext(
+            messages=(*before.messages, *(message for _, message in added)),
+            entries=(*before.entries, *(entry for entry, _ in added)),
             model=state.model,
             thinking=state.thinking,
             compaction=state.compaction,
+            fresh=before.fresh + len(added),
         )
+        if leaf is None:
+            self._last = at, context
+        return context
 
     def _carried(self, compaction: CompactionEntry) -> list[tuple[str, Message]]:
         """Return the requests older than ``first_kept`` that a compaction keeps visible."""
@@ -267,17 +273,32 @@ class SessionTree:
             yield entry
             at = entry.parent
 
-    def _shown(self, at: str | None, state: _EntryState) -> list[Entry]:
-        """Return the entries that models see verbatim."""
-        compaction, shown = state.compaction, []
-        first = compaction.first_kept if compaction is not None else None
+    def _shown(self, at: str | None, state: _EntryState) -> tuple[SessionContext, Sequence[Entry]]:
+        """Return the beginning of the context at an entry, and the entries that models see verbatim after it."""
+        last, context = self._last
+        if context.compaction is not state.compaction:
+            last = None
+        compaction = state.compaction
+        shown: list[Entry] = []
         for entry in self._back_from(at):
-            if entry is compaction and first is None:
-                break
+            if entry.id == last:
+                return context, shown[::-1]
+            if entry is compaction:
+                return self._compacted(compaction), shown[::-1]
             shown.append(entry)
-            if entry.id == first:
+        return SessionContext((), ()), shown[::-1]
+
+    def _compacted(self, compaction: CompactionEntry) -> SessionContext:
+        """Return the context right after a compaction: its summary, and the messages that it kept."""
+        summary = UserMessage(content=_SUMMARY.format(compaction.summary), source="summary")
+        kept = []
+        for entry in self._back_from(compaction.parent) if compaction.first_kept is not None else ():
+            kept.append(entry)
+            if entry.id == compaction.first_kept:
                 break
-        return shown[::-1]
+        found = ((one.id, message) for one in reversed(kept) if (message := _message_of(one)) is not None)
+        shown = [(compaction.id, summary), *self._carried(compaction), *found]
+        return SessionContext(tuple(message for _, message in shown), tuple(entry for entry, _ in shown))
 
 
 def _message_of(entry: Entry) -> Message | None:

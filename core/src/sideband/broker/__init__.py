@@ -4,6 +4,7 @@ from ._broker import Broker
 from ._call import Call, EffectReport, Progress
 from ._claims import Claims
 from ._decisions import Approver, approval, approval_as_data, decisions_as_data
+from ._egress import check_egress
 from ._errors import EffectMissing, KeyReused, safe_text
 from ._json_text import redact_json_text
 from ._lookup import BoundOp, Ops
@@ -33,6 +34,7 @@ __all__ = [
     "approval",
     "approval_as_data",
     "carry_out",
+    "check_egress",
     "decisions_as_data",
     "plan_undo",
     "recover",

@@ -11,11 +11,13 @@ from attrs import define, evolve, field, frozen
 from pydantic_core import to_json
 
 from ..blobs import BlobStore
+from ..messages import JsonPieces
 from ..ops import Capability, Credential, CredentialResolver, EgressRefused, Grant, OpDenied, Origin, Scope
 from ..plugins import PluginContext
 from ..providers import Provider
 from ..sandboxing import ProgramProcess, ProgramRequest
 from ._call import Call, Progress
+from ._egress import check_egress
 from ._gate import check_scopes
 from ._lookup import Ops
 from ._redaction import Redaction
@@ -218,13 +220,10 @@ class DispatchContext:
         """See ``OpContext.protect``."""
         self._seam.redactor.protect(value, name, origins=origins)
 
-    def check_egress(self, audience: str | None, parts: Mapping[str, str | bytes]) -> None:
-        """See ``OpContext.check_egress``."""
+    def check_egress(self, audience: str | None, parts: Mapping[str, str | bytes | JsonPieces]) -> None:
+        """See ``EffectContext.check_egress``."""
         self._seam.sources.check(self.op)
-        for part, content in parts.items():
-            name = self._seam.redactor.unbound(content, audience)
-            if name is not None:
-                raise EgressRefused(self.op, name, part, audience)
+        check_egress(self._seam.redactor, self.op, audience, parts)
 
     def check_cut(self, before: bytes, after: bytes) -> None:
         """See ``OpContext.check_cut``."""

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
+from ..models._pieces import CarryingModel
 from ._redaction import Redaction
 
 PLAIN = Redaction()
@@ -36,8 +37,9 @@ def has_at_most(most: int, values: Any) -> bool:
         elif isinstance(value, _LISTS):
             inner = value
         count += len(inner)
-        if count <= most:
-            waiting += [one for one in inner if type(one) not in _SINGLE and isinstance(one, _MAPPINGS + _LISTS)]
+        if count <= most and (kinds := set(map(type, inner)) - _SINGLE):
+            nested = {kind for kind in kinds if issubclass(kind, _MAPPINGS + _LISTS)}
+            waiting += [one for one in inner if type(one) in nested] if nested else ()
     return count <= most
 
 
@@ -64,5 +66,15 @@ def digest_of(params: BaseModel) -> str:
 
     Parameters declared with ``repr=False`` are secrets. They are omitted, because digests are stored.
     """
-    plain = to_jsonable_python(params, exclude=secret_fields(params), bytes_mode="base64", inf_nan_mode="constants")
-    return hashlib.sha256(json.dumps(plain, sort_keys=True, allow_nan=False).encode()).hexdigest()
+    carried = {name: value for name, value in params if type(value) is tuple and value and _carries(value)}
+    hidden = secret_fields(params) | carried.keys()
+    plain = to_jsonable_python(params, exclude=hidden, bytes_mode="base64", inf_nan_mode="constants")
+    digest = hashlib.sha256(json.dumps(plain, sort_keys=True, allow_nan=False).encode())
+    for name, value in carried.items():
+        # A digest of digests, so that a conversation is not serialized again for each message that is added to it.
+        digest.update(b"%b:%d:" % (name.encode(), len(value)) + b"".join([one.digest for one in value]))
+    return digest.hexdigest()
+
+
+def _carries(values: tuple[Any, ...]) -> bool:
+    return all(issubclass(kind, CarryingModel) for kind in set(map(type, values)))

@@ -10,6 +10,7 @@ from attrs import field, frozen
 
 if TYPE_CHECKING:  # used in annotations only
     from ..blobs import BlobStore
+    from ..models._pieces import JsonPieces
     from ..ops._scope import Scope
     from ..sandboxing import ProgramProcess, ProgramRequest
 
@@ -113,6 +114,20 @@ class EffectContext(Protocol):
             origins: the origins to which it may be sent (``check_egress``); if empty, it may not be sent anywhere.
         """
 
+    def check_egress(self, audience: str | None, parts: Mapping[str, str | bytes | JsonPieces]) -> None:
+        """Check that data contains no known secret that must not be sent there. Call it before sending or storing.
+
+        Args:
+            audience: the receiving origin, such as ``https://api.github.com``; ``None`` for places that must never
+                contain secrets, such as URLs, files and command lines.
+            parts: the data, by a description for messages: ``{"header `x-token`": …, "body": …}``. Pieces of JSON are
+                checked once for the same secrets.
+
+        Raises:
+            EgressRefused: if a part contains a secret, in any encoding that the redactor knows, that is not bound to
+                ``audience``.
+        """
+
 
 class OpContext(EffectContext, Protocol):
     """The context of one dispatch. Except for ``state`` and ``config``, it is valid until the handler returns.
@@ -201,19 +216,6 @@ class OpContext(EffectContext, Protocol):
         Raises:
             IsolationUnavailable: if this isolation is unavailable for programs.
             WorkerStartFailed: if the operating system refused to start it.
-        """
-
-    def check_egress(self, audience: str | None, parts: Mapping[str, str | bytes]) -> None:
-        """Check that data contains no known secret that must not be sent there. Call it before sending or storing.
-
-        Args:
-            audience: the receiving origin, such as ``https://api.github.com``; ``None`` for places that must never
-                contain secrets, such as URLs, files and command lines.
-            parts: the data, by a description for messages: ``{"header `x-token`": …, "body": …}``.
-
-        Raises:
-            EgressRefused: if a part contains a secret, in any encoding that the redactor knows, that is not bound to
-                ``audience``.
         """
 
     def check_cut(self, before: bytes, after: bytes) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 
 from attrs import define, evolve, field
 
-from ..broker import Broker, Call, Progress, Redaction
+from ..broker import Broker, Call, Progress, Redaction, check_egress
 from ..hooks import HookRegistry
+from ..messages import JsonPieces
 from ..ops import Credential, Grant, Origin
 from ._own_calls import own_call
 
@@ -73,6 +74,11 @@ class HostPluginContext:
     def protect(self, value: str | bytes, name: str = "secret", *, origins: Iterable[str] = ()) -> None:
         """See ``PluginContext.protect``."""
         self._redactor.protect(value, name, origins=origins)
+
+    def check_egress(self, audience: str | None, parts: Mapping[str, str | bytes | JsonPieces]) -> None:
+        """See ``PluginContext.check_egress``."""
+        self._broker().sources.check(self.plugin)
+        check_egress(self._redactor, self.plugin, audience, parts)
 
     def _call(self, grant: Grant, origin: Origin = _NO_ORIGIN) -> AbstractAsyncContextManager[Call]:
         origin = evolve(origin, principal=self.principal, plugin=self.plugin)

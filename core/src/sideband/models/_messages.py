@@ -10,15 +10,19 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, TypeAdapter, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, TypeAdapter, model_validator
+
+from ._pieces import CarryingModel, Fragment, JsonPieces, fragment
 
 __all__ = [
     "AssistantMessage",
     "Attachment",
     "AudioPart",
     "FilePart",
+    "Fragment",
     "ImagePart",
     "ImageUrlPart",
+    "JsonPieces",
     "Message",
     "StopReason",
     "TextPart",
@@ -27,6 +31,7 @@ __all__ = [
     "ToolResultMessage",
     "Usage",
     "UserMessage",
+    "fragment",
     "parse_message",
     "parse_messages",
     "to_data",
@@ -42,7 +47,7 @@ StopReason = Literal["end", "tool_calls", "length", "refusal", "aborted", "error
 """Why a model stopped: finished, requests tools, reached its token limit, refused, was aborted, or failed."""
 
 
-class _MessageModel(BaseModel):
+class _MessageModel(CarryingModel):
     # Validation errors are logged, and must not contain the content of messages.
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 

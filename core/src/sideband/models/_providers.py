@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from ..exit_codes import ExitCode
 from ..ops._errors import OpFailed
 from ._messages import MAX_COUNT, AssistantMessage, Message, Usage
+from ._pieces import CarryingModel
 
 if TYPE_CHECKING:  # `contexts` imports this module
     from ..contexts._plugin import PluginContext
@@ -137,7 +138,7 @@ ANSWER_LIMITS = AnswerLimits()
 """The limits of every answer. No provider accepts tool names longer than ``name`` in requests."""
 
 
-class ToolSchema(_ProviderModel):
+class ToolSchema(CarryingModel):
     """The definition of a tool that is sent to a model.
 
     Attributes:
@@ -145,6 +146,8 @@ class ToolSchema(_ProviderModel):
         description: the description for the model.
         parameters: a JSON Schema of type ``object``.
     """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     description: str = ""

@@ -8,6 +8,7 @@ from typing import Any
 
 from attrs import define, field
 
+from ..messages import JsonPieces
 from ..ops import Credential
 from ._errors import PluginError
 
@@ -39,6 +40,9 @@ class BareContext:
 
     def protect(self, value: str | bytes, name: str = "secret", *, origins: Iterable[str] = ()) -> None:
         """Do nothing: without a broker, nothing is recorded."""
+
+    def check_egress(self, audience: str | None, parts: Mapping[str, str | bytes | JsonPieces]) -> None:
+        """Do nothing: without a broker, no secrets are known."""
 
     def _refusal(self, action: str) -> PluginError:
         return PluginError(

@@ -29,7 +29,7 @@ def check_abilities(name: ModelName, request: ModelRequest, info: ModelInfo | No
     if info is None:
         return
     for name_of_ability, kinds in _NEEDS.items():
-        if _has(request, kinds) and ability(info, name_of_ability) is False:
+        if ability(info, name_of_ability) is False and _has(request, kinds):
             hint = f"remove the {name_of_ability}, or use a model that supports {name_of_ability}"
             raise ModelUnable(str(name), name_of_ability, hint)
     if request.thinking not in (None, "off") and ability(info, "thinking") is False:

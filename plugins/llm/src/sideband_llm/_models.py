@@ -44,8 +44,9 @@ class GenerateParams(ModelRequest):
 
     def request(self, model: str) -> ModelRequest:
         """Return the request to a provider, where the model is named ``model``."""
+        # The fields are valid: validating them again takes a time that grows with the conversation.
         fields = {name: getattr(self, name) for name in ModelRequest.model_fields}
-        return ModelRequest(**{**fields, "model": model})
+        return ModelRequest.model_construct(**{**fields, "model": model})
 
 
 class _LlmData(BaseModel):

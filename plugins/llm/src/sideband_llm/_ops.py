@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sideband.contexts import ModelContext
-from sideband.messages import AssistantMessage
+from sideband.messages import AssistantMessage, Fragment, JsonPieces
 from sideband.ops import Level, op
-from sideband.providers import ProviderError
+from sideband.providers import ModelRequest, ProviderError
 from sideband.suggestions import closest
 
 from ._abilities import ability, check_abilities
@@ -41,7 +41,7 @@ async def generate(params: GenerateParams, ctx: ModelContext) -> AssistantMessag
     if ctx.origin.skill is not None:
         check_skill(ctx.op, request)
     # Input from users, tools and skills is already redacted; a plugin or a project file may still contain a secret.
-    ctx.check_egress(None, {"request to the model": request.model_dump_json()})
+    ctx.check_egress(None, {"request to the model": _text_of(request)})
     info = await models.find(name, provider, provider_ctx)
     check_abilities(name, request, info)
     try:
@@ -51,6 +51,13 @@ async def generate(params: GenerateParams, ctx: ModelContext) -> AssistantMessag
         error.usage = error.usage and models.priced(error.usage, name, info)
         raise
     return message.model_copy(update={"model": str(name), "usage": models.priced(message.usage, name, info)})
+
+
+def _text_of(request: ModelRequest) -> JsonPieces:
+    """Return a request as JSON. Messages and tools that an agent sends again are checked once."""
+    rest = request.model_dump_json(exclude={"messages", "tools"}).encode()
+    head, middle, tail = Fragment(rest[:-1] + b',"tools":['), Fragment(b'],"messages":['), Fragment(b"]}")
+    return JsonPieces((head, request.tools, middle, request.messages, tail))
 
 
 @op("llm.models", requires="llm", level=Level.SAFE, idempotent=True, record=["provider"])

@@ -1,0 +1,75 @@
+"""The messages of a model call, of which only those are prepared that the last call did not send."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from sideband.messages import AssistantMessage, ToolCallPart, ToolResultMessage, UserMessage
+from sideband_agent._model_steps._sent_history import SentHistory
+
+
+def exchange(number):
+    call = ToolCallPart(id=f"c{number}", name="look.up", arguments={"n": number})
+    return (
+        UserMessage(content=f"question {number}"),
+        AssistantMessage(content=(call,), stop="tool_calls"),
+        ToolResultMessage(call=call.id, tool="look__up", content="seen", metadata={"effect": "e1"}),
+        AssistantMessage(content="done"),
+    )
+
+
+def talk(count):
+    return tuple(one for number in range(count) for one in exchange(number))
+
+
+def test_messages_are_sent_without_metadata_and_with_plain_names():
+    sent = SentHistory().prepare(talk(1), stored=4)
+    assert sent[1].tool_calls[0].name == "look__up"
+    assert sent[2].metadata == {}
+
+
+def test_messages_that_were_sent_before_are_the_same_objects():
+    history = SentHistory()
+    messages = talk(3)
+    before = history.prepare(messages, stored=len(messages))
+    longer = (*messages, *exchange(3))
+    after = history.prepare(longer, stored=len(longer))
+    assert all(one is other for one, other in zip(after, before, strict=False))
+    assert len(after) == len(longer)
+
+
+def test_messages_of_one_call_only_are_not_kept():
+    history = SentHistory()
+    messages = talk(2)
+    sent = history.prepare((*messages, UserMessage(content="only now")), stored=len(messages))
+    assert sent[-1].text == "only now"
+    assert len(history.prepare(messages, stored=len(messages))) == len(messages)
+
+
+@given(data=st.data())
+def test_a_growing_history_is_prepared_as_a_whole_one(data, damaged_histories):
+    messages = tuple(data.draw(damaged_histories))
+    history = SentHistory()
+    for end in sorted(data.draw(st.sets(st.integers(0, len(messages))))):
+        stored = data.draw(st.integers(0, end))
+        assert history.prepare(messages[:end], stored=stored) == SentHistory().prepare(messages[:end], stored=end)
+        used = {part.id for one in messages[:end] if one.role == "assistant" for part in one.tool_calls}
+        assert history.used_ids(messages[:end]) == used
+
+
+@given(data=st.data())
+def test_another_history_is_not_mistaken_for_the_last_one(data, damaged_histories):
+    history = SentHistory()
+    for _ in range(3):
+        messages = tuple(data.draw(damaged_histories))
+        expected = SentHistory().prepare(messages, stored=len(messages))
+        assert history.prepare(messages, stored=len(messages)) == expected
+
+
+def test_only_new_messages_are_prepared(count_calls):
+    def calls(size):
+        history = SentHistory()
+        messages = talk(size)
+        history.prepare(messages, stored=len(messages))
+        longer = (*messages, *exchange(size))
+        return count_calls(lambda: history.prepare(longer, stored=len(longer)))
+
+    assert calls(250) == calls(25), "check and convert only the messages that the last call did not send"

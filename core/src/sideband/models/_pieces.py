@@ -1,0 +1,129 @@
+"""JSON that is made once and sent often: models keep what was made of them, and how far it was checked for secrets.
+
+A conversation is sent again with each turn. Its messages never change, so each keeps its digest and its form in the
+requests of the last provider. A text is searched for secrets once in each generation of secrets (``Redaction``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from attrs import frozen
+from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
+
+_STRUCTURE = b"{}[],"
+_Built = TypeVar("_Built", bound="Fragment")
+
+
+class Fragment:
+    r"""A piece of a JSON text. It begins and ends with one of ``{}[],``, or is empty.
+
+    Thus a secret that spans two pieces has two of these characters in a row, outside of a string.
+
+    Attributes:
+        encoded: the piece.
+
+    Example:
+        >>> Fragment(b'{"role":"user","content":"hello"}').encoded
+        b'{"role":"user","content":"hello"}'
+        >>> Fragment(b'"hello"')
+        Traceback (most recent call last):
+            ...
+        ValueError: a fragment begins and ends with one of {}[],
+    """
+
+    __slots__ = ("_checked", "_form", "encoded")
+
+    _checked: int
+    _form: Hashable
+
+    def __init__(self, encoded: bytes) -> None:
+        if encoded and not (encoded[0] in _STRUCTURE and encoded[-1] in _STRUCTURE):
+            raise ValueError(f"a fragment begins and ends with one of {_STRUCTURE.decode()}")
+        self.encoded = encoded
+
+
+class CarryingModel(BaseModel):
+    """Base of frozen models that keep what was made of them. Copies begin without it."""
+
+    __slots__ = ("_checked", "_digest", "_fragment")
+
+    if TYPE_CHECKING:
+        _checked: int
+        _digest: bytes
+        _fragment: Fragment
+
+    @property
+    def encoded(self) -> bytes:
+        """The model as JSON. It is not kept, since only a check for new secrets needs it again."""
+        return self.__pydantic_serializer__.to_json(self)
+
+    @property
+    def digest(self) -> bytes:
+        """The SHA-256 of the content. Equal models have equal digests."""
+        try:
+            return self._digest
+        except AttributeError:
+            plain = to_jsonable_python(self, bytes_mode="base64", inf_nan_mode="constants")
+            digest = hashlib.sha256(json.dumps(plain, sort_keys=True, allow_nan=False).encode()).digest()
+            object.__setattr__(self, "_digest", digest)
+            return digest
+
+
+@frozen
+class JsonPieces:
+    """A JSON text in pieces. It is checked piece by piece, each piece once for the same secrets, and sent joined.
+
+    Args:
+        parts: fragments, and sequences of fragments or messages, which are joined with commas.
+
+    Example:
+        >>> array = [Fragment(b"{}"), Fragment(b"{}")]
+        >>> bytes(JsonPieces((Fragment(b'{"messages":['), array, Fragment(b"]}"))))
+        b'{"messages":[{},{}]}'
+    """
+
+    parts: Sequence[Fragment | Sequence[Fragment | CarryingModel]]
+
+    def __bytes__(self) -> bytes:
+        return b"".join(
+            [
+                part.encoded if isinstance(part, Fragment) else b",".join([one.encoded for one in part])
+                for part in self.parts
+            ]
+        )
+
+    def unbound(self, search: Callable[[bytes], str | None], generation: int) -> str | None:
+        """Return what ``search`` finds in a piece that was not searched in this generation of secrets, or ``None``."""
+        for part in self.parts:
+            pieces = (part,) if isinstance(part, Fragment) else part
+            for one in [one for one in pieces if getattr(one, "_checked", 0) != generation]:
+                if (found := search(one.encoded)) is not None:
+                    return found
+                object.__setattr__(one, "_checked", generation)
+        return None
+
+
+def fragment(model: CarryingModel, form: Hashable, build: Callable[[Any], _Built]) -> _Built:
+    """Return the fragment of a model, which keeps its last one: it is built again only for another form.
+
+    Args:
+        model: the model, such as a message.
+        form: what the fragment depends on besides the model, such as the name of a protocol.
+        build: returns the fragment of the model.
+
+    Example:
+        >>> from sideband.messages import UserMessage
+        >>> fragment(UserMessage(content="hi"), "text", lambda one: Fragment(b'["%b"]' % one.text.encode())).encoded
+        b'["hi"]'
+    """
+    known: _Built | None = getattr(model, "_fragment", None)
+    if known is None or known._form != form:  # noqa: SLF001  a class of this module
+        known = build(model)
+        known._form = form  # noqa: SLF001  as above
+        object.__setattr__(model, "_fragment", known)
+    return known
