@@ -27,6 +27,21 @@ def test_schema_contains_name_docstring_and_parameters():
     assert add.schema.parameters["required"] == ["text"]
 
 
+@pytest.mark.parametrize(
+    "part", [lambda found: found, lambda found: found["properties"], lambda found: found["required"]]
+)
+def test_parameters_of_a_schema_which_all_requests_share_are_immutable(part):
+    with pytest.raises(TypeError, match="immutable"):
+        part(add.schema.parameters).clear()
+    assert add.schema is add.schema
+    assert add.schema.model_dump()["parameters"] == add.parameters
+
+
+def test_size_of_the_schemas_of_a_view_is_the_length_of_their_json():
+    view = ToolView.of([add, Tool("é", "", {"type": "object"}, dict, add.run)])
+    assert view.schema_size == sum(len(one.model_dump_json()) for one in view.schemas())
+
+
 def test_arguments_are_validated_and_coerced():
     assert add.validate({"text": "x", "times": "2"}) == {"text": "x", "times": 2}
     with pytest.raises(ValueError, match="`times`"):

@@ -3,8 +3,13 @@
 import sys
 from collections import Counter
 from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from sideband import Plugin
+from sideband.loading import LoadedSkills, SkillSpec, ToolSpec
+from sideband.tools import Tool
 from sideband_agent import Agent
 from sideband_scripted import Scripted, Turn
 
@@ -43,6 +48,30 @@ async def work_of_a_run(host):
     return found
 
 
+def tools(number):
+    async def run(arguments, ctx):
+        return ""
+
+    return Plugin("tool", "idle", SimpleNamespace(sideband_tools=lambda: [idle(one, run) for one in range(number)]))
+
+
+def idle(number, run):
+    return Tool(f"idle.number{number}", "Do nothing.", {"type": "object", "properties": {}}, dict, run)
+
+
+def skills(number):
+    async def load(sources):
+        return LoadedSkills(tuple(skill(one) for one in range(number)))
+
+    one = SimpleNamespace(name="many", load=load)
+    return Plugin("loader", "many", SimpleNamespace(sideband_loaders=lambda: [one]))
+
+
+def skill(number):
+    spec = ToolSpec(f"skill{number}", "go", "tools.py", "Go.", {"type": "object"}, validate=dict)
+    return SkillSpec(name=f"skill{number}", key=f"skill{number}", description="", source=Path("nowhere"), tools=(spec,))
+
+
 def scripted():
     return Scripted(TEN_CALLS, by_history=True)
 
@@ -60,3 +89,23 @@ async def test_run_with_ten_tool_calls_takes_few_python_calls(stage, kit):
     assert found.total() < 50_000, (
         "profile benchmarks.agent_runs and remove the added work, or state here why it is needed"
     )
+
+
+async def work_of_opening(host):
+    """Return the calls of opening an agent, after another one that filled the caches."""
+    for _ in range(2):
+        agent = Agent(host)
+        with counted() as found:
+            await agent.__aenter__()
+        await agent.__aexit__()
+    return found.total()
+
+
+@pytest.mark.parametrize("plugins", [tools, skills])
+async def test_work_of_opening_an_agent_does_not_grow_with_tools_and_skills(stage, kit, plugins, tmp_path):
+    found = []
+    for number in (20, 2_000):
+        async with stage(["ok"], plugins(number), home=tmp_path / str(number)) as agent:
+            await agent.invoke("hi")
+            found.append(await work_of_opening(agent.host))
+    assert found[1] < 1.1 * found[0], "keep what belongs to tools and skills in the view that agents share"

@@ -16,6 +16,7 @@ from attrs import field, frozen
 from pydantic import ValidationError
 
 from .contexts import ToolContext
+from .hooks._frozen import freeze
 from .ops import Level
 from .ops._declaration import check_name, check_options, params_model
 from .providers import ToolSchema
@@ -117,10 +118,16 @@ class Tool:
         """The name that models see: ``github__stars``."""
         return self.name.replace(".", "__")
 
-    @property
+    @cached_property
     def schema(self) -> ToolSchema:
-        """The schema of the tool for a model request."""
-        return ToolSchema(name=self.model_name, description=self.description, parameters=dict(self.parameters))
+        """The schema of the tool for model requests, which share it: its parameters are immutable."""
+        made = ToolSchema(name=self.model_name, description=self.description, parameters=dict(self.parameters))
+        return made.model_copy(update={"parameters": freeze(made.parameters)})
+
+    @cached_property
+    def schema_size(self) -> int:
+        """The length of the schema as JSON, in characters."""
+        return len(self.schema.model_dump_json())
 
 
 def tool(
@@ -248,7 +255,16 @@ class ToolView:
 
     def schemas(self) -> tuple[ToolSchema, ...]:
         """Return the schemas of the tools for a model request."""
-        return tuple(one.schema for one in self.tools)
+        return self._schemas
+
+    @cached_property
+    def schema_size(self) -> int:
+        """The length of all schemas as JSON, in characters."""
+        return sum([one.schema_size for one in self.tools])
+
+    @cached_property
+    def _schemas(self) -> tuple[ToolSchema, ...]:
+        return tuple([one.schema for one in self.tools])
 
     @cached_property
     def _by_name(self) -> Mapping[str, Tool]:

@@ -12,14 +12,16 @@ from attrs import evolve
 from ..broker import Ops, Progress
 from ..calls import CallRequest, SkillCalls, SkillCatalog
 from ..hooks import HookRegistry
-from ..loading import SkillSpec, ToolSpec
+from ..hooks._frozen import freeze
+from ..loading import LoadedSkills, SkillSpec, ToolSpec
 from ..ops import Capability, Level, Origin
-from ..plugins import PluginContext, PluginError, PluginHost
+from ..plugins import PluginContext, PluginError, PluginHost, State
 from ..tools import SCHEMA_LIMIT, Tool, ToolContext, ToolOutput, ToolView, is_tool_name
 
 _log = logging.getLogger("sideband")
 _NOT_FOR_MODELS = "disable-model-invocation"
 """The metadata key of SKILL.md, which other programs use too. Loaders write its value as ``true`` or ``false``."""
+_BROKEN = tuple(state for state in State if state.broken)
 _MAX_EFFECTS = 100
 """The maximum number of effect ids in a result. The ledger has all effects, under the step of the call."""
 
@@ -49,6 +51,8 @@ class ToolRegistry:
         self._ops = ops
         self.problems: tuple[str, ...] = ()
         self._contexts: dict[str, PluginContext] = {}
+        self._viewed: tuple[LoadedSkills, list[Any], ToolView] | None = None
+        self._described: tuple[LoadedSkills, tuple[Mapping[str, Any], ...]] | None = None
 
     def context(self, tool: Tool) -> PluginContext | None:
         """Return the context of the plugin that provides a tool, or ``None`` for a tool of a skill."""
@@ -57,8 +61,25 @@ class ToolRegistry:
     async def view(self) -> ToolView:
         """Return all tools except those with an invalid name or schema, and those with the same name as another.
 
-        Omitted tools are listed in ``problems``.
+        Omitted tools are listed in ``problems``. Agents share the view until skills are loaded again, or the state of a
+        plugin changes.
         """
+        loaded, states = await self._catalog.all(), self._states()
+        if self._viewed is None or self._viewed[0] is not loaded or self._viewed[1] != states:
+            view = await self._view()
+            if self._states() != states:  # because the plugins have now been loaded
+                states, view = self._states(), await self._view()
+            self._viewed = (loaded, states, view)
+            for problem in self.problems:
+                _log.warning("%s", problem)
+        return self._viewed[2]
+
+    def _states(self) -> list[Any]:
+        """Return the states on which the view depends. `_level` loads the op families that it needs."""
+        records = self._plugins.records
+        return [one.trail for one in records if one.kind == "tool" or one.trail[-1].state in _BROKEN]
+
+    async def _view(self) -> ToolView:
         unusable: list[str] = []
         found = [*await self._of_plugins(unusable), *await self._of_skills()]
         by_name: dict[str, list[Tool]] = {}
@@ -74,8 +95,6 @@ class ToolRegistry:
             ),
             *(f"omitted the tool `{name}`: {fault}" for name, fault in sorted(faults.items())),
         )
-        for problem in self.problems:
-            _log.warning("%s", problem)
         alone = (rivals[0] for rivals in by_name.values() if len(rivals) == 1)
         return ToolView.of(one for one in alone if one.name not in faults)
 
@@ -84,20 +103,11 @@ class ToolRegistry:
         self._catalog.forget()
 
     async def skills(self) -> tuple[Mapping[str, Any], ...]:
-        """Return the descriptions of skills for models and prompts."""
-        return tuple(
-            {
-                "name": skill.name,
-                "description": skill.description,
-                "location": str(skill.source / "SKILL.md"),
-                "tools": [one.model_name for one in skill.tools],
-            }
-            for skill in await self._skills()
-        )
-
-    async def _skills(self) -> list[SkillSpec]:
-        """Return the skills that models may use; a skill can declare that it is for people only."""
-        return [skill for skill in (await self._catalog.all()).skills if skill.metadata.get(_NOT_FOR_MODELS) != "true"]
+        """Return the descriptions of skills for models and prompts. They are immutable, because agents share them."""
+        loaded = await self._catalog.all()
+        if self._described is None or self._described[0] is not loaded:
+            self._described = (loaded, tuple(map(_description, _for_models(loaded))))
+        return self._described[1]
 
     async def _of_plugins(self, unusable: list[str]) -> list[Tool]:
         found: list[Tool] = []
@@ -113,7 +123,7 @@ class ToolRegistry:
 
     async def _of_skills(self) -> list[Tool]:
         found: list[Tool] = []
-        for skill in await self._skills():
+        for skill in _for_models(await self._catalog.all()):
             level = await self._level(skill)
             found += [self._tool(skill, one, level) for one in skill.tools]
         return found
@@ -157,12 +167,29 @@ class ToolRegistry:
         return ToolOutput(result.output, metadata={"effects": effects, "isolation": result.isolation})
 
 
+def _for_models(loaded: LoadedSkills) -> list[SkillSpec]:
+    """Return the skills that models may use; a skill can declare that it is for people only."""
+    return [skill for skill in loaded.skills if skill.metadata.get(_NOT_FOR_MODELS) != "true"]
+
+
+def _description(skill: SkillSpec) -> Mapping[str, Any]:
+    described: Mapping[str, Any] = freeze(
+        {
+            "name": skill.name,
+            "description": skill.description,
+            "location": str(skill.source / "SKILL.md"),
+            "tools": [one.model_name for one in skill.tools],
+        }
+    )
+    return described
+
+
 def _fault(one: Tool) -> str | None:
     """Return why a tool cannot be offered to models, or ``None``. One invalid tool would fail a whole request."""
     if not is_tool_name(one.name):
         return f"its name, set by {one.source}, is invalid"
     try:
-        size = len(one.schema.model_dump_json())
+        size = one.schema_size
     except (ValueError, TypeError, RecursionError):
         return f"its schema, set by {one.source}, is not a valid JSON Schema"
     if size > SCHEMA_LIMIT:
