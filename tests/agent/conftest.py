@@ -1,6 +1,12 @@
 """An agent with a scripted model and a real host, store, ledger and broker."""
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from contextlib import asynccontextmanager
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -9,9 +15,11 @@ import sideband_store_sqlite.plugin
 from pydantic import BaseModel
 from sideband import Host, Plugin
 from sideband.hooks import HOOK_SPECS, Kind, hookimpl
+from sideband.ledger import verify
 from sideband.messages import AssistantMessage, ToolResultMessage
 from sideband.tools import tool
 from sideband_agent import Agent
+from sideband_agent.sessions import Sessions
 from sideband_scripted import Scripted
 
 
@@ -104,3 +112,63 @@ def kit():
         hooks=hooks,
         listening=listening,
     )
+
+
+class KilledHosts:
+    """Hosts of ``crash_server.py``, each of which continues the session of its home folder."""
+
+    def __init__(self, process):
+        self._process = process
+
+    def run(self, home, last, window=1_000_000):
+        """Run a host until the session has ``last`` tasks, and return its exit status."""
+        self._start(home, last, window)
+        return int(self._process.stdout.readline())
+
+    def kill(self, home, seconds, window=1_000_000):
+        """Kill a host with SIGKILL after some seconds, and return whether it was still running."""
+        pid = self._start(home, 1_000_000, window)
+        time.sleep(seconds)  # a random moment: the kill must not wait for anything
+        os.kill(pid, signal.SIGKILL)
+        return int(self._process.stdout.readline()) == signal.SIGKILL
+
+    def notes(self, home, name):
+        """Return the lines that the hosts noted under a name."""
+        path = home / name
+        return path.read_text().splitlines() if path.exists() else []
+
+    def _start(self, home, last, window):
+        self._process.stdin.write(f"{home} {last} {window}\n")
+        self._process.stdin.flush()
+        return int(self._process.stdout.readline())
+
+
+@pytest.fixture
+def killed_hosts():
+    server = Path(__file__).with_name("crash_server.py")
+    with subprocess.Popen(
+        [sys.executable, server], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        yield KilledHosts(process)
+        process.stdin.close()
+
+
+@pytest.fixture
+def look():
+    """Return a function that returns the only session of a home folder, and the verification of its ledger."""
+
+    async def look(home):
+        plugins = [Plugin("store", "sqlite", sideband_store_sqlite.plugin)]
+        async with Host(home=home, plugins=plugins, autoload=False) as host:
+            sessions = Sessions(host.store, home)
+            (info,) = await sessions.list()
+            return await sessions.read(info.id), await verify(host.ledger.folder, host.store)
+
+    return look
+
+
+@pytest.fixture
+def home(tmp_path):
+    folder = tmp_path / "home"
+    folder.mkdir()
+    return folder

@@ -1,11 +1,12 @@
 """Fork hosts that can be killed. A line ``HOME LAST WINDOW`` on standard input starts one; its process id is printed.
 
 Each continues the same session: first the interrupted run, then new ones. Everything is imported once, so that a host
-starts within a few milliseconds.
+starts within a few milliseconds. Syncs are noted, so that a test can drop what was not synced, as a power failure does.
 """
 
 import os
 import sys
+import time
 import traceback
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +16,7 @@ import sideband_llm.plugin
 import sideband_store_sqlite.plugin
 from pydantic import BaseModel
 from sideband import Host, Plugin
-from sideband.messages import AssistantMessage, UserMessage
+from sideband.messages import AssistantMessage, ToolResultMessage, UserMessage
 from sideband.ops import Level, OpFamily, op
 from sideband.tools import tool
 from sideband_agent import Agent
@@ -37,6 +38,7 @@ def note(home, name, text):
 async def ring(params: Mark, ctx) -> str:
     """Ring: an effect that can be counted."""
     note(ctx.home, "effects", params.mark)
+    time.sleep(0.005)  # noqa: ASYNC251  also in a host that cannot do anything else meanwhile
     return "ding " * 50
 
 
@@ -46,11 +48,23 @@ async def bell(params: Mark, ctx) -> str:
     return await ctx.dispatch("bell.ring", {"mark": params.mark})
 
 
-@tool("direct")
+@tool("direct", level=Level.CONTROLLED)
 async def direct(params: Mark, ctx) -> str:
     """Cause an effect without an op."""
     note(ctx.home, "effects", params.mark)
     return "done"
+
+
+def watch_syncs(home):
+    """Note the size of each file when it is synced."""
+    sync = os.fdatasync
+
+    def noting(descriptor):
+        size = os.fstat(descriptor).st_size
+        sync(descriptor)
+        note(home, "synced", f"{size} {Path(f'/proc/self/fd/{descriptor}').readlink()}")
+
+    os.fdatasync = noting
 
 
 def play(request):
@@ -77,7 +91,12 @@ def is_task(entry):
 
 
 async def main(home, last, window):
-    provider = Plugin("provider", "scripted", Scripted([play], repeat=True))
+    def send(request):
+        note(home, "sent", sum(isinstance(one, ToolResultMessage) for one in request.messages))
+        time.sleep(0.01)  # a model takes longer than its host, so that many kills hit it
+        return play(request)
+
+    provider = Plugin("provider", "scripted", Scripted([send], repeat=True))
     compaction = {"reserve": window // 2, "keep": window // 4}
     settings = {"agent": {"model": "scripted:test", "context_window": window, "compaction": compaction}}
 
@@ -85,6 +104,7 @@ async def main(home, last, window):
         if event.hook == "message_end" and event.message["role"] == "user":
             note(home, "acknowledged", event.message["content"][0]["text"])
 
+    watch_syncs(home)
     async with Host(home=home, settings=settings, plugins=[*PLUGINS, provider], autoload=False) as host:
         agent = Agent(host, on_event=watch)
         found = [one.id for one in await agent.sessions.list()]

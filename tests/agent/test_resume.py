@@ -204,6 +204,7 @@ class FullDisk:
                 keys=store.keys,
                 transaction=store.transaction,
                 sync=store.sync,
+                unsynced=store.unsynced,
             )
 
 

@@ -68,6 +68,9 @@ class MemoryStore:
             self._documents, self._streams = documents, streams
             raise
 
+    def unsynced(self) -> None:
+        """There is no disk."""
+
     async def sync(self) -> None:
         """Do nothing: this store ends with its process."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from secrets import token_hex
 from typing import Any
 
@@ -55,6 +55,7 @@ class Runner:
         hooks: the agent's hooks.
         announcer: emits events.
         redactor: removes secrets from inputs and errors.
+        sync: returns when everything recorded so far is on disk.
 
     Attributes:
         current: the run in progress, or ``None``.
@@ -70,6 +71,7 @@ class Runner:
     hooks: HookRegistry = field(repr=False)
     announcer: Announcer = field(repr=False)
     redactor: Redaction = field(repr=False)
+    sync: Callable[[], Awaitable[None]] = field(repr=False)
     current: Run | None = field(default=None, init=False)
     _scope: anyio.CancelScope | None = field(default=None, init=False)
     _aborted: str = field(default="", init=False)
@@ -210,6 +212,7 @@ class Runner:
         await self.announcer.emit_made(
             AgentEnd, lambda: AgentEnd(run.id, _REASONS[status], [to_data(message) for message in run.messages])
         )
+        await self.sync()
         if run.is_stored:
             await self.announcer.emit(SavePoint, self.session.id, self.session.leaf or "")
         return RunResult(

@@ -127,6 +127,7 @@ class SessionPartsMaker:
             spending=spending,
             announcer=self.announcer,
             redactor=host.redactor,
+            sync=host.sync,
             max_turns=self.settings.turns,
         )
         runner = Runner(
@@ -140,6 +141,7 @@ class SessionPartsMaker:
             hooks=self.hooks,
             announcer=self.announcer,
             redactor=host.redactor,
+            sync=host.sync,
         )
         return SessionParts(session, tools, skills, spending, compactor, runner)
 

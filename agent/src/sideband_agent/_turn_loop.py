@@ -5,6 +5,8 @@ The loop depends only on stored entries, so that an interrupted run resumes by e
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 import anyio
 from attrs import define, field
 from sideband.broker import Redaction
@@ -38,6 +40,7 @@ class TurnLoop:
         spending: records usage.
         announcer: emits events.
         redactor: removes secrets from queued messages.
+        sync: returns when everything recorded so far is on disk.
         max_turns: the maximum number of turns of a run.
     """
 
@@ -51,6 +54,7 @@ class TurnLoop:
     spending: Spending = field(repr=False)
     announcer: Announcer = field(repr=False)
     redactor: Redaction = field(repr=False)
+    sync: Callable[[], Awaitable[None]] = field(repr=False)
     max_turns: int
 
     async def go(self, run: Run) -> None:
@@ -124,6 +128,8 @@ class TurnLoop:
                 )
             )
         self.tools.settle()
+        if answers.changed:
+            await self.sync()  # before the model sees what has changed
         run.messages.extend(answers.messages)
         for one in answers.messages:
             await self.announcer.emit_message(one)

@@ -121,6 +121,13 @@ class Store(Transaction, Protocol):
             StoreError: if they may not be on disk. Do not treat them as lost: they are still visible.
         """
 
+    def unsynced(self) -> Callable[[], None] | None:
+        """Return a job that does the work of ``sync`` in a thread, in which the kernel also syncs the ledger.
+
+        Returns:
+            The job, which raises as ``sync`` does; ``None`` if everything is on disk, or if only ``sync`` can do it.
+        """
+
 
 @frozen
 class StoreSpec:

@@ -267,6 +267,7 @@ async def test_only_effects_that_change_something_and_cannot_be_repeated_are_syn
     make_host, harm, syncs, name, intents
 ):
     async with make_host(harm) as host:
+        await host.op("harm.read", {})
         syncs.clear()
         await host.op(f"harm.{name}", {})
         assert len(syncs) == intents

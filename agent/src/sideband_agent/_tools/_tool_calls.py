@@ -30,7 +30,7 @@ from .._spending import Spending
 from ._result_parts import as_parts, redacted
 from ._tool_answer import ToolAnswer
 from ._tool_context import ToolContexts
-from ._tool_effects import ToolEffects, is_repeatable
+from ._tool_effects import ToolEffects, is_durable, is_repeatable
 
 ToolApprover = Callable[[str, Any], Awaitable[bool]]
 """Asks a person a guard's question about a ``ToolCall`` or an ``OpCall``. Returns whether the person approved it."""
@@ -43,11 +43,13 @@ class TurnAnswers:
     Attributes:
         messages: the results, in the order of the calls.
         terminate: whether all of them allow the run to end.
+        changed: whether a tool was run that changes something and cannot be repeated.
         halt: why the run must end, if a guard halted it.
     """
 
     messages: tuple[ToolResultMessage, ...]
     terminate: bool = False
+    changed: bool = False
     halt: RunHalted | None = None
 
 
@@ -133,7 +135,9 @@ class ToolCalls:
                 break
             await self._run_group([one for one in group if one.answer is None])
         terminate = all(one.answer is not None and one.answer.terminate for one in planned)
-        return TurnAnswers(tuple(one.message for one in planned), terminate=terminate, halt=halt)
+        changed = any(one.begun and one.tool is not None and is_durable(one.tool) for one in planned)
+        messages = tuple(one.message for one in planned)
+        return TurnAnswers(messages, terminate=terminate, changed=changed, halt=halt)
 
     def settle(self) -> None:
         """Forget the last calls, whose results have been stored."""

@@ -257,6 +257,11 @@ def is_repeatable(tool: Tool) -> bool:
     return tool.read_only or tool.level is Level.SAFE
 
 
+def is_durable(tool: Tool) -> bool:
+    """Return whether a call must be on disk before it is run, and its result before the model sees it."""
+    return tool.level >= Level.CONTROLLED and not tool.read_only
+
+
 def _is_of_skill(tool: Tool) -> bool:
     return tool.source.startswith("skill ")
 

@@ -41,7 +41,8 @@ _CLOSE_SECONDS = 2.0
 class Session:
     """A session that is open for writing, exclusively. Use it with ``async with``, or close it with ``aclose``.
 
-    Stored entries never change: a rewind adds an entry.
+    Stored entries never change: a rewind adds an entry. They survive the end of the process as soon as a method has
+    returned, and a power failure after ``sync`` or when the session has been closed.
 
     Example:
         >>> async def talk(sessions):
@@ -140,8 +141,6 @@ class Session:
     async def append(self, *bodies: Entry) -> tuple[str, ...]:
         """Append entries atomically after the current leaf.
 
-        The entries are durable when this returns.
-
         Args:
             bodies: the entries, without ``id``, ``parent`` and ``time``.
 
@@ -206,6 +205,14 @@ class Session:
     async def rename(self, name: str | None) -> str:
         """Set or remove the name of the session. Raises the same errors as ``append``."""
         return (await self.append(NameEntry(name=name or None)))[0]
+
+    async def sync(self) -> None:
+        """Return when all entries are on disk.
+
+        Raises:
+            StoreError: if they could not be synced.
+        """
+        await self._records.store.sync()
 
     async def aclose(self) -> None:
         """Close the session and release its lock."""
@@ -274,10 +281,13 @@ class Session:
             self._described = self._count
 
     async def _settle(self) -> None:
-        if self._described and not self._uncertain:
-            with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
-                try:
+        if not self._described:
+            return
+        with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
+            try:
+                if not self._uncertain:
                     await self._records.describe(self._info, self._count, settled=True)
-                except StoreError:
-                    # the summary stays marked as incomplete, so lists read the records
-                    return
+                await self.sync()
+            except StoreError:
+                # the summary stays marked as incomplete, so lists read the records
+                return

@@ -53,7 +53,7 @@ class SessionRecords:
         """Store a new session atomically."""
         tree = SessionTree.of(header, entries)
         info = update_info(info_of(header), entries)
-        async with self.store.transaction() as transaction:
+        async with self.store.transaction(durable=False) as transaction:
             await transaction.put(_KEYS + header.id, _document(info, 1 + len(entries), settled=False), version=0)
             await transaction.append(self._stream(header.id), [header.record(), *entries])
         return StoredSession(tree, 1 + len(entries), info)
@@ -92,8 +92,8 @@ class SessionRecords:
         return entry if clean == record else entry_of(clean)[0]
 
     async def append(self, session: str, records: Sequence[Mapping[str, Any]]) -> None:
-        """Append records atomically. They are durable when this returns."""
-        await self.store.append(self._stream(session), records)
+        """Append records atomically. They survive the end of the process; ``Store.sync`` brings them to disk."""
+        await self.store.append(self._stream(session), records, durable=False)
 
     async def describe(self, info: SessionInfo, records: int, *, settled: bool) -> None:
         """Write the document.
@@ -103,7 +103,7 @@ class SessionRecords:
             records: the number of records that it covers.
             settled: whether it is complete and the session has no writer.
         """
-        await self.store.put(_KEYS + info.id, _document(info, records, settled=settled))
+        await self.store.put(_KEYS + info.id, _document(info, records, settled=settled), durable=False)
 
     async def delete(self, session: str) -> None:
         """Remove a session and its documents under ``session/ID/``."""

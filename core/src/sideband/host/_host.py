@@ -256,6 +256,16 @@ class Host:
                 call.grant = await self.broker.ops.grant(grants)
             return await self.broker.dispatch(call, name, params, key=key)
 
+    async def sync(self) -> None:
+        """Return when everything recorded so far is on disk, so that it survives a power failure.
+
+        Call it before a person sees a result of ``call`` or ``op``. Closing the host does the same.
+
+        Raises:
+            LedgerError, StoreError: if it could not be synced.
+        """
+        await self.ledger.sync()
+
     async def plan_undo(self, effect: str, *, principal: str = "user") -> UndoPlan:
         """Plan how to undo an effect, without changing anything.
 

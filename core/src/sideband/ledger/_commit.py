@@ -1,13 +1,16 @@
-"""Group commit: concurrent tasks share one sync of the file."""
+"""Group commit: concurrent tasks share one sync of the ledger and the store, in one thread."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 import anyio
 from anyio import to_thread
 from attrs import define, field
 
+from ..errors import StoreError
+from ..store import Store
 from ._chain import Chain, sync_data
 from ._errors import LedgerUnwritable
 
@@ -24,12 +27,12 @@ class _Round:
 
     covers: int = 0
     ended: anyio.Event = field(factory=anyio.Event)
-    failure: OSError | None = None
+    failure: OSError | StoreError | None = None
 
 
 @define
 class GroupCommit:
-    """The group commit of a chain, which syncs appends to disk.
+    """The group commit of a chain and a store, which syncs appends to disk, and everything written before to the store.
 
     If no sync is running, the calling task syncs all appends made so far. If one is running, the calling task waits for
     the next one, which covers its append; the first waiting task starts it. Each task is therefore woken only once.
@@ -39,6 +42,7 @@ class GroupCommit:
     """
 
     chain: Chain
+    store: Store
     synced: int = 0
     _round: _Round | None = None
     _next: _Round | None = None
@@ -47,7 +51,8 @@ class GroupCommit:
         """Return once the first ``written`` appends of the chain are on disk.
 
         Raises:
-            LedgerUnwritable: if the sync failed.
+            LedgerUnwritable: if the sync of the ledger failed.
+            StoreError: if the sync of the store failed.
         """
         while self.synced < written:
             if self._next is not None:
@@ -58,6 +63,8 @@ class GroupCommit:
             else:
                 round_ = await self._sync_after(self._round)
             if round_.failure is not None and round_.covers >= written:
+                if isinstance(round_.failure, StoreError):
+                    raise round_.failure
                 raise LedgerUnwritable(self.chain.folder, round_.failure) from round_.failure
 
     async def _sync_after(self, current: _Round) -> _Round:
@@ -80,10 +87,9 @@ class GroupCommit:
         descriptor: int | None = None
         try:
             descriptor = self.chain.duplicate()
-            if descriptor is not None:
-                await to_thread.run_sync(sync_data, descriptor)
+            await to_thread.run_sync(_sync_both, descriptor, self.store.unsynced())
             self.synced = max(self.synced, round_.covers)
-        except OSError as error:
+        except (OSError, StoreError) as error:
             round_.failure = error
         finally:
             if descriptor is not None:
@@ -91,3 +97,10 @@ class GroupCommit:
             self._round = None
             round_.ended.set()
         return round_
+
+
+def _sync_both(descriptor: int | None, sync_store: Callable[[], None] | None) -> None:
+    if descriptor is not None:
+        sync_data(descriptor)
+    if sync_store is not None:
+        sync_store()

@@ -14,13 +14,14 @@ async def load_head(store: Store) -> Head | None:
     return _head(await store.get(_KEY))
 
 
-async def save_head(store: Store, head: Head, *, replaces: Head | None = None) -> None:
+async def save_head(store: Store, head: Head, *, replaces: Head | None = None, durable: bool = True) -> None:
     """Store ``head``, unless another host has stored a later one.
 
     Args:
         store: the store to write to.
         head: the head after the last line on disk.
         replaces: a stored head that the files no longer contain. It may be replaced by an earlier head.
+        durable: whether it must be on disk on return.
     """
     while True:
         document = await store.get(_KEY)
@@ -28,7 +29,7 @@ async def save_head(store: Store, head: Head, *, replaces: Head | None = None) -
         if stored is not None and stored.seq >= head.seq and stored != replaces:
             return
         try:
-            await store.put(_KEY, head.as_dict(), version=document.version if document else 0)
+            await store.put(_KEY, head.as_dict(), version=document.version if document else 0, durable=durable)
         except StoreConflict:
             continue
         return

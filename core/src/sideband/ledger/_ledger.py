@@ -14,12 +14,13 @@ import anyio
 from anyio import to_thread
 
 from ..ops import Level
+from ..state import sync_folder
 from ..store import Store
 from ._chain import Chain
 from ._commit import GroupCommit
 from ._drafts import intent_draft, note_draft, outcome_draft
 from ._entries import Intent, Outcome
-from ._errors import LedgerClosed, LedgerError
+from ._errors import LedgerClosed, LedgerError, LedgerUnwritable
 from ._head import load_head, save_head
 from ._hosts import DeadHost, HostFile, Mark, adopt_dead_hosts, find_unsettled, is_alive, new_host_id
 from ._lines import Draft, Head, draft
@@ -71,7 +72,7 @@ class Ledger:
         self._lock_timeout = lock_timeout
         self._closed = closed
         self._chain = Chain(folder, self.host, rotate_bytes)
-        self._commit = GroupCommit(self._chain)
+        self._commit = GroupCommit(self._chain, store)
         self._effects = 0
         self._due = 0  # the number of appends that must be on disk before the next effect
         self._running: dict[str, Head] = {}  # the head before the intent of each running effect
@@ -187,8 +188,9 @@ class Ledger:
         return tuple(intent for dead in self._adopted for intent in dead.unsettled.values())
 
     async def sync(self) -> None:
-        """Sync everything written so far to disk."""
+        """Sync everything written so far to disk, in the ledger and in the store."""
         await self._commit.through(self._chain.written)
+        await self._store.sync()
 
     def _check_open(self) -> None:
         if not self._entered:
@@ -212,7 +214,7 @@ class Ledger:
             await self._write_locked([draft({"kind": "open", "host": self.host, "pid": os.getpid()})])
             self._begun = True
             with suppress(OSError):  # without a mark, recovery reads the whole ledger
-                self._mark(self._chain.head)
+                self._mark(self._oldest(self._chain.head))
 
     async def _register(self) -> None:
         stored = await load_head(self._store)
@@ -225,6 +227,14 @@ class Ledger:
             self._chain.head = stored
         async with held(self._chain.lock, self._lock_timeout):
             self._file = HostFile.create(self.folder, self.host)
+        # Recovery finds the effects of this host through its file, and a new home by the entries of its parents.
+        created = [self.folder / "hosts"]
+        if stored is None:
+            created += [self.folder, *self.folder.parents[:2]]
+        try:
+            await to_thread.run_sync(_sync_folders, created)
+        except OSError as error:
+            raise LedgerUnwritable(self.folder, error) from error
 
     async def _append(self, entry: Draft, *, durable: bool) -> None:
         self._check_open()
@@ -234,7 +244,7 @@ class Ledger:
             await self._write_locked((entry,))
         self._changed.set()
         if durable:
-            await self._commit.through(self._chain.written)
+            await self.sync()
 
     async def _write_locked(self, entries: Sequence[Draft]) -> None:
         """Wait for the lock, then write the entries."""
@@ -252,18 +262,24 @@ class Ledger:
     async def _save_head(self) -> None:
         """Sync the file, then update the head in the store and the mark of this host. Only log a failure."""
         head = self._chain.head
+        mark = self._oldest(head)
         try:
-            self._mark(head)
             await self.sync()
-            await save_head(self._store, head, replaces=self._chain.lost)
+            # After the sync: recovery does not read lines before the mark, so a power failure must not lose them.
+            self._mark(mark)
+            await save_head(self._store, head, replaces=self._chain.lost, durable=False)
         except Exception as error:  # noqa: BLE001 -- the store is a plugin; the next write of the head retries
             _log.warning("could not store the head of the ledger: %s", error)
 
-    def _mark(self, head: Head) -> None:
-        """Store the position of the oldest running effect, for the host that adopts this one if it dies."""
+    def _oldest(self, head: Head) -> Mark:
+        """Return the position of the oldest running effect, or of ``head`` if none is running."""
+        oldest = next(iter(self._running.values()), head)
+        return Mark(oldest.segment, oldest.size)
+
+    def _mark(self, mark: Mark) -> None:
+        """Store a position before which all effects are settled, for the host that adopts this one if it dies."""
         if self._file is not None:
-            oldest = next(iter(self._running.values()), head)
-            self._file.mark(Mark(oldest.segment, oldest.size))
+            self._file.mark(mark)
 
     async def _finish(self) -> None:
         try:
@@ -284,3 +300,9 @@ class Ledger:
         if self._file is not None:
             self._file.close(remove=not self._running)
         self._chain.close()
+
+
+def _sync_folders(folders: Sequence[Path]) -> None:
+    for folder in folders:
+        with suppress(PermissionError):  # the parent of the home folder may be closed to this user
+            sync_folder(folder)

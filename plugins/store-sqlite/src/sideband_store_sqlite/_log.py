@@ -30,8 +30,6 @@ from attrs import define, field
 from ._connection import Connection
 from ._errors import StoreUnwritable
 
-# macOS has no fdatasync.
-_sync_data = getattr(os, "fdatasync", os.fsync)
 _HINT = "check the disk for errors and free space, then restart"
 # A checkpoint is due after this many changed rows (SQLite's default is 1,000 pages; a short row changes about two), or
 # when the file has grown by this many bytes.
@@ -140,7 +138,8 @@ class Log:
             if self._failure is not None:
                 raise self._unwritable(self._failure)
             try:
-                _sync_data(self.descriptor)
+                # macOS has no fdatasync.
+                getattr(os, "fdatasync", os.fsync)(self.descriptor)
             except OSError as error:
                 # Never try again: the system may regard the lost pages as written, so that the next sync succeeds.
                 self._failure = error

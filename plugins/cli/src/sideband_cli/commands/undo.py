@@ -102,6 +102,7 @@ async def _execute(arguments: Namespace, host: Host, plan: UndoPlan) -> ExitCode
 
     effects: list[EffectReport] = []
     results = await host.undo(plan, on_effect=effects.append)
+    await host.sync()
     error = next((one.error for one in results if one.error is not None), None)
     if arguments.json:
         data = undo_data(plan, results, effects)
