@@ -194,7 +194,8 @@ def test_default_distribution_pins_every_package_exactly(packages):
             continue
         (version_file,) = [folder / project["tool"]["hatch"]["version"]["path"]]
         version = re.search(r'__version__ = "(.+)"', version_file.read_text()).group(1)
-        expected.add(f"{project['project']['name']}=={version}")
+        extra = "[speed]" if "speed" in project["project"].get("optional-dependencies", {}) else ""
+        expected.add(f"{project['project']['name']}{extra}=={version}")
     assert pinned == expected
 
 

@@ -1,6 +1,8 @@
 """Fixtures for a host with inline op families, a real store and a real ledger."""
 
+import importlib
 import json
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -13,6 +15,17 @@ from sideband.ops import OpFamily
 def anyio_backend():
     """Use asyncio, unless a test is parametrized with both backends, because it concerns concurrency."""
     return "asyncio"
+
+
+@pytest.fixture(scope="module", params=["automaton", "table"])
+def each_search(request):
+    """Run the tests with the compiled search for forms of secrets, and as if it were not installed."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "table":
+            patch.setitem(sys.modules, "ahocorasick_rs", None)
+        else:
+            importlib.import_module("ahocorasick_rs")
+        yield
 
 
 @pytest.fixture

@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sideband.broker import Redaction
 
+pytestmark = pytest.mark.usefixtures("each_search")
+
 
 def test_each_new_value_and_pattern_begins_a_generation():
     redactor = Redaction()

@@ -1,7 +1,6 @@
 """Redaction of known values in all encoded forms."""
 
 import base64
-import copy
 import hashlib
 import html
 import json
@@ -13,6 +12,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sideband.broker import Redaction, Unserializable
+
+pytestmark = pytest.mark.usefixtures("each_search")
 
 SECRETS = st.text(alphabet=st.characters(codec="utf-8"), min_size=8, max_size=24).filter(
     lambda text: len(text.strip()) >= 8 and len(set(text)) > 3
@@ -280,9 +281,8 @@ def test_lone_surrogates_beside_a_value_are_unchanged():
     assert redactor.text("\ud800s3cr3t-value\udfff é") == "\ud800[redacted:canary]\udfff é"
 
 
-@pytest.fixture(scope="module")
 def crowded():
-    """A redactor with so many values that its forms are looked up by their parts."""
+    """Return a redactor with hundreds of values."""
     redactor = Redaction()
     for number in range(300):
         redactor.protect(f"ghp_{number:03}{hashlib.sha256(bytes([number % 256, 7])).hexdigest()[:30]}", f"long{number}")
@@ -297,8 +297,8 @@ def crowded():
     before=st.text(max_size=20),
     after=st.text(max_size=20),
 )
-def test_value_among_hundreds_is_redacted_like_a_single_one(crowded, secret, form, before, after):
-    one, many = Redaction(), copy.deepcopy(crowded)
+def test_value_among_hundreds_is_redacted_like_a_single_one(secret, form, before, after):
+    one, many = Redaction(), crowded()
     one.protect(secret, "canary")
     many.protect(secret, "canary")
     text = before + FORMS[form](secret) + after
@@ -306,16 +306,16 @@ def test_value_among_hundreds_is_redacted_like_a_single_one(crowded, secret, for
     assert (many.unbound(text, None) is None) == (one.unbound(text, None) is None)
 
 
-def test_hundreds_of_values_are_all_redacted(crowded):
-    text = " ".join(value.decode() for value in crowded._names)
-    left = crowded.text(text)
+def test_hundreds_of_values_are_all_redacted():
+    redactor = crowded()
+    left = redactor.text(" ".join(value.decode() for value in redactor._names))
     assert left.count("[redacted:long") == 300
     assert left.count("[redacted:short") == 300
     assert "ghp_" not in left
 
 
-def test_thread_searches_while_values_are_added(crowded):
-    redactor = copy.deepcopy(crowded)
+def test_thread_searches_while_values_are_added():
+    redactor = crowded()
     text = "\n".join(["ghp_000 pin-0000 and more"] * 2_000)
 
     def search():
@@ -333,8 +333,8 @@ def test_thread_searches_while_values_are_added(crowded):
 @pytest.mark.parametrize(
     "secret", ["0000001\né", "   1234567890", "1234567890 \n", "\n\n\n1234567\n89", "1234567\n890"]
 )
-def test_value_that_is_short_without_line_breaks_is_redacted(crowded, secret):
-    redactor = copy.deepcopy(crowded)
+def test_value_that_is_short_without_line_breaks_is_redacted(secret):
+    redactor = crowded()
     redactor.protect(secret, "canary")
     for text in (secret, f"a\n{secret}\nb", f"<{secret}>", f" {secret} "):
         assert "[redacted:canary]" in redactor.text(text)

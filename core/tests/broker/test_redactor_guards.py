@@ -5,6 +5,8 @@ from sideband import SidebandError
 from sideband.broker import Redaction
 from sideband.workers import SkillFailed
 
+pytestmark = pytest.mark.usefixtures("each_search")
+
 
 @pytest.fixture
 def redactor():

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from sideband.broker import Redaction
 from sideband.broker._streams import PartRedaction, TextRedaction
 
+pytestmark = pytest.mark.usefixtures("each_search")
+
 # A small alphabet, so that complete, partial and overlapping values are frequent.
 LETTERS = st.sampled_from("abcd/ \\é")
 VALUES = st.lists(st.text(LETTERS, min_size=4, max_size=9), min_size=1, max_size=3)

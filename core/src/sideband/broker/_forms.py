@@ -33,9 +33,8 @@ def encoded_forms(raw: bytes) -> Iterator[str]:
 
 
 def _unicode_forms(text: str) -> Iterator[str]:
-    units = text.encode("utf-16-be").hex()
-    everything = "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
-    yield from (everything, everything.upper().replace("\\U", "\\u"))
+    units = text.encode("utf-16-be").hex("+", 2)
+    yield from ("\\u" + units.replace("+", "\\u"), "\\u" + units.upper().replace("+", "\\u"))
 
 
 def _escaped_forms(text: str) -> Iterator[str]:
@@ -55,7 +54,7 @@ def _markup_forms(text: str) -> Iterator[str]:
 
 
 def _percent_forms(raw: bytes) -> Iterator[str]:
-    everything = "".join(f"%{byte:02x}" for byte in raw)
+    everything = "%" + raw.hex("%")
     yield from (everything, everything.upper())
     if _UNESCAPED.match(raw):
         return

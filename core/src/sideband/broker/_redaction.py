@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count
+from threading import Lock
 from typing import Any
 
-from attrs import frozen
 from pydantic_core import to_jsonable_python
 
 from ..errors import SidebandError
+from ._form_beginnings import FormBeginnings
 from ._form_search import FormSearch, is_long, unbroken
 from ._forms import encoded_forms
 from ._placeholder import placeholder
@@ -24,6 +25,7 @@ MIN_LENGTH = 4
 unreadable and reveal more than it hides."""
 # Smaller numbers occur by chance. Integers beyond the precision of a float are compared both as int and as float.
 _NUMBER = re.compile(r"-?[1-9][0-9]{3,300}(?:\.[0-9]{1,300})?\Z")
+_STR = frozenset({str})
 _WHITE_SPACE = re.compile(r"[ \t\n\r]+")
 # Where two pieces of JSON text meet, there are two of these characters, none of them within a string.
 _JSON_BORDER = re.compile(r"[\[\]{},][\[\]{},]")
@@ -36,28 +38,6 @@ class Unserializable(TypeError):
 
 class _NotPlain(Exception):
     """A value is not a ``str``, ``int``, ``float``, ``bool``, ``None``, or a ``dict`` or ``list`` of these."""
-
-
-@frozen
-class FormIndex:
-    """The encoded forms of known values, indexed by their first characters.
-
-    Attributes:
-        heads: the forms by their first four characters.
-        starts: the first one, two and three characters of all forms.
-    """
-
-    heads: Mapping[str, tuple[str, ...]]
-    starts: frozenset[str]
-
-    @classmethod
-    def of(cls, forms: Iterable[str]) -> FormIndex:
-        """Return the index of these forms."""
-        heads: dict[str, list[str]] = {}
-        for form in forms:
-            heads.setdefault(form[:MIN_LENGTH], []).append(form)
-        starts = frozenset(head[:length] for head in heads for length in range(1, MIN_LENGTH))
-        return cls({head: tuple(found) for head, found in heads.items()}, starts)
 
 
 class Redaction:
@@ -77,32 +57,43 @@ class Redaction:
 
     Attributes:
         generation: a number that changes with each new value or pattern. No two objects have the same.
-        crosses_json: whether a value may occur across the border of two pieces of JSON text, rather than within one.
     """
 
     def __init__(self) -> None:
         self.generation = next(_GENERATIONS)
-        self.crosses_json = False
         self._names: dict[bytes, str] = {}
         self._numbers: dict[float, str] = {}
         self._origins: dict[bytes, frozenset[str]] = {}
+        # The values whose forms are not known yet. They are needed only when something is searched.
+        self._waiting: list[bytes] = []
+        self._preparing = Lock()
         # The values that have a form, the first protected one first.
         self._values: dict[str, tuple[bytes, ...]] = {}
         self._only_in_bytes: set[str] = set()
+        self._crosses_json = False
         self._search = FormSearch()
         self._patterns: list[tuple[re.Pattern[str], str]] = []
         self._byte_patterns: list[tuple[re.Pattern[bytes], bytes]] = []
-        self._index: tuple[FormIndex, FormIndex, FormIndex] | None = None
+        self._beginnings = (FormBeginnings(), FormBeginnings())
+        self._streamed: list[str] = []  # the forms that texts may have and that are not in `_beginnings` yet
 
     @property
-    def index(self) -> tuple[FormIndex, FormIndex, FormIndex]:
-        """The short forms of known values, and twice the long ones without white space. New after each new value."""
-        if self._index is None:
-            forms = self._values.keys() - self._only_in_bytes
-            short = FormIndex.of(_text(form) for form in forms if not is_long(form))
-            long = FormIndex.of(_WHITE_SPACE.sub("", _text(form)) for form in forms if is_long(form))
-            self._index = (short, long, long)
-        return self._index
+    def crosses_json(self) -> bool:
+        """Whether a value may occur across the border of two pieces of JSON text, rather than within one."""
+        self._prepare()
+        return self._crosses_json
+
+    @property
+    def beginnings(self) -> tuple[FormBeginnings, FormBeginnings]:
+        """The beginnings of short forms, and of long ones without white space, as text has them."""
+        self._prepare()
+        if self._streamed:
+            with self._preparing:
+                forms, self._streamed = self._streamed, []
+                for form in forms:
+                    long = is_long(form)
+                    self._beginnings[long].add(_WHITE_SPACE.sub("", _text(form)) if long else _text(form))
+        return self._beginnings
 
     def protect(self, value: str | bytes, name: str, *, origins: Iterable[str] = ()) -> None:
         """Add a secret value. Values shorter than 4 bytes are ignored, because they occur by chance.
@@ -119,22 +110,42 @@ class Redaction:
         if raw in self._names:
             return
         self._names[raw] = name
-        texts = {unbroken(_searched(form)) for form in encoded_forms(raw) if len(form) >= MIN_LENGTH}
+        self._waiting.append(raw)
+        # Last, because another thread may be searching: what it marks as searched now, it has searched for this value.
+        self.generation = next(_GENERATIONS)
+
+    def _prepare(self) -> None:
+        """Make the waiting values known to the search."""
+        if not self._waiting:
+            return
+        with self._preparing:
+            waiting = self._waiting[:]  # other threads may add more
+            added: list[str] = []
+            for raw in waiting:
+                added += self._new_forms(raw)
+                self._numbers.update((number, self._names[raw]) for number in _numbers(raw))
+            self._crosses_json = self._crosses_json or any(map(_JSON_BORDER.search, added))
+            self._search.add(added)
+            # Only now, since other threads that see no waiting values search at once.
+            del self._waiting[: len(waiting)]
+
+    def _new_forms(self, raw: bytes) -> list[str]:
+        """Note which forms a value has, and return those that no other value has."""
+        texts = {unbroken(_searched(form)) for form in set(encoded_forms(raw)) if len(form) >= MIN_LENGTH}
         itself = unbroken(raw.decode("latin-1"))
+        added = []
         for form in {*texts, itself}:
             known = self._values.get(form, ())
             self._values[form] = (*known, raw)
-            if form in texts:
+            if form not in texts:
+                if not known:
+                    self._only_in_bytes.add(form)
+            elif not known or form in self._only_in_bytes:
                 self._only_in_bytes.discard(form)
-            elif not known:
-                self._only_in_bytes.add(form)
+                self._streamed.append(form)
             if not known:
-                self._search.add(form)
-            self.crosses_json = self.crosses_json or _JSON_BORDER.search(form) is not None
-        self._numbers.update((number, name) for number in _numbers(raw))
-        self._index = None
-        # Last, because another thread may be searching: what it marks as searched now, it has searched for this value.
-        self.generation = next(_GENERATIONS)
+                added.append(form)
+        return added
 
     def unbound(self, content: str | bytes, audience: str | None) -> str | None:
         """Return the name of a known value in ``content`` that must not be sent to ``audience``, or ``None``.
@@ -143,6 +154,7 @@ class Redaction:
             content: the content to be sent.
             audience: the origin that would receive it, or ``None`` for a destination that must not get any secret.
         """
+        self._prepare()
         data = _searched(content) if isinstance(content, str) else content.decode("latin-1")
         for form in self._search.find(data):
             for raw in self._values[form]:
@@ -169,6 +181,7 @@ class Redaction:
 
     def values(self, text: str) -> str:
         """Return ``text`` with known values redacted, but not matches of patterns."""
+        self._prepare()
         if not self._values:
             return text
         data = _searched(text)
@@ -185,7 +198,8 @@ class Redaction:
     def value_spans(self, text: str) -> Sequence[tuple[int, int]]:
         """Return the start and end of each group of overlapping known values."""
         data = _searched(text)
-        spans = self._spans(data, self._only_in_bytes)
+        if not (spans := self._spans(data, self._only_in_bytes)):
+            return ()
         if len(data) == len(text):
             return [(start, end) for start, end, _ in spans]
         return [(len(_text(data[:start])), len(_text(data[:end]))) for start, end, _ in spans]
@@ -210,39 +224,56 @@ class Redaction:
         Raises:
             Unserializable: if a part of it cannot be represented in JSON.
         """
+        self._prepare()
+        texts: list[str] = []
         try:
-            return self._plain(value, sensitive_keys)
+            plain = self._plain(value, sensitive_keys, texts)
+            # Nearly all data has no values. Searching all of its texts at once is faster than one after the other.
+            if self._values and self._search.find(_searched("\0".join(texts))):
+                return self._plain(value, sensitive_keys, texts, self.text)
+            return self._plain(value, sensitive_keys, texts, self.matches) if self._patterns else plain
         except _NotPlain:
             return self._walk(value, sensitive_keys, "result")
 
-    def _plain(self, value: Any, sensitive_keys: bool) -> Any:
-        """Convert plain data, which is a fast path of ``_walk`` for nearly all values.
+    def _plain(  # noqa: PLR0911  one return per JSON type
+        self, value: Any, sensitive_keys: bool, texts: list[str], clean: Callable[[str], str] | None = None
+    ) -> Any:
+        """Copy plain data, which is a fast path of ``_walk`` for nearly all values.
+
+        Texts are redacted by ``clean``. Without it, they are added to ``texts``.
 
         Raises:
             _NotPlain: if a part of it is not plain data.
         """
         kind = type(value)
         if kind is str:
-            return self.text(value) if self._values or self._patterns else value
+            if clean is not None:
+                return clean(value)
+            texts.append(value)
+            return value
         if kind is dict:
-            return {
-                self._key(key): _HIDDEN
-                if sensitive_keys and is_sensitive(key) and _can_be_secret(item)
-                else self._plain(item, sensitive_keys)
-                for key, item in value.items()
-            }
+            if not _STR.issuperset(map(type, value)):
+                raise _NotPlain
+            hiding = sensitive_keys and any(map(is_sensitive, value))
+            copied = value.copy()
+            for key, item in value.items():
+                if hiding and is_sensitive(key) and _can_be_secret(item):
+                    copied[key] = _HIDDEN
+                elif clean is None and type(item) is str:
+                    texts.append(item)
+                elif item is not None:
+                    copied[key] = self._plain(item, sensitive_keys, texts, clean)
+            if clean is not None:
+                return {clean(key): item for key, item in copied.items()}
+            texts += value
+            return copied
         if kind is list or kind is tuple:
-            return [self._plain(item, sensitive_keys) for item in value]
+            return [self._plain(item, sensitive_keys, texts, clean) for item in value]
         if value is None or kind is bool:
             return value
         if kind is int or (kind is float and math.isfinite(value)):
-            return self._number(value)
+            return self._number(value) if self._numbers else value
         raise _NotPlain
-
-    def _key(self, key: Any) -> str:
-        if type(key) is not str:
-            raise _NotPlain
-        return self.text(key) if self._values or self._patterns else key
 
     def _walk(self, value: Any, sensitive_keys: bool, where: str) -> Any:  # noqa: PLR0911  one return per JSON type
         if value is None or value is True or value is False:
@@ -284,8 +315,9 @@ class Redaction:
 
     def _spans(self, data: str, ignored: Collection[str] = ()) -> Sequence[tuple[int, int, str]]:
         """Return the start and end of each group of overlapping values, with the name of the longest one."""
+        self._prepare()
         spans: list[tuple[int, int, str]] = []
-        for start, end, form in sorted(self._search.spans(data)) if self._values else ():
+        for start, end, form in sorted(self._search.spans(data)):
             if form in ignored:
                 continue
             if spans and start < spans[-1][1]:

@@ -8,8 +8,9 @@ from typing import Any
 
 from attrs import define, field
 
+from ._form_beginnings import FormBeginnings
 from ._placeholder import placeholder
-from ._redaction import MIN_LENGTH, FormIndex, Redaction
+from ._redaction import Redaction
 
 _PIECE = 16_384
 _MAX_HELD = 65_536
@@ -18,9 +19,9 @@ _MAX_TEXTS = 256
 _TEXTS = ("text", "arguments")
 # Short forms occur in the text as it is, long ones also in lines, and in lines as escaped in JSON.
 _PIECES = (
-    re.compile(r"(?s)(.+)()"),
-    re.compile(r"([^ \t\n\r]+)()|[ \t\n\r]+"),
-    re.compile(r"([^ \t\n\r\\]+)|(\\+\Z)|[ \t\n\r]+|\\+[rn]?"),
+    (0, re.compile(r"(?s)(.+)()")),
+    (1, re.compile(r"([^ \t\n\r]+)()|[ \t\n\r]+")),
+    (1, re.compile(r"([^ \t\n\r\\]+)|(\\+\Z)|[ \t\n\r]+|\\+[rn]?")),
 )
 
 
@@ -28,13 +29,13 @@ class _Front:
     """The search for the first position of a stream at which an incomplete form may begin.
 
     Args:
-        index: the forms to search for.
+        beginnings: those of the forms to search for.
         pieces: matches the pieces of the text one by one: group 1 is what forms may contain, group 2 may turn out to be
             part of a separator, and the rest are separators. Holding back more than necessary is harmless.
     """
 
-    def __init__(self, index: FormIndex, pieces: re.Pattern[str]) -> None:
-        self._index = index
+    def __init__(self, beginnings: FormBeginnings, pieces: re.Pattern[str]) -> None:
+        self._beginnings = beginnings
         self._pieces = pieces
         self._rest = ""  # the end of the text, if it may be part of a separator
         self._kept = ""
@@ -42,30 +43,37 @@ class _Front:
 
     def feed(self, text: str, end: int) -> int:
         """Add a text that ends at the position ``end`` of the stream, and return the first position."""
-        text, self._rest = self._rest + text, ""
-        offset = end - len(text)
-        for match in self._pieces.finditer(text) if self._index.heads else ():
+        longest = self._beginnings.longest
+        if not longest:
+            return end
+        text = self._rest + text
+        # An incomplete form is shorter than the longest form, so what comes long before the end does not matter.
+        size = 2 * longest
+        while size < len(text):
+            kept, where = self._split(text[-size:], end)
+            if len(kept) > longest:
+                break
+            size *= 4
+        else:
+            kept, where = self._split(text, end)
+            kept, where = self._kept + kept, self._where + where
+        at = self._beginnings.first(kept)
+        # What comes before the position is not needed again.
+        self._kept, self._where = kept[at:], where[at:]
+        return where[at] if at < len(kept) else end
+
+    def _split(self, text: str, end: int) -> tuple[str, list[int]]:
+        """Return the kept characters and their positions, and remember the end if it may be part of a separator."""
+        self._rest, offset = "", end - len(text)
+        kept: list[str] = []
+        where: list[int] = []
+        for match in self._pieces.finditer(text):
             if match[2]:
                 self._rest = match[2]
             elif match[1]:
-                self._kept += match[1]
-                self._where += range(offset + match.start(), offset + match.end())
-        heads, starts = self._index.heads, self._index.starts
-        for at in range(len(self._kept)):
-            head = self._kept[at : at + MIN_LENGTH]
-            known = heads.get(head)
-            if head in starts or (known and self._is_incomplete(at, known)):
-                first = self._where[at]
-                break
-        else:
-            at, first = len(self._kept), end
-        # What comes before the position is not needed again.
-        self._kept, self._where = self._kept[at:], self._where[at:]
-        return first
-
-    def _is_incomplete(self, at: int, forms: tuple[str, ...]) -> bool:
-        tail = self._kept[at:]
-        return any(len(form) > len(tail) and form.startswith(tail) for form in forms)
+                kept.append(match[1])
+                where += range(offset + match.start(), offset + match.end())
+        return "".join(kept), where
 
 
 @define(eq=False)
@@ -83,7 +91,7 @@ class TextRedaction:
     _redactor: Redaction
     _text: str = ""  # received but not returned
     _size: int = 0  # the number of characters received
-    _index: Sequence[FormIndex] = ()
+    _generation: int = 0
     _fronts: Sequence[_Front] = ()
     _unmatched: str = ""  # values are redacted, patterns are not searched yet
 
@@ -91,31 +99,33 @@ class TextRedaction:
         """Add a piece, and return the text that is safe to output."""
         self._text += piece
         self._size += len(piece)
-        if self._index is not self._redactor.index:
-            self._index, piece = self._redactor.index, self._text
-            self._fronts = [_Front(*parts) for parts in zip(self._index, _PIECES, strict=True)]
+        if self._generation != self._redactor.generation:
+            self._generation, piece = self._redactor.generation, self._text
+            forms = self._redactor.beginnings
+            self._fronts = [_Front(forms[long], pieces) for long, pieces in _PIECES]
         emitted = self._size - len(self._text)
         at = min(front.feed(piece, self._size) for front in self._fronts) - emitted
         cut, end = at, at
-        for start, last in reversed(self._redactor.value_spans(self._text)):
+        spans = self._redactor.value_spans(self._text)
+        for start, last in reversed(spans):
             if start < cut < last:
                 cut, end = start, last
         if len(self._text) - cut <= _MAX_HELD or cut == at:
-            return self._matched(self._take(cut), last=False)
+            return self._matched(self._take(cut, clean=not spans), last=False)
         # Too many overlapping values. Replace their whole span with one placeholder, which hides its length.
         before = self._take(cut)
         self._text = self._text[end - cut :]
-        self._index = ()
+        self._generation = 0
         return self._matched(f"{before}{placeholder()}", last=False)
 
     def end(self) -> str:
         """Return the text that was held back. No more pieces may follow."""
         return self._matched(self._take(len(self._text)), last=True)
 
-    def _take(self, cut: int) -> str:
-        """Remove the text before ``cut``, which no value spans, and return it redacted."""
+    def _take(self, cut: int, *, clean: bool = False) -> str:
+        """Remove the text before ``cut``, which no value spans, and return it redacted unless it has no values."""
         done, self._text = self._text[:cut], self._text[cut:]
-        return self._redactor.values(done)
+        return done if clean else self._redactor.values(done)
 
     def _matched(self, text: str, *, last: bool) -> str:
         """Return the text with matches of patterns redacted. Hold back its end, where a match may begin."""

@@ -1,0 +1,188 @@
+"""The search for forms of secrets: with an automaton, with tables, and one form after the other, with equal results."""
+
+import subprocess
+import sys
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sideband.broker import Redaction
+from sideband.broker import _form_search as form_search
+from sideband.broker._form_parts import PartAutomata, PartTable, form_parts
+from sideband.broker._streams import TextRedaction
+
+
+class AllForms:
+    """An index for which every form may occur, so that each is searched."""
+
+    def __init__(self):
+        self.forms = []
+
+    def add(self, forms):
+        self.forms += forms
+
+    def candidates(self, data):
+        return self.forms
+
+
+def automata():
+    from ahocorasick_rs import BytesAhoCorasick
+
+    return PartAutomata(BytesAhoCorasick)
+
+
+def redactor_with(index, values):
+    """Return a redactor that searches with the index. Values are found as soon as they are added."""
+    redactor = Redaction()
+    redactor._search._parts = index
+    for number, value in enumerate(values):
+        redactor.protect(value, f"N{number}", origins=[f"https://{number}.test"])
+        if number % 2:
+            redactor.text("x")
+    return redactor
+
+
+LETTERS = st.text(st.sampled_from("abA/ \n\\é€\U0001f600\t1"), max_size=30)
+VALUES = st.lists(LETTERS | st.binary(max_size=14) | st.sampled_from(["", "a", "abab", "abababab", "1111"]), max_size=6)
+TEXTS = st.lists(LETTERS | st.integers(0, 400), max_size=8)
+
+
+def content(values, pieces, redactor):
+    """Return a text with values and their forms. A number selects one of them."""
+    forms = [form_search._joined(form) for form in redactor._search._parts.forms]
+    plain = [value for value in values if isinstance(value, str)]
+    known = plain + [form.encode("latin-1").decode("utf-8", "replace") for form in forms]
+    return "".join(known[one % len(known)] if known and isinstance(one, int) else str(one) for one in pieces)
+
+
+def found(redactor, text):
+    """Return everything that can be found out about a text, in all ways."""
+    raw = text.encode("utf-8", "surrogatepass")
+    return [
+        redactor.text(text),
+        list(redactor.value_spans(text)),
+        redactor.data({"a": [text, {text: 1111.0}], "b": "c", "n": 1111}),
+        redactor.data([raw]),
+        {redactor.unbound(text, None) is None, redactor.unbound(raw, None) is None},
+        redactor.unbound(raw, "https://0.test") is None,
+        [redactor.cut(raw[:at], raw[at:]) for at in range(len(raw))],
+    ]
+
+
+@settings(max_examples=150)
+@given(VALUES, TEXTS)
+def test_automaton_and_tables_find_what_is_found_one_after_the_other(values, pieces):
+    plain = redactor_with(AllForms(), values)
+    text = content(values, pieces, plain)
+    expected = found(plain, text)
+    assert found(redactor_with(automata(), values), text) == expected
+    assert found(redactor_with(PartTable(), values), text) == expected
+
+
+@settings(max_examples=40)
+@given(VALUES, TEXTS)
+def test_stream_cut_at_any_position_is_redacted_like_the_whole_text(values, pieces):
+    plain = redactor_with(AllForms(), values)
+    text = content(values, pieces, plain)
+    redactors = [redactor_with(index, values) for index in (automata(), PartTable())]
+    for at in range(len(text) + 1):
+        for redactor in redactors:
+            stream = TextRedaction(redactor)
+            assert stream.feed(text[:at]) + stream.feed(text[at:]) + stream.end() == plain.text(text)
+
+
+@pytest.mark.parametrize("make", [automata, PartTable])
+@pytest.mark.parametrize("at", [0, 1, 65_520, 65_534, 65_535, 65_536, 65_550, 131_071])
+def test_form_is_found_at_the_borders_of_searched_pieces(make, at):
+    index = make()
+    index.add(["s3cr3t-value-with-more-than-a-part"])
+    data = "." * at + "s3cr3t-value-with-more-than-a-part" + "." * 70_000
+    assert set(index.candidates(data)) == {"s3cr3t-value-with-more-than-a-part"}
+    assert not index.candidates("." * 200_000)
+
+
+@pytest.mark.parametrize("make", [automata, PartTable])
+def test_part_that_many_forms_have_in_common_is_not_theirs(make):
+    index = make()
+    common = "postgres://database.internal.example.test:5432/"
+    index.add(f"{number:08d}{common}{number:08d}" for number in range(1_000))
+    assert len(index.candidates(common * 3)) < 50
+    assert f"00000123{common}00000123" in index.candidates(f"<00000123{common}00000123>")
+
+
+def test_each_automaton_is_at_least_twice_as_large_as_the_next_one():
+    from ahocorasick_rs import BytesAhoCorasick
+
+    built = []
+
+    def build(parts):
+        built.append(len(parts))
+        return BytesAhoCorasick(parts)
+
+    index = PartAutomata(build)
+    for number in range(500):
+        index.add([f"value-{number:05d}-{part}" for part in range(10)])
+    sizes = [len(parts) for _, parts in index._automata]
+    assert sum(sizes) == 5_000
+    assert all(large >= 2 * small for large, small in pairwise(sizes))
+    assert sum(built) < 5_000 * 10, "adding one secret rebuilds too much; a form may be rebuilt log(n) times"
+
+
+def test_tables_are_used_where_the_automaton_is_not_installed(monkeypatch):
+    assert isinstance(form_parts(), PartAutomata)
+    monkeypatch.setitem(sys.modules, "ahocorasick_rs", None)
+    assert isinstance(form_parts(), PartTable)
+
+
+def test_automaton_is_loaded_only_once_a_secret_is_searched():
+    code = """if True:
+        import sys
+        from sideband import Host
+        from sideband.broker import Redaction
+        redactor = Redaction()
+        redactor.data({"a": "text"})
+        redactor.protect("s3cr3t-value", "demo")
+        assert "ahocorasick_rs" not in sys.modules
+        redactor.text("text")
+        assert "ahocorasick_rs" in sys.modules
+    """
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+OBJECT = {
+    "url": "https://api.test/v1/users?page=3",
+    "headers": {"accept": "application/json", "password": "x"},
+    "rows": [{"id": number, "name": f"user {number}", "done": False} for number in range(20)],
+}
+
+
+@pytest.mark.usefixtures("each_search")
+def test_work_does_not_depend_on_the_number_of_secrets(count_calls):
+    work = []
+    for secrets in (5, 500):
+        redactor = Redaction()
+        for number in range(secrets):
+            redactor.protect(f"sk-{number:04d}-{number * 7919:012d}", f"N{number}")
+        redactor.data(OBJECT)
+        work.append(count_calls(lambda redactor=redactor: redactor.data(OBJECT)))
+    few, many = work
+    assert many <= few, "the search for secrets may not call a function for each secret"
+    assert many <= 120, "redaction searches the texts of an object together: call nothing for each of them"
+
+
+@pytest.mark.usefixtures("each_search")
+def test_adding_secrets_between_searches_takes_linear_work(count_calls):
+    def work(secrets):
+        redactor = Redaction()
+
+        def run():
+            for number in range(secrets):
+                redactor.protect(f"sk-{number:04d}-{number * 7919:012d}", f"N{number}")
+                redactor.text("hello")
+                TextRedaction(redactor).feed("hello")
+
+        return count_calls(run)
+
+    work(2)
+    assert work(160) < 5 * work(40), "a new secret may not rebuild what is known about the others"
