@@ -1,6 +1,10 @@
 """Plugins that conflict or fail, and the commands that explain them."""
 
 import json
+import os
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -193,6 +197,67 @@ def test_list_imports_no_plugin(site, sideband):
     assert not (path.parent / "imported").exists()
     sideband("plugins", "check", PYTHONPATH=str(path))
     assert (path.parent / "imported").exists()
+
+
+HOOK = "from sideband.hooks import hookimpl\n\n@hookimpl\ndef agent_start(event):\n    pass\n"
+
+
+def test_list_shows_the_states_of_the_last_start_and_its_time(site, sideband):
+    site("acme-hook", "acme_hook", HOOK, "sideband.v1.hook", "acme")
+    path = site("acme-guard", "acme_guard", "raise RuntimeError('no luck')", "sideband.v1.guard", "watch")
+
+    def listed():
+        records = json.loads(sideband("plugins", "list", "--json", PYTHONPATH=str(path)).stdout)
+        return {one["name"]: one for one in records if one["distribution"].startswith("acme-")}
+
+    assert {one["as_of"] for one in listed().values()} == {None}
+    sideband("doctor", PYTHONPATH=str(path))
+    found = listed()
+    assert {name: one["state"] for name, one in found.items()} == {"acme": "active", "watch": "failed"}
+    assert "no luck" in found["watch"]["reason"]
+    text = sideband("plugins", "list", "--state", "active", PYTHONPATH=str(path)).stdout
+    assert f"`active`: at the last start of a host, at {found['acme']['as_of']}" in text
+    (path / "acme_guard-1.0.dist-info" / "entry_points.txt").unlink()
+    site("acme-new", "acme_new", HOOK, "sideband.v1.hook", "newcomer")
+    assert {name: one["state"] for name, one in listed().items()} == {"acme": "active", "newcomer": "found"}
+
+
+def test_list_shows_a_plugin_that_is_denied_since_the_last_start_as_denied(site, sideband, tmp_path):
+    path = site("acme-hook", "acme_hook", HOOK, "sideband.v1.hook", "acme")
+    sideband("doctor", PYTHONPATH=str(path))
+    (tmp_path / "home" / "sideband.toml").write_text('[policy.deny]\n"acme" = "not any more"\n')
+    records = json.loads(sideband("plugins", "list", "--json", PYTHONPATH=str(path)).stdout)
+    (record,) = (one for one in records if one["name"] == "acme")
+    assert (record["state"], record["reason"], record["as_of"]) == ("denied", "not any more", None)
+
+
+SLOW = {"anyio", "asyncio", "attr", "importlib_metadata", "inspect", "logging", "packaging", "pluggy", "pydantic"}
+MAX_MODULES = 118  # of which an interpreter that does nothing imports about 40
+
+
+@pytest.mark.parametrize("configuration", ["", '[policy.deny]\n"op.sql" = "not here"\n'])
+def test_list_imports_few_modules_the_second_time(tmp_path, configuration):
+    code = (
+        "import sys; from sideband.__main__ import main; main(['plugins', 'list']);print(*sys.modules, file=sys.stderr)"
+    )
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "SIDEBAND_HOME": str(tmp_path)}
+    if configuration:
+        (tmp_path / "sideband.toml").write_text(configuration)
+
+    def modules():
+        command = [sys.executable, "-P", "-c", code]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment, cwd="/")
+        assert "sideband-sql" in done.stdout
+        return {name for name in done.stderr.split() if not name.startswith(("_", "encodings."))}
+
+    if configuration:  # wait until another change of the file would be noticed
+        deadline = time.monotonic() + 60
+        while not list((tmp_path / "cache").glob("plugin-policy*")) and time.monotonic() < deadline:
+            modules()
+    modules()
+    found = modules()
+    assert not found & SLOW, "import what is slow in the functions that need it"
+    assert len(found) <= MAX_MODULES, "look at `python -X importtime` and import what is rarely needed where it is used"
 
 
 def test_list_reports_a_pattern_of_the_policy_that_matches_no_plugin(sideband):

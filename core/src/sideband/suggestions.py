@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 __all__ = ["closest", "did_you_mean"]
 
@@ -15,6 +14,8 @@ def closest(name: str, known: Iterable[str]) -> str | None:
         >>> closest("htpp", ["http", "sql"])
         'http'
     """
+    from difflib import get_close_matches  # noqa: PLC0415  slow to import, and rarely needed
+
     found = get_close_matches(name, list(known), n=1)
     return found[0] if found else None
 

@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import sys
 import time
 from binascii import crc32
@@ -24,9 +25,10 @@ def alone(site, monkeypatch):
 
 
 def settle(site, age=3600):
-    """Set the mtime of the folder to ``age`` seconds ago."""
+    """Set the mtime of the folder and of all metadata to ``age`` seconds ago."""
     moment = int(time.time()) - age
-    os.utime(site.folder, (moment, moment))
+    for path in (*site.folder.rglob("*"), site.folder):
+        os.utime(path, (moment, moment))
 
 
 def index(home):
@@ -37,21 +39,28 @@ def values(home):
     return [found.value for found in find_entry_points("op", home=home)]
 
 
-def change_without_mtime(site):
-    """Change an entry point but not the mtime of its folder, so that only readers of the index get the old value."""
-    (site.folder / "test_tidal-1.0.dist-info" / "entry_points.txt").write_text("[sideband.v1.op]\ntidal = second\n")
+def metadata(site, file="entry_points.txt"):
+    return site.folder / "test_tidal-1.0.dist-info" / file
+
+
+def change_unnoticed(site):
+    """Change an entry point but neither mtime nor size of its file, so that readers of the index get the old one."""
+    file = metadata(site)
+    before = file.stat()
+    file.write_text(file.read_text().replace("first", "other"))
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
 def test_index_is_used_on_the_second_read(alone, home):
     assert values(home) == ["first"]
-    change_without_mtime(alone)
+    change_unnoticed(alone)
     assert values(home) == ["first"]
 
 
 def test_nothing_is_cached_without_a_home(alone, home):
     assert values(None) == ["first"]
-    change_without_mtime(alone)
-    assert values(None) == ["second"]
+    change_unnoticed(alone)
+    assert values(None) == ["other"]
 
 
 def test_index_round_trips_all_fields(alone, home):
@@ -61,9 +70,9 @@ def test_index_round_trips_all_fields(alone, home):
 
 def test_changed_folder_invalidates_the_index(alone, home):
     values(home)
-    change_without_mtime(alone)
+    change_unnoticed(alone)
     settle(alone, age=1800)
-    assert values(home) == ["second"]
+    assert values(home) == ["other"]
 
 
 def test_installation_with_an_unchanged_mtime_is_found_without_the_index(alone, home):
@@ -76,24 +85,58 @@ def test_installation_with_an_unchanged_mtime_is_found_without_the_index(alone, 
 
 def test_changed_path_invalidates_the_index(alone, home, tmp_path, monkeypatch):
     values(home)
-    change_without_mtime(alone)
+    change_unnoticed(alone)
     monkeypatch.setattr(sys, "path", [str(alone.folder), str(tmp_path / "more")])
-    assert values(home) == ["second"]
+    assert values(home) == ["other"]
 
 
 def test_new_folder_on_the_path_invalidates_the_index(alone, home, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [str(alone.folder), str(tmp_path / "more")])
     values(home)
-    change_without_mtime(alone)
+    change_unnoticed(alone)
     (tmp_path / "more").mkdir()
-    assert values(home) == ["second"]
+    assert values(home) == ["other"]
+
+
+def test_edited_entry_point_is_noticed_at_once(alone, home):
+    values(home)
+    metadata(alone).write_text("[sideband.v1.op]\ntidal = third\n")
+    assert values(home) == ["third"]
+
+
+def test_edited_version_is_noticed_at_once(alone, home):
+    values(home)
+    metadata(alone, "METADATA").write_text("Metadata-Version: 2.1\nName: test-tidal\nVersion: 2.0\n")
+    assert [found.version for found in find_entry_points("op", home=home)] == ["2.0"]
+
+
+def test_entry_points_that_a_build_adds_to_a_source_folder_are_noticed_at_once(alone, home):
+    information = alone.folder / "source.egg-info"
+    information.mkdir()
+    (information / "PKG-INFO").write_text("Metadata-Version: 2.1\nName: source\nVersion: 1.0\n")
+    settle(alone)
+    assert values(home) == ["first"]
+    (information / "entry_points.txt").write_text("[sideband.v1.op]\nnew = built\n")
+    assert values(home) == ["built", "first"]
+
+
+def test_removed_distribution_is_not_listed(alone, home):
+    values(home)
+    shutil.rmtree(metadata(alone).parent)
+    assert values(home) == []
+
+
+def test_recently_changed_metadata_is_not_cached(alone, home):
+    os.utime(metadata(alone))
+    values(home)
+    assert not index(home).exists()
 
 
 def test_recently_changed_folder_is_not_cached(alone, home):
     settle(alone, age=0)
     values(home)
-    change_without_mtime(alone)
-    assert values(home) == ["second"]
+    change_unnoticed(alone)
+    assert values(home) == ["other"]
 
 
 @pytest.mark.parametrize(
@@ -110,12 +153,22 @@ def test_recently_changed_folder_is_not_cached(alone, home):
 def test_damaged_index_is_ignored_and_replaced(alone, home, damage):
     values(home)
     index(home).write_bytes(damage(index(home).read_bytes()))
-    change_without_mtime(alone)
-    assert values(home) == ["second"]
-    assert values(home) == ["second"]
+    change_unnoticed(alone)
+    assert values(home) == ["other"]
+    assert values(home) == ["other"]
 
 
-@pytest.mark.parametrize("content", [{"entry_points": [["too", "few"]], "problems": []}, {}, {"entry_points": 3}])
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"entry_points": [["too", "few"]], "problems": [], "files": []},
+        {"entry_points": [], "problems": [], "files": [["too few"]]},
+        {"entry_points": [[1, "op", "tidal", {"not": "text"}, "test-tidal", "1.0"]], "problems": [], "files": []},
+        {},
+        {"entry_points": 3, "problems": [], "files": []},
+        [],
+    ],
+)
 def test_index_with_other_fields_is_ignored(alone, home, content):
     values(home)
     body = json.loads(index(home).read_bytes().partition(b"\n")[2])
@@ -128,8 +181,8 @@ def test_index_with_other_fields_is_ignored(alone, home, content):
 def test_index_writable_by_others_is_ignored(alone, home):
     values(home)
     index(home).chmod(0o666)
-    change_without_mtime(alone)
-    assert values(home) == ["second"]
+    change_unnoticed(alone)
+    assert values(home) == ["other"]
 
 
 def test_index_is_accessible_to_its_owner_only(alone, home):

@@ -37,8 +37,8 @@ def listed(site, home, tmp_path):
     (source / "sideband").symlink_to(Path(sideband.__file__).parent)
 
     def run(*, libraries: str) -> tuple[str, set[str]]:
-        for folder in (site.folder, source):
-            os.utime(folder, (1_000_000_000, 1_000_000_000))
+        for path in (*site.folder.rglob("*"), site.folder, source):
+            os.utime(path, (1_000_000_000, 1_000_000_000))
         arguments = [sys.executable, "-I", "-S", "-B", "-c", SCRIPT, libraries, source, site.folder, home]
         output = subprocess.run(arguments, capture_output=True, text=True, check=True, cwd="/").stdout.splitlines()
         return output[0], set(output[1].split())

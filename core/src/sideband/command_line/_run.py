@@ -17,6 +17,7 @@ from ..plugins._discovery import discover
 from ..plugins._objects import describe, resolve
 from ..plugins._policy import PluginPolicy
 from ..plugins._records import PluginRecord
+from ..settings._plugin_policy import known_plugin_policy, remember_plugin_policy
 from ..state import default_home
 from ..suggestions import did_you_mean
 from ._contained import contained
@@ -79,19 +80,18 @@ def _find_commands() -> dict[str, list[PluginRecord]]:
 
 
 def _policy(home: Path) -> PluginPolicy:
-    """Return the policy about plugins. If there is no configuration, the slow import of the settings is skipped.
-
-    Commands that use an invalid configuration report it, others work.
-    """
+    """Return the policy about plugins. Commands that use an invalid configuration report it, others work."""
     project = Path.cwd()
-    folders = (home, project, *project.parents)
-    if not any((folder / "sideband.toml").exists() for folder in folders) and not any(
-        name.startswith("SIDEBAND_POLICY__") for name in os.environ
-    ):
-        return PluginPolicy()
+    known = known_plugin_policy(home, project, os.environ)
+    if known is not None:
+        return known
     from ..settings import load_settings
 
-    return load_settings(home, project=project, environment=os.environ, tolerant=True).plugin_policy()
+    settings = load_settings(home, project=project, environment=os.environ, tolerant=True)
+    policy = settings.plugin_policy()
+    if not settings.notices and not settings.problems:  # else commands must read them again, to report these
+        remember_plugin_policy(home, project, os.environ, policy)
+    return policy
 
 
 def _unknown(name: str, found: Mapping[str, object]) -> UsageError:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ._entry_point import *
     from ._errors import *
     from ._host import *
+    from ._last_start import *
     from ._metadata import *
     from ._plugin import *
     from ._policy import *
@@ -28,6 +29,7 @@ __all__ = [
     "ChildResult",
     "Deprecation",
     "EntryPoint",
+    "LastStart",
     "LifespanFailed",
     "LoadedPlugin",
     "Plugin",
@@ -51,6 +53,8 @@ __all__ = [
     "Transition",
     "discover",
     "find_entry_points",
+    "list_plugins",
+    "read_last_start",
 ]
 
 # A fast start uses only the modules up to `_discovery`, which import nothing slow.
@@ -61,6 +65,7 @@ __getattr__, __dir__ = lazy(
     "._policy",
     "._records",
     "._discovery",
+    "._last_start",
     "._deprecations",
     "..contexts",
     "._errors",

@@ -10,8 +10,9 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from ..errors import ConfigurationError
 from ..suggestions import closest, did_you_mean
-from ._entry_point import EntryPoint
+from ._entry_point import EntryPoint, Installed
 from ._kinds import API, KINDS
 from ._metadata import read_installed
 from ._policy import PluginPolicy
@@ -20,7 +21,7 @@ from ._records import PluginRecord, State
 if TYPE_CHECKING:
     import os
 
-__all__ = ["decide", "discover", "rivals", "unmatched_patterns"]
+__all__ = ["decide", "discover", "list_plugins", "rivals", "survey"]
 
 _NAME = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*\Z")
 _FAMILY = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
@@ -33,7 +34,37 @@ def discover(home: str | os.PathLike[str], policy: PluginPolicy) -> tuple[Plugin
         home: the host's state folder, which contains the index of installed plugins.
         policy: the policy about plugins.
     """
-    return decide(read_installed(home=home).entry_points, (), policy)
+    return list_plugins(home, policy)[0]
+
+
+def list_plugins(
+    home: str | os.PathLike[str], policy: PluginPolicy
+) -> tuple[tuple[PluginRecord, ...], tuple[str, ...]]:
+    """Return the records of all installed plugins, as ``discover`` does, and the problems that belong to none of them.
+
+    Args:
+        home: the host's state folder, which contains the index of installed plugins.
+        policy: the policy about plugins.
+
+    Example:
+        >>> records, problems = list_plugins(home, PluginPolicy())
+    """
+    return survey(read_installed(home=home), (), policy)
+
+
+def survey(
+    installed: Installed, inline: Iterable[PluginRecord], policy: PluginPolicy
+) -> tuple[tuple[PluginRecord, ...], tuple[str, ...]]:
+    """Return the records of all plugins, see ``decide``, and the problems that belong to none of them.
+
+    These are unreadable metadata, configuration of unknown plugins, and patterns of the policy that match no plugin.
+    """
+    records = decide(installed.entry_points, inline, policy)
+    return records, (
+        *installed.problems,
+        *_unknown_tables(records, policy),
+        *_unmatched_patterns(records, policy),
+    )
 
 
 def decide(
@@ -68,7 +99,16 @@ def rivals(records: Iterable[PluginRecord]) -> list[PluginRecord]:
     return [record for record in records if record.state is not State.DENIED]
 
 
-def unmatched_patterns(records: Sequence[PluginRecord], policy: PluginPolicy) -> Iterator[str]:
+def _unknown_tables(records: Sequence[PluginRecord], policy: PluginPolicy) -> Iterator[str]:
+    """Yield a problem for each configured plugin that is not installed."""
+    known = sorted({record.name for record in records})
+    for name in policy.config:
+        if name not in known:
+            problem = f"no plugin with this name is installed{did_you_mean(name, known)}"
+            yield ConfigurationError(f"plugins.{name}", problem, source=policy.config_source.get(name, "")).message
+
+
+def _unmatched_patterns(records: Sequence[PluginRecord], policy: PluginPolicy) -> Iterator[str]:
     """Yield a problem for each pattern of the policy that matches no plugin, since a typo there is a security risk."""
     names = {name for record in records for name in (record.label, record.name, record.distribution)}
     for key, patterns in (("deny", policy.deny), ("only", policy.only or ()), ("conflicts", policy.conflicts)):

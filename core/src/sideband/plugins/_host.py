@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
 from functools import partial
@@ -14,13 +15,11 @@ from anyio.abc import TaskGroup
 from anyio.to_thread import run_sync
 from attrs import define
 
-from ..errors import ConfigurationError
 from ..hooks import HookRegistry, Phase
 from ..loading import SkillPackage
-from ..suggestions import did_you_mean
 from ._absent_guards import AbsentGuard, is_absent_guard
 from ._bare_context import BareContext
-from ._discovery import decide, rivals, unmatched_patterns
+from ._discovery import rivals, survey
 from ._entry_point import Installed
 from ._errors import (
     PluginConflict,
@@ -35,6 +34,7 @@ from ._errors import (
 )
 from ._exits import enter
 from ._kinds import KINDS, When
+from ._last_start import write_last_start
 from ._loader import ContextFactory, PluginLoader
 from ._metadata import read_installed
 from ._once import Once
@@ -130,6 +130,8 @@ class PluginHost:
             await self._discover()
             if self._load_eagerly:
                 await self._load_at_start()
+                loaded = [one.record for one in self._slots.values() if one.record.state is not State.FOUND]
+                await run_sync(write_last_start, self._home, loaded)
             self._check_strict()
         except BaseException:
             await self._close()
@@ -224,20 +226,17 @@ class PluginHost:
             PluginRecord(plugin.kind, plugin.name, distribution=plugin.distribution, version=plugin.version): plugin
             for plugin in self._inline
         }
-        self._records = decide(installed.entry_points, inline, self.policy)
-        self._problems += [
-            *installed.problems,
-            *self._unknown_tables(),
-            *unmatched_patterns(self._records, self.policy),
-        ]
+        self._records, problems = survey(installed, inline, self.policy)
+        self._problems += problems
         for problem in self._problems:
             _log.warning("%s", problem)
+        named = Counter(record.name for record in self._records)
         for record in self._records:
             if record.state.usable and KINDS[record.kind].when is not When.NEVER:
-                self._slots[record.kind, record.name] = self._slot(record, inline.get(record))
+                alone = named[record.name] == 1
+                self._slots[record.kind, record.name] = self._slot(record, inline.get(record), alone=alone)
 
-    def _slot(self, record: PluginRecord, inline: Plugin | None) -> _Slot:
-        alone = sum(other.name == record.name for other in self._records) == 1
+    def _slot(self, record: PluginRecord, inline: Plugin | None, *, alone: bool) -> _Slot:
         abandoned = PluginHostClosed(record.kind, record.name)
 
         async def activate() -> LoadedPlugin:
@@ -271,19 +270,6 @@ class PluginHost:
         problems = [f"{described(record)}: {record.reason}" for record in broken] + self._problems
         if problems:
             raise StrictPluginError(problems)
-
-    def _unknown_tables(self) -> list[str]:
-        """Return a problem for each configured plugin that is not installed."""
-        known = sorted({record.name for record in self._records})
-        return [
-            ConfigurationError(
-                f"plugins.{name}",
-                f"no plugin with this name is installed{did_you_mean(name, known)}",
-                source=self.policy.config_source.get(name, ""),
-            ).message
-            for name in self.policy.config
-            if name not in known
-        ]
 
     def _refusal(self, kind: str, name: str) -> PluginError:
         """Return the error for a plugin that cannot be loaded."""

@@ -1,20 +1,29 @@
-"""Configuration: the tables of `sideband.toml`, the source of each value, and trust in project files."""
+"""Configuration: the tables of `sideband.toml`, the source of each value, and trust in project files.
 
-from ..state import default_home
-from ._agent import AgentSettings, BudgetSettings, CompactionSettings
-from ._byte_counts import format_bytes, parse_bytes
-from ._policy import Policy
-from ._settings import (
-    COMMAND_LINE,
-    LoadedSettings,
-    Settings,
-    load_settings,
-    merge,
-    setting,
-    trust_project,
-    trusted_project,
-)
-from ._skill_folders import SkillFolders, SkillSettings
+Names are imported on first use, to keep start-up fast.
+"""
+
+from typing import TYPE_CHECKING
+
+from .._lazy import lazy
+
+if TYPE_CHECKING:
+    from ..state import default_home
+    from ._agent import AgentSettings, BudgetSettings, CompactionSettings
+    from ._byte_counts import format_bytes, parse_bytes
+    from ._plugin_policy import known_plugin_policy
+    from ._policy import Policy
+    from ._settings import (
+        COMMAND_LINE,
+        LoadedSettings,
+        Settings,
+        load_settings,
+        merge,
+        setting,
+        trust_project,
+        trusted_project,
+    )
+    from ._skill_folders import SkillFolders, SkillSettings
 
 __all__ = [
     "COMMAND_LINE",
@@ -28,6 +37,7 @@ __all__ = [
     "SkillSettings",
     "default_home",
     "format_bytes",
+    "known_plugin_policy",
     "load_settings",
     "merge",
     "parse_bytes",
@@ -35,3 +45,14 @@ __all__ = [
     "trust_project",
     "trusted_project",
 ]
+
+__getattr__, __dir__ = lazy(
+    __name__,
+    "._plugin_policy",
+    "..state",
+    "._byte_counts",
+    "._agent",
+    "._policy",
+    "._skill_folders",
+    "._settings",
+)

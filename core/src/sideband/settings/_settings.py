@@ -22,6 +22,7 @@ from ..state import write_state_file
 from ..suggestions import did_you_mean
 from ..validation import problem_text
 from ._agent import AgentSettings
+from ._plugin_policy import SECTIONS
 from ._policy import Policy
 from ._skill_folders import SkillFolders, SkillSettings, find_skill_folders, resolve_folders
 
@@ -31,7 +32,6 @@ _FILE = "sideband.toml"
 _COMMANDS = "sideband-cli"  # the distribution of the commands that explain an invalid configuration
 COMMAND_LINE = "command line"
 """The source of a value that the command line or the embedding program sets."""
-_SECTIONS = ("plugins", "grants", "policy", "agent", "skills", "dist")
 
 
 class Settings(BaseModel):
@@ -214,7 +214,7 @@ def _affects_plugins(key: str) -> bool:
     section, _, rest = key.partition(".")
     if section == "policy":
         return rest.partition(".")[0] not in Policy.model_fields.keys() - {"deny", "only", "conflicts"}
-    return section not in _SECTIONS
+    return section not in SECTIONS
 
 
 def trust_project(home: Path, project: Path) -> Path:
@@ -276,16 +276,16 @@ def _variable_layer(name: str, text: str, notices: list[str]) -> tuple[dict[str,
     if not name.startswith("SIDEBAND_"):
         return {}, ""
     section, *path = name.removeprefix("SIDEBAND_").lower().split("__")
-    if section in _SECTIONS:
+    if section in SECTIONS:
         if not path or not all(path):
             hint = f"write SIDEBAND_{section.upper()}__KEY"
             raise ConfigurationError(section, f"`{name}` does not name a key", source=name, hint=hint)
         return setting([section, *path], text), name
     if path:
         plugin = f" (did you mean `{name.replace('SIDEBAND_', 'SIDEBAND_PLUGINS__', 1)}`?)"
-        suggestion = did_you_mean(section, _SECTIONS) or plugin
+        suggestion = did_you_mean(section, SECTIONS) or plugin
         notices.append(f"ignored the variable {name}: unknown section `{section}`{suggestion}")
-    elif name.startswith(tuple(f"SIDEBAND_{one.upper()}_" for one in _SECTIONS)):
+    elif name.startswith(tuple(f"SIDEBAND_{one.upper()}_" for one in SECTIONS)):
         notices.append(f"ignored the variable {name}: separate section and key by two underscores")
     return {}, ""
 
@@ -366,7 +366,7 @@ def _configuration_error(error: ValidationError, sources: Mapping[_Path, str]) -
     if problem["type"] == "extra_forbidden":
         tables: dict[str, type[BaseModel]] = {"agent": AgentSettings, "skills": SkillSettings}
         fields = tables.get(path[0], Policy).model_fields
-        known_keys = _SECTIONS if len(path) == 1 else [f"{path[0]}.{name}" for name in fields]
+        known_keys = SECTIONS if len(path) == 1 else [f"{path[0]}.{name}" for name in fields]
         is_table = len(path) == 1 and isinstance(problem["input"], dict)
         # The name of a plugin is the likely reason for a table that resembles no section.
         suggestion = did_you_mean(key, known_keys) or (f" (did you mean `[plugins.{key}]`?)" if is_table else "")

@@ -13,6 +13,7 @@ from .._terminal._printing import notice
 
 if TYPE_CHECKING:
     from sideband import Host
+    from sideband.plugins import PluginPolicy
     from sideband.settings import LoadedSettings
 
 
@@ -84,6 +85,15 @@ def load(arguments: Namespace, *, tolerant: bool = False) -> LoadedSettings:
     for text in settings.notices:
         notice(f"notice: {text}")
     return settings
+
+
+def unchanged_policy(arguments: Namespace, home: Path) -> PluginPolicy | None:
+    """Return the policy to list plugins with, if it is known without reading the configuration, which takes longer."""
+    from sideband.settings import known_plugin_policy
+
+    if arguments.trust or arguments.set or arguments.isolation or arguments.strict:
+        return None
+    return known_plugin_policy(home, Path.cwd(), os.environ)
 
 
 def make_host(arguments: Namespace, **options: Any) -> Host:

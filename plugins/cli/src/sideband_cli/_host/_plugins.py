@@ -66,17 +66,12 @@ async def open_plugins(settings: LoadedSettings) -> AsyncIterator[OpenPlugins]:
         yield OpenPlugins(plugins, host, tuple(problems))
 
 
-def listed_plugins(settings: LoadedSettings) -> PluginHost:
-    """Return a plugin host that knows all plugins from their metadata, and imports none until it is requested."""
-    return _plugin_host(settings, load_at_start=False)
-
-
-def _plugin_host(settings: LoadedSettings, *, load_at_start: bool = True) -> PluginHost:
+def _plugin_host(settings: LoadedSettings) -> PluginHost:
     from sideband.plugins import PluginHost
     from sideband.settings import default_home
 
     policy = settings.plugin_policy()._replace(strict=False)  # list broken plugins instead of raising
-    return PluginHost(policy, home=default_home(), load_at_start=load_at_start)
+    return PluginHost(policy, home=default_home())
 
 
 def _described(error: SidebandError) -> str:

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from .._terminal._printing import notice
-from .._terminal._unread_output import unread_output
 
 if TYPE_CHECKING:
     from anyio.abc import TaskStatus
@@ -29,6 +28,7 @@ def run(main: Callable[[], Awaitable[T]]) -> T:
     import anyio
 
     from .._errors import Terminated
+    from .._terminal._unread_output import unread_output
 
     terminated = False
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
+import sys
 from typing import TextIO
 from unicodedata import category, east_asian_width
 
@@ -36,12 +36,18 @@ def terminal_width(stream: TextIO | None = None) -> int:
     Args:
         stream: the stream to the terminal, by default standard output.
     """
-    if stream is not None:
-        try:
-            return os.get_terminal_size(stream.fileno()).columns or _FALLBACK
-        except (OSError, ValueError):
-            pass  # not a terminal
-    return shutil.get_terminal_size((_FALLBACK, 24)).columns
+    if stream is not None and (width := _width_of(stream)):
+        return width
+    configured = os.environ.get("COLUMNS", "")
+    return int(configured) if configured.isdecimal() and int(configured) else _width_of(sys.__stdout__) or _FALLBACK
+
+
+def _width_of(stream: TextIO | None) -> int:
+    """Return the width of a stream's terminal, or 0. The module `shutil`, which does the same, is slow to import."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns if stream else 0
+    except (OSError, ValueError):
+        return 0  # not a terminal
 
 
 def fitted(text: str, width: int | None = None) -> str:

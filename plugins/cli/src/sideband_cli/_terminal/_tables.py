@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from textwrap import fill
 from typing import Any
 
 from sideband.rendering import render
@@ -25,6 +24,8 @@ def paragraph(text: str, indent: str = "", hanging: str | None = None, *, width:
         hanging: the indentation of the others; ``None`` means ``indent``.
         width: the width in columns.
     """
+    from textwrap import fill  # slow to import, and a table needs none
+
     return fill(
         render(text, prose=True),
         width or terminal_width(),

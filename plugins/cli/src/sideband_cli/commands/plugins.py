@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sideband.commands import Command
 from sideband.exit_codes import ExitCode
 
 from .._host._load_errors import error_data
-from .._host._options import add_host_options, load
-from .._host._plugins import listed_plugins, open_plugins
+from .._host._options import add_host_options, load, unchanged_policy
+from .._host._plugins import open_plugins
 from .._host._running import run
 from .._terminal._printing import joined, notice, print_data
 from .._terminal._tables import format_table, paragraph
@@ -31,7 +32,7 @@ def sideband_commands() -> Command:
 
 def _configure(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    listing = actions.add_parser("list", help="list all plugins from their metadata, without importing any")
+    listing = actions.add_parser("list", help="list all plugins and their last states, without importing any")
     listing.add_argument("--kind", help="list only this kind: op, hook, command, …")
     listing.add_argument("--state", help="list only this state: found, denied, failed, active, …")
     why = actions.add_parser("why", help="explain the state of a plugin, with the traceback of a load error")
@@ -50,18 +51,26 @@ def _run(arguments: Namespace) -> ExitCode:
 
 
 def _list(arguments: Namespace) -> ExitCode:
-    settings = _settings(arguments)
+    from sideband.plugins import list_plugins, read_last_start
+    from sideband.state import default_home
 
-    async def main() -> tuple[PluginRecord, ...]:
-        async with listed_plugins(settings) as plugins:
-            return plugins.records
-
-    records = [
+    home = default_home()
+    known = unchanged_policy(arguments, home)
+    records, problems = list_plugins(home, known or _settings(arguments).plugin_policy())
+    for problem in problems:
+        notice(f"notice: {problem}")
+    past = {}
+    start = read_last_start(home)
+    for record in records:
+        if start is not None and (last := start.state_of(record)) is not None:
+            past[record] = start.time
+            record.move(last.state, last.reason, decided_by=last.decided_by)
+    chosen = [
         record
-        for record in run(main)
+        for record in records
         if arguments.kind in (None, record.kind) and arguments.state in (None, record.state.value)
     ]
-    _print_records(arguments, records)
+    _print_records(arguments, chosen, past)
     return ExitCode.SUCCESS
 
 
@@ -73,7 +82,17 @@ def _settings(arguments: Namespace) -> LoadedSettings:
     return settings
 
 
-def _print_records(arguments: Namespace, records: list[PluginRecord]) -> None:
+def _print_records(
+    arguments: Namespace, records: list[PluginRecord], past: Mapping[PluginRecord, str] | None = None
+) -> None:
+    """Print plugins.
+
+    Args:
+        arguments: the parsed options.
+        records: the plugins.
+        past: the time of the last start, for each plugin whose state is that of the last start.
+    """
+    past = past or {}
     rows = [
         [
             record.kind,
@@ -84,14 +103,19 @@ def _print_records(arguments: Namespace, records: list[PluginRecord]) -> None:
         ]
         for record in records
     ]
-    table = format_table(["kind", "name", "state", "distribution", ""], rows)
+    lines = [format_table(["kind", "name", "state", "distribution", ""], rows)]
     reasons = dict.fromkeys(
         paragraph(f"{record.label} is {record.state.value}: {record.reason}", hanging="  ")
         for record in records
         if record.reason
     )
-    text = "\n".join([table, "", *reasons] if reasons else [table])
-    print_data(arguments, [record.as_dict() for record in records], text)
+    if shown := [record for record in records if record in past]:
+        states = " and ".join(sorted({f"`{record.state.value}`" for record in shown}))
+        lines += ["", paragraph(f"{states}: at the last start of a host, at {past[shown[0]]}", hanging="  ")]
+    if reasons:
+        lines += ["", *reasons]
+    data = [{**record.as_dict(), "as_of": past.get(record)} for record in records]
+    print_data(arguments, data, "\n".join(lines))
 
 
 def _why(arguments: Namespace) -> ExitCode:
