@@ -87,3 +87,48 @@ async def test_agents_use_the_hosts_order():
         hooks.register(name, Counting())
     derived = hooks.derive(agents)
     assert [one.plugin for one in derived.order("tool_call")] == ["b", "a"]
+
+
+async def test_guard_may_choose_its_functions_when_it_is_made():
+    made = []
+
+    class Choosing:
+        def __init__(self):
+            made.append(self)
+            reason = f"number {len(made)}"
+            self.tool_call = hookimpl(lambda event: Deny(reason))
+
+    hooks = HookRegistry()
+    hooks.register("choosing", Choosing(), phase=Phase.GUARD, make=Choosing)
+    assert (await hooks.derive(agents).decide(CALL)).reason == "number 2"
+    assert (await hooks.derive(agents).decide(CALL)).reason == "number 3"
+
+
+async def test_guard_may_implement_further_hooks_when_it_is_made():
+    seen = []
+
+    class Growing(Counting):
+        instances = 0
+
+        def __init__(self):
+            super().__init__()
+            Growing.instances += 1
+            if Growing.instances > 1:
+                self.save_point = hookimpl(lambda event: seen.append(event.entry))
+
+    hooks = HookRegistry()
+    hooks.register("growing", Growing(), phase=Phase.GUARD, make=Growing)
+    derived = hooks.derive(agents)
+    await derived.observe(SavePoint("s1", "e1"))
+    assert (seen, derived.has("save_point"), hooks.has("save_point")) == (["e1"], True, False)
+
+
+async def test_changes_of_an_agents_plugins_are_not_those_of_the_host_and_of_other_agents():
+    hooks = registry()
+    one, two = hooks.derive(agents), hooks.derive(agents)
+    one.register("own", Counting(), phase=Phase.GUARD)
+    one.unregister("counting")
+    hooks.register("later", Counting())
+    assert (one.plugins, two.plugins, hooks.plugins) == (("own",), ("counting",), ("counting", "later"))
+    assert [one.has("tool_call"), two.has("tool_call")] == [True, True]
+    assert [found.plugin for found in one.order("tool_call")] == ["own"]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from time import perf_counter
 from types import CoroutineType
 from typing import Any, TypeVar
 
 from anyio import move_on_after
 
+from ..contexts import PluginContext
 from ._decision import Decision
 from ._errors import HookError, HookFailed, HookNotFound, HookTimeout
 from ._event import CollectEvent, DecideEvent, FirstEvent, ObserveEvent, UpdateEvent
@@ -46,6 +47,7 @@ class Hooks:
         self._report = report
         self._deadlines = {name: spec.deadline for name, spec in HOOK_SPECS.items()} | dict(deadlines or {})
         self._implementations: dict[str, tuple[Implementation, ...]] = dict.fromkeys(HOOK_SPECS, ())
+        self._adapted: Callable[[PluginContext | None], PluginContext | None] = _unchanged
 
     def has(self, hook: str) -> bool:
         """Return whether any plugin implements ``hook``, so that callers can skip building the event.
@@ -126,7 +128,10 @@ class Hooks:
             for current in fold:
                 answer: Any = None
                 try:
-                    answer = current.call(fold.event)
+                    if current.context is None:
+                        answer = current.function(fold.event)
+                    else:
+                        answer = current.function(fold.event, self._adapted(current.context(fold.event)))
                     if type(answer) is CoroutineType or hasattr(answer, "__await__"):
                         answer = await answer
                     now = perf_counter()
@@ -174,6 +179,10 @@ class Hooks:
         self._report_call(hook, current, HookOutcome.TIMEOUT, seconds, error=timeout)
         for one in fold.waiting():
             self._report_call(hook, one, HookOutcome.NOT_REACHED, error=timeout)
+
+
+def _unchanged(context: PluginContext | None) -> PluginContext | None:
+    return context
 
 
 def _blame(hook: str, one: Implementation, raised: BaseException, seconds: float, *, late: bool) -> HookError:

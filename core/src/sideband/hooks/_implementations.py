@@ -9,8 +9,10 @@ from typing import Any
 
 from attrs import frozen
 
+from ..contexts import PluginContext
 from ..suggestions import did_you_mean
 from ._errors import HookInvalid
+from ._event import Event
 from ._order import PROJECT, Placed, constraints_of
 from ._spec import HookSpec
 
@@ -23,10 +25,12 @@ class Implementation(Placed):
     """One plugin's implementation of one hook, ready to be called.
 
     Attributes:
-        call: takes an event and returns an answer, or an awaitable of one.
+        function: takes an event and maybe a context, and returns an answer, or an awaitable of one.
+        context: returns the context for an event, before it is adapted to an agent; ``None`` if it takes none.
     """
 
-    call: Callable[[Any], Any]
+    function: Callable[..., Any]
+    context: Callable[[Event], PluginContext | None] | None
 
 
 def bundle(plugin: str, implementation: object, specs: Mapping[str, HookSpec]) -> ModuleType:

@@ -3,54 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
+from copy import copy
 from typing import Any, NoReturn
 from weakref import WeakSet
 
 import pluggy
-from attrs import define
+from attrs import evolve
 
 from ..contexts import PluginContext
 from ._dispatch import Hooks
 from ._errors import HookFailed, HookInvalid, HookNotFound, HookOrderCycle
 from ._event import Event
 from ._implementations import Implementation, bundle
-from ._order import PROJECT, OrderedImplementation, Phase, Placed, constraints_of, in_order, solve
+from ._order import PROJECT, OrderedImplementation, Phase, constraints_of, solve
+from ._registrations import ContextOf, Registration, Registrations
 from ._reports import Report, log_report
 from ._spec import HOOK_SPECS, PLUGGY_SPECS
 
-ContextOf = Callable[[Event], PluginContext | None]
-
-
-@define
-class _Registered:
-    """A registered plugin, with its functions by hook; ``broken`` is the reason why its calls fail, or ``None``."""
-
-    functions: Mapping[str, pluggy.HookImpl]
-    phase: Phase
-    context: ContextOf
-    make: Callable[[], object] | None
-    broken: str | None = None
-
-    def placed(self, hook: str, plugin: str) -> Placed:
-        """Return the properties that determine the position of its function."""
-        constraints = constraints_of(self.functions[hook].function)
-        assert constraints is not None  # noqa: S101  `bundle` rejects functions without a mark
-        return Placed(plugin, self.phase, constraints)
-
-
-class _Solved(dict[str, tuple[Implementation, ...]]):
-    """Implementations by hook, each solved when it is first needed, so that registering n plugins sorts them once."""
-
-    def __init__(self, solve: Callable[[str], tuple[Implementation, ...]]) -> None:
-        super().__init__()
-        self._solve = solve
-
-    def __missing__(self, hook: str) -> tuple[Implementation, ...]:
-        if hook not in HOOK_SPECS:
-            raise KeyError(hook)
-        self[hook] = found = self._solve(hook)
-        return found
+AgentContextOf = Callable[[PluginContext | None], PluginContext | None]
 
 
 class HookRegistry(Hooks):
@@ -99,17 +69,16 @@ class HookRegistry(Hooks):
         self._manifest = {hook: tuple(plugins) for hook, plugins in (order or {}).items()}
         self._manager = pluggy.PluginManager(PROJECT)
         self._manager.add_hookspecs(PLUGGY_SPECS)
-        self._registered: dict[str, _Registered] = {}
-        self._members: dict[str, dict[str, None]] = {hook: {} for hook in HOOK_SPECS}
-        self._sorted: dict[tuple[str, Phase], tuple[str, ...]] = {}
-        self._constrained: set[str] = set()
-        self._implementations = _Solved(self._solve)
+        self._registered = Registrations(self._manifest)
+        self._is_shared = False
+        self._implementations = self._registered.solved
+        self._constrained: frozenset[str] = frozenset()
         self._derived: WeakSet[HookRegistry] = WeakSet()
 
     @property
     def plugins(self) -> tuple[str, ...]:
         """The names of the registered plugins, sorted."""
-        return tuple(sorted(self._registered))
+        return tuple(sorted(self._registered.plugins))
 
     def register(
         self,
@@ -133,21 +102,22 @@ class HookRegistry(Hooks):
             HookInvalid: if an implementation is invalid; the error lists all problems.
             HookOrderCycle: if its ordering constraints form a cycle with those of registered plugins.
         """
-        if plugin in self._registered:
+        if plugin in self._registered.plugins:
             raise HookInvalid(plugin, ["it is already registered"])
-        functions = self._functions(plugin, implementation)
         context_of = context if callable(context) else lambda _: context
-        registered = self._add(plugin, _Registered(functions, phase, context_of, make))
-        placed = [registered.placed(hook, plugin) for hook in functions]
-        named = {name for one in placed for name in (*one.constraints.before, *one.constraints.after)}
+        functions = self._functions(plugin, implementation, phase, context_of)
+        own = self._own()
+        own.add(plugin, Registration(functions, phase, context_of, make))
+        constraints = [one.constraints for one in functions.values()]
+        named = {name for one in constraints for name in (*one.before, *one.after)}
         if named or plugin in self._constrained:
             # Only these can complete a cycle. All others are sorted when the hook is first dispatched.
             try:
                 self._constrained |= named
                 for hook in functions:
-                    self._order(hook, phase)
+                    own.order(hook, phase)
             except HookOrderCycle as error:
-                self._forget(plugin)
+                own.remove(plugin)
                 error.plugin = plugin
                 raise
 
@@ -156,9 +126,9 @@ class HookRegistry(Hooks):
 
         A running dispatch still calls it.
         """
-        if plugin not in self._registered:
+        if plugin not in self._registered.plugins:
             return
-        self._forget(plugin)
+        self._own().remove(plugin)
         for derived in self._derived:
             derived.unregister(plugin)
 
@@ -172,39 +142,39 @@ class HookRegistry(Hooks):
             plugin: the entry-point name.
             reason: the reason as a clause, such as ``its lifespan ended``.
         """
-        if plugin in self._registered:
-            self._registered[plugin].broken = reason
-            for hook in self._registered[plugin].functions:
-                self._implementations.pop(hook, None)
+        if plugin in self._registered.plugins:
+            self._own().replace(plugin, _broken(plugin, self._registered.plugins[plugin], reason))
         for derived in self._derived:
             derived.break_off(plugin, reason)
 
-    def derive(self, context: Callable[[PluginContext | None], PluginContext | None]) -> HookRegistry:
+    def derive(self, context: AgentContextOf) -> HookRegistry:
         """Return a registry with the same plugins for an agent, which gets its own contexts and guards.
 
         Plugins registered with ``make``, such as guards, are instantiated again; all others are shared. Plugins that
         are unregistered or broken off here are so in the derived registry too.
 
         Args:
-            context: returns the agent's context for a context of the host.
+            context: returns the agent's context for a context with which a plugin is registered.
         """
-        derived = HookRegistry(report=self._report, trace=self.trace, deadlines=self._deadlines, order=self._manifest)
-        for plugin, shared in self._registered.items():
-            functions, problem = shared.functions, shared.broken
-            if shared.make is not None and problem is None:
-                try:
-                    own = shared.make()
-                except (Exception, SystemExit) as error:  # noqa: BLE001  a guard that cannot be created denies, like one that fails
-                    problem = f"it cannot be created: {type(error).__name__}: {error}"
-                else:
-                    functions = derived._functions(plugin, own)
-            context_of = partial(_of_agent, context, shared.context)
-            derived._add(plugin, _Registered(functions, shared.phase, context_of, shared.make, problem))
-        derived._constrained |= self._constrained
-        for hook in HOOK_SPECS:
-            derived._sorted.update(((hook, phase), self._order(hook, phase)) for phase in Phase)
+        derived: HookRegistry = copy(self)
+        derived.approver = None
+        derived._adapted = context
+        derived._derived = WeakSet()
+        derived._is_shared = self._is_shared = True
+        for plugin, shared in self._registered.plugins.items():
+            if shared.make is not None:
+                derived._own().replace(plugin, derived._made_again(plugin, shared, shared.make))
         self._derived.add(derived)
         return derived
+
+    def _made_again(self, plugin: str, shared: Registration, make: Callable[[], object]) -> Registration:
+        """Return the registration of a new instance, which fails if it cannot be made."""
+        try:
+            instance = make()
+        except (Exception, SystemExit) as error:  # noqa: BLE001  a guard that cannot be created denies, like one that fails
+            return _broken(plugin, shared, f"it cannot be created: {type(error).__name__}: {error}")
+        functions = _rebound(shared, instance) or self._functions(plugin, instance, shared.phase, shared.context)
+        return evolve(shared, functions=functions)
 
     def context_of(self, plugin: str, event: Event) -> PluginContext | None:
         """Return the ``ctx`` of a plugin's implementations for an event, for callbacks that the plugin registered.
@@ -212,7 +182,7 @@ class HookRegistry(Hooks):
         Raises:
             KeyError: if the plugin is not registered.
         """
-        return self._registered[plugin].context(event)
+        return self._adapted(self._registered.plugins[plugin].context(event))
 
     def order(self, hook: str) -> tuple[OrderedImplementation, ...]:
         """Return the implementations of a hook in the order in which they run, with the reasons for their positions.
@@ -222,77 +192,70 @@ class HookRegistry(Hooks):
         """
         if hook not in HOOK_SPECS:
             raise HookNotFound(hook, known=HOOK_SPECS)
-        ordered = (plugin for phase in Phase for plugin in self._order(hook, phase))
-        placed = [self._registered[plugin].placed(hook, plugin) for plugin in ordered]
-        return solve(hook, placed, self._manifest.get(hook, ()))
+        return solve(hook, self._implementations[hook], self._manifest.get(hook, ()))
 
     def implements(self, plugin: str, hook: str) -> bool:
         """Return whether a plugin is registered and implements a hook."""
-        return plugin in self._registered and hook in self._registered[plugin].functions
+        found = self._registered.plugins.get(plugin)
+        return found is not None and hook in found.functions
 
-    def _functions(self, plugin: str, implementation: object) -> Mapping[str, pluggy.HookImpl]:
-        """Return the functions of a plugin by hook, which pluggy has checked."""
+    def _own(self) -> Registrations:
+        """Return the plugins for a change, which must not change those of others that share them."""
+        if self._is_shared:
+            self._registered = self._registered.copy()
+            self._implementations = self._registered.solved
+            self._is_shared = False
+        return self._registered
+
+    def _functions(
+        self, plugin: str, implementation: object, phase: Phase, context: ContextOf
+    ) -> Mapping[str, Implementation]:
+        """Return the implementations of a plugin by hook, which pluggy has checked."""
         namespace = bundle(plugin, implementation, HOOK_SPECS)
         try:
             self._manager.register(namespace, plugin)
-            return {caller.name: caller.get_hookimpls()[0] for caller in self._manager.get_hookcallers(namespace) or ()}
+            callers = self._manager.get_hookcallers(namespace) or ()
+            return {one.name: _implementation(plugin, one.get_hookimpls()[0], phase, context) for one in callers}
         except pluggy.PluginValidationError as error:
             raise HookInvalid(plugin, [str(error)]) from error
         finally:
             self._manager.unregister(namespace)
 
-    def _add(self, plugin: str, registered: _Registered) -> _Registered:
-        self._registered[plugin] = registered
-        for hook in registered.functions:
-            self._members[hook][plugin] = None
-            self._invalidate(hook, registered.phase)
-        return registered
 
-    def _forget(self, plugin: str) -> None:
-        registered = self._registered.pop(plugin)
-        for hook in registered.functions:
-            del self._members[hook][plugin]
-            self._invalidate(hook, registered.phase)
-
-    def _invalidate(self, hook: str, phase: Phase) -> None:
-        self._sorted.pop((hook, phase), None)
-        self._implementations.pop(hook, None)
-
-    def _order(self, hook: str, phase: Phase) -> tuple[str, ...]:
-        """Return the names of the plugins of a phase in order."""
-        found = self._sorted.get((hook, phase))
-        if found is None:
-            members = {
-                plugin: self._registered[plugin].placed(hook, plugin)
-                for plugin in self._members[hook]
-                if self._registered[plugin].phase is phase
-            }
-            found = self._sorted[hook, phase] = tuple(in_order(hook, members, self._manifest.get(hook, ())))
-        return found
-
-    def _solve(self, hook: str) -> tuple[Implementation, ...]:
-        return tuple(self._implementation(hook, plugin) for phase in Phase for plugin in self._order(hook, phase))
-
-    def _implementation(self, hook: str, plugin: str) -> Implementation:
-        registered = self._registered[plugin]
-        one = registered.functions[hook]
-        call = one.function
-        if registered.broken is not None:
-            call = _raising(HookFailed(hook, plugin, registered.broken))
-        elif "ctx" in (*one.argnames, *one.kwargnames):
-            call = _with_context(one.function, registered.context)
-        placed = registered.placed(hook, plugin)
-        return Implementation(plugin, placed.phase, placed.constraints, call)
+def _implementation(plugin: str, one: pluggy.HookImpl, phase: Phase, context: ContextOf) -> Implementation:
+    constraints = constraints_of(one.function)
+    assert constraints is not None  # noqa: S101  `bundle` rejects functions without a mark
+    takes_context = "ctx" in (*one.argnames, *one.kwargnames)
+    return Implementation(plugin, phase, constraints, one.function, context if takes_context else None)
 
 
-def _of_agent(
-    context: Callable[[PluginContext | None], PluginContext | None], theirs: ContextOf, event: Event
-) -> PluginContext | None:
-    return context(theirs(event))
+def _rebound(checked: Registration, instance: object) -> Mapping[str, Implementation] | None:
+    """Return the implementations of another instance of a class, or ``None`` if its functions are not the checked ones.
+
+    The class of a guard is checked when it is registered, and not again for each agent.
+    """
+    if type(instance) is not checked.make or not HOOK_SPECS.keys().isdisjoint(getattr(instance, "__dict__", ())):
+        return None
+    found = {hook: getattr(instance, hook) for hook in checked.functions}
+    if any(_unbound(found[hook]) is not _unbound(one.function) for hook, one in checked.functions.items()):
+        return None
+    return {
+        hook: Implementation(one.plugin, one.phase, one.constraints, found[hook], one.context)
+        for hook, one in checked.functions.items()
+    }
 
 
-def _with_context(function: Callable[..., Any], context: ContextOf) -> Callable[[Event], Any]:
-    return lambda event: function(event, context(event))
+def _unbound(function: Any) -> object:
+    return getattr(function, "__func__", function)
+
+
+def _broken(plugin: str, one: Registration, reason: str) -> Registration:
+    """Return the registration of a plugin whose calls fail."""
+    functions = {
+        hook: evolve(function, function=_raising(HookFailed(hook, plugin, reason)), context=None)
+        for hook, function in one.functions.items()
+    }
+    return evolve(one, functions=functions, make=None)
 
 
 def _raising(error: HookFailed) -> Callable[[Event], NoReturn]:
