@@ -7,8 +7,11 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from functools import partial
+from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
 from sideband.store import StoreSpec
 from sideband_store_sqlite import StoreBusy, StoreDamaged, StoreForeign, StoreUnwritable, open_sqlite, plugin
@@ -30,6 +33,21 @@ async def main(folder, name, count):
             print(n, flush=True)
 
 anyio.run(main, *sys.argv[1:])
+"""
+HASTY = """
+import os, signal, sys, anyio
+from pathlib import Path
+from sideband_store_sqlite import open_sqlite
+
+async def main(folder):
+    async with open_sqlite(Path(folder)) as store:
+        for n in range(300):
+            await store.append("s", [{"n": n}], durable=False)
+            async with store.transaction(durable=False) as transaction:
+                await transaction.put("last", {"n": n})
+        os.kill(os.getpid(), signal.SIGKILL)
+
+anyio.run(main, sys.argv[1])
 """
 HOLDER = """
 import sys, anyio
@@ -185,6 +203,14 @@ async def test_killed_process_leaves_no_partial_transaction(tmp_path, kill_after
     assert (document.value["n"] if document else -1) == len(records) - 1
 
 
+async def test_writes_that_are_not_durable_survive_the_end_of_the_process(tmp_path):
+    with start(HASTY, tmp_path) as hasty:
+        assert hasty.wait(30) == -signal.SIGKILL
+    async with open_sqlite(tmp_path) as store:
+        assert len(await store.read("s")) == 300
+        assert (await store.get("last")).value == {"n": 299}
+
+
 async def test_process_killed_inside_a_transaction_releases_its_lock(tmp_path):
     with start(HOLDER, tmp_path) as holder:
         assert holder.stdout.readline() == "held\n"
@@ -229,3 +255,75 @@ async def test_full_disk_is_a_typed_error_and_later_writes_succeed(tmp_path):
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         await store.put("e", {"text": "x" * 200_000})
         assert await store.keys() == ("a", "e")
+
+
+async def append_forever(store, written):
+    while True:
+        await store.append("s", [{"n": len(written)}], durable=False)
+        written.append(len(written))
+
+
+async def test_short_write_on_a_full_disk_is_a_typed_error_and_later_writes_succeed(tmp_path):
+    written = []
+    async with open_sqlite(tmp_path) as store:
+        await store.put("a", {})
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (256 * 1024, hard))
+        try:
+            with pytest.raises(StoreUnwritable):
+                await append_forever(store, written)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert await store.append("s", [{"n": len(written)}]) == len(written)
+        assert [record.value["n"] for record in await store.read("s")] == [*written, len(written)]
+
+
+def descriptors_of(path):
+    """Return this process's descriptors of a file, the newest first."""
+    links = [link for link in Path("/proc/self/fd").iterdir() if link.is_symlink() and link.readlink() == path]
+    return sorted((int(link.name) for link in links), reverse=True)
+
+
+@pytest.fixture
+async def unsyncable(tmp_path):
+    """Yield a store whose last sync failed, and which could sync again."""
+    with pytest.raises(StoreUnwritable):  # noqa: PT012  closing reports it too
+        async with open_sqlite(tmp_path) as store:
+            await store.put("a", {})
+            log = descriptors_of(tmp_path / "store.sqlite-wal")[0]
+            real, (unused, pipe) = os.dup(log), os.pipe()
+            os.dup2(pipe, log)  # a pipe cannot be synced
+            with pytest.raises(StoreUnwritable, match="could not be synced"):
+                await store.put("b", {})
+            os.dup2(real, log)
+            for descriptor in (real, unused, pipe):
+                os.close(descriptor)
+            yield store
+
+
+async def test_failed_sync_is_not_tried_again(unsyncable):
+    # the system may have dropped what it could not write, so that the next sync would succeed
+    for operation in (unsyncable.sync(), unsyncable.put("c", {}), unsyncable.append("s", [{}])):
+        with pytest.raises(StoreUnwritable, match="could not be synced"):
+            await operation
+
+
+async def test_writes_remain_visible_after_a_failed_sync(unsyncable):
+    assert await unsyncable.put("d", {}, durable=False) == 1
+    assert await unsyncable.keys() == ("a", "b", "d")
+
+
+async def test_short_writes_wait_for_another_process(tmp_path):
+    with start(HOLDER, tmp_path) as holder:
+        assert holder.stdout.readline() == "held\n"
+        try:
+            async with open_sqlite(tmp_path) as store, anyio.create_task_group() as tasks:
+                for n in range(20):
+                    tasks.start_soon(partial(store.append, "s", [{"n": n}], durable=False))
+                await anyio.lowlevel.checkpoint()
+                holder.stdin.write("\n")
+                holder.stdin.flush()
+        finally:
+            holder.stdin.close()
+    async with open_sqlite(tmp_path) as store:
+        assert sorted(record.value["n"] for record in await store.read("s")) == list(range(20))

@@ -17,8 +17,8 @@ from sideband.store import Document, Record
 from ._errors import ValueNotStorable
 
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
-# how many characters of text take as long as reading a row, and as a member of an object or a list
-_ROW = 64
+# how many characters take about as long as reading or writing a row, and as a member of an object or a list
+_ROW = 128
 _MEMBER = 16
 _LAST_CHARACTER = "\U0010ffff"
 
@@ -47,7 +47,7 @@ def put_document(
     limit: int | None, connection: sqlite3.Connection, key: str, value: Mapping[str, Any], version: int | None
 ) -> int:
     """Write a document and return its new version."""
-    _check_size(limit, value)
+    _check_size(limit, [value])
     text = _json(key, value)
     found = _check_version(connection, key, version)
     connection.execute(
@@ -132,16 +132,18 @@ def _fetch(rows: sqlite3.Cursor, limit: int) -> list[tuple[int, str]]:
     return found
 
 
-def _check_size(limit: int | None, value: object) -> None:
-    """Raise ``NotOnLoop`` if the JSON text of a value is longer than the limit, estimated without encoding it."""
+def _check_size(limit: int | None, values: Sequence[Mapping[str, Any]]) -> None:
+    """Raise ``NotOnLoop`` if the JSON texts of objects are longer than the limit, estimated without encoding them."""
     if limit is None:
         return
-    waiting = [value]
+    limit -= _ROW * (len(values) - 1)
+    # encoding rejects an object that is not a mapping
+    waiting: list[object] = [dict(value) if isinstance(value, Mapping) else None for value in values]
     while waiting:
         part = waiting.pop()
         if isinstance(part, str):
             limit -= len(part)
-        elif isinstance(part, Mapping):
+        elif isinstance(part, dict):
             limit -= _MEMBER * len(part)
             waiting.extend(part.values())
         elif isinstance(part, (list, tuple)):
