@@ -1,8 +1,9 @@
 /* Records what a process writes to a folder and syncs there, in order: preloaded by `test_power_cuts.py`.
 
-Each record is a line "KIND THREAD NAME OFFSET LENGTH", followed by LENGTH bytes if KIND is W (write). Other kinds are
+Each record is a line "KIND PROCESS THREAD NAME OFFSET LENGTH", followed by LENGTH bytes if KIND is W (write). Other kinds are
 T (truncate to OFFSET), B (a sync begins), S (it has ended) and U (unlink). The
-   name of the folder is ".". THREAD is 1 for the first thread. */
+   name of the folder is ".". The first thread of a
+   process has its number. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <limits.h>
@@ -36,7 +37,7 @@ static const char *name_of(int descriptor, char *path) {
 
 static void add(char kind, const char *name, long offset, const void *data, size_t length) {
   char head[PATH_MAX + 64];
-  int size = snprintf(head, sizeof head, "%c %d %s %ld %zu\n", kind, gettid() == getpid(), name, offset, length);
+  int size = snprintf(head, sizeof head, "%c %d %d %s %ld %zu\n", kind, getpid(), gettid(), name, offset, length);
   syscall(SYS_write, record, head, size);
   if (length) syscall(SYS_write, record, data, length);
 }

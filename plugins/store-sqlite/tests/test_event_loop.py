@@ -171,6 +171,23 @@ async def test_large_transaction_is_committed_in_a_thread(begun, hops):
     assert len(hops) == 1
 
 
+async def test_transaction_with_a_large_value_is_committed_in_a_thread(begun, hops):
+    async with begun.transaction(durable=False) as transaction:
+        await transaction.put("a", LONG)
+        assert len(hops) == 1
+    assert len(hops) == 2
+
+
+async def test_durable_write_does_not_wait_for_later_writes(begun, hops, syncs):
+    task = asyncio.create_task(begun.put("a", {}))
+    while not hops:  # noqa: ASYNC110  the number of turns before its thread starts is that of anyio
+        await asyncio.sleep(0)
+    await begun.put("b", {}, durable=False)
+    await task
+    assert len(syncs) == 1
+    assert begun.unsynced() is not None
+
+
 async def test_checkpoint_runs_in_a_thread_and_keeps_the_log_short(begun, hops, tmp_path):
     for n in range(2_000):
         await begun.put("a", {"n": n, "text": "x" * 3_000}, durable=False)
@@ -180,7 +197,7 @@ async def test_checkpoint_runs_in_a_thread_and_keeps_the_log_short(begun, hops, 
 
 async def test_checkpoint_follows_a_few_large_values(begun, tmp_path):
     for n in range(30):
-        await begun.put("a", {"n": n, "text": "x" * 1_000_000}, durable=False)
+        await begun.put("a", {"n": n, "text": chr(65 + n) * 1_000_000}, durable=False)
     assert (tmp_path / "store.sqlite-wal").stat().st_size < 12_000_000
 
 

@@ -56,7 +56,8 @@ anyio.run(main, *sys.argv[1:])
 @frozen
 class Entry:
     kind: str
-    first_thread: bool
+    process: int
+    thread: int
     name: str
     offset: int
     data: bytes = field(repr=False)
@@ -66,9 +67,9 @@ def entries_of(record):
     entries, at, data = [], 0, record.read_bytes()
     while at < len(data):
         end = data.index(b"\n", at)
-        kind, thread, name, offset, length = data[at:end].decode().split(" ")
+        kind, process, thread, name, offset, length = data[at:end].decode().split(" ")
         at = end + 1 + int(length)
-        entries.append(Entry(kind, thread == "1", name, int(offset), data[end + 1 : at]))
+        entries.append(Entry(kind, int(process), int(thread), name, int(offset), data[end + 1 : at]))
     return entries
 
 
@@ -118,14 +119,13 @@ def write_after(disk, entries, choose):
     """Write the disk that a power cut after ``entries`` leaves, where ``choose`` decides about unsynced writes."""
     written = defaultdict(list)
     synced = defaultdict(int)
-    began = defaultdict(list)
+    began = {}
     deleted = []
     for entry in entries:
         if entry.kind == "B":
-            began[entry.name].append(len(deleted if entry.name == "." else written[entry.name]))
+            began[entry.thread] = len(deleted if entry.name == "." else written[entry.name])
         elif entry.kind == "S":
-            # syncs of one file may overlap: count the one that began first
-            synced[entry.name] = max(synced[entry.name], began[entry.name].pop(0))
+            synced[entry.name] = max(synced[entry.name], began.pop(entry.thread))
         else:
             written[entry.name].append(entry)
             deleted += [entry] if entry.kind == "U" else []
@@ -200,7 +200,7 @@ async def test_durable_writes_of_two_processes_survive_a_power_cut(together, tmp
 
 
 def test_no_sync_runs_on_the_event_loop(alone):
-    assert [entry for entry in alone if entry.kind == "B" and entry.first_thread] == []
+    assert [entry for entry in alone if entry.kind == "B" and entry.thread == entry.process] == []
 
 
 def test_run_contains_checkpoints_and_reuses_the_log(alone):

@@ -66,7 +66,7 @@ class Log:
     _lock: threading.Lock = field(factory=threading.Lock, init=False)
     _failure: OSError | None = field(default=None, init=False)
     # what is on disk: own and foreign commits; unknown at first, because a killed process may have left unsynced ones
-    _synced: int = field(default=-1, init=False)
+    _synced: int = field(default=0, init=False)
     _synced_foreign: int | None = field(default=None, init=False)
     _running: _Sync | None = field(default=None, init=False)
     _next: _Sync | None = field(default=None, init=False)

@@ -126,7 +126,6 @@ def _fetch(rows: sqlite3.Cursor, limit: int) -> list[tuple[int, str]]:
     for row in rows:
         limit -= len(row[1]) + _ROW
         if limit < 0:
-            rows.close()  # otherwise the statement keeps its snapshot, and the log cannot be reused
             raise NotOnLoop
         found.append(row)
     return found
