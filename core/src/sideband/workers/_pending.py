@@ -14,6 +14,7 @@ from attrs import define, field
 
 from ..ops import LimitExceeded, OpError
 from ._calls import LogLine, WorkerCall
+from ._ending import Ending
 from ._errors import CallCancelled, CallError, ProtocolViolation, SkillFailed, SkillRefused
 from ._wire import BegunMessage, DispatchMessage, ResultMessage
 from .runtime import MAX_LINE, OutputAllowance, left_out
@@ -86,7 +87,7 @@ class PendingCall:
     Attributes:
         spec: the requested call.
         log: the log of the call.
-        ended: set when it has a result or an error.
+        ending: its end, with a result or an error.
         value: the return value.
         size: the size of the result message in bytes.
         error: a factory for the error, or ``None`` if the call returned.
@@ -105,7 +106,7 @@ class PendingCall:
     begin_by: float | None
     begun: bool = field(init=False)
     settled: bool = field(default=False, init=False)
-    ended: anyio.Event = field(factory=anyio.Event, init=False)
+    ending: Ending = field(factory=Ending, init=False)
     value: Any = field(default=None, init=False)
     size: int = field(default=0, init=False)
     error: Callable[[], Exception] | None = field(default=None, init=False)
@@ -145,10 +146,10 @@ class PendingCall:
 
     def end(self, value: Any = None, error: Callable[[], Exception] | None = None) -> None:
         """Set the result or the error. Later calls have no effect."""
-        if not self.ended.is_set():
+        if not self.ending.has_come:
             self.value = value
             self.error = error
-            self.ended.set()
+            self.ending.come()
 
     def cancel_dispatches(self) -> None:
         """Cancel the running dispatches."""
@@ -252,8 +253,7 @@ class PendingCalls:
             self._finished[identifier] = True
             return
         call.settled = True
-        if not call.ended.is_set():
-            call.end(value, error)
+        call.end(value, error)
 
 
 def _call_error(tool: str, where: str, error: Mapping[str, Any]) -> CallError:

@@ -107,7 +107,7 @@ class WorkerPool:
             slot = self._slot(call)
             slot.enter(call.id, deadline)
             try:
-                if not slot.settled.is_set():
+                if not slot.is_ready:
                     await self._wait(slot, call, deadline)
                 if slot.worker is not None and slot.is_ready:
                     call.handler.assigned(slot.worker.process.isolation)

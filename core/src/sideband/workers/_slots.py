@@ -138,7 +138,7 @@ class Slot:
     @property
     def takes_calls(self) -> bool:
         """Whether it accepts a new call."""
-        return not self.leaving and (not self.settled.is_set() or self.is_ready)
+        return not self.leaving and (self.is_ready or not self.settled.is_set())
 
     @property
     def is_ready(self) -> bool:
@@ -168,7 +168,7 @@ class Slot:
             return
         self.since = monotonic()
         stuck = self.worker is not None and self.worker.stuck
-        if self.alone or self.leaving or stuck or not self.permit.granted.is_set():
+        if self.alone or self.leaving or stuck or (self.worker is None and not self.permit.granted.is_set()):
             self.leave()
 
     def leave(self) -> None:

@@ -7,6 +7,7 @@ untrusted: any deviation from this format is a ``ProtocolViolation``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from attrs import field, frozen
@@ -20,6 +21,9 @@ _MAX_OP = 128
 _MAX_CAPABILITIES = 1_024
 _LARGE = 65_536
 _NODE = 16
+_DISPATCH = frozenset({"__type__", "__id__", "__dispatch_id__", "__caps__", "__dispatch__"})
+_REQUEST = frozenset({"op", "params"})
+_TEXTS = frozenset({str})
 
 
 @frozen
@@ -121,12 +125,17 @@ def parse(line: bytes) -> Message:
 
 
 def _dispatch(raw: dict[str, Any]) -> DispatchMessage:
-    _exact(raw, "dispatch", {"__type__", "__id__", "__dispatch_id__", "__caps__", "__dispatch__"})
+    if raw.keys() != _DISPATCH:
+        _exact(raw, "dispatch", _DISPATCH)
     request = raw["__dispatch__"]
-    if type(request) is not dict or request.keys() != {"op", "params"}:
+    if type(request) is not dict or request.keys() != _REQUEST:
         raise ProtocolViolation("`__dispatch__` must be an object with `op` and `params`")
     capabilities = raw["__caps__"]
-    if type(capabilities) is not list or len(capabilities) > _MAX_CAPABILITIES or not all(map(_is_text, capabilities)):
+    if (
+        type(capabilities) is not list
+        or len(capabilities) > _MAX_CAPABILITIES
+        or not _TEXTS.issuperset(map(type, capabilities))
+    ):
         raise ProtocolViolation("`__caps__` must be a list of strings")
     params = request["params"]
     if type(params) is not dict:
@@ -173,7 +182,7 @@ def _error(error: Any) -> Mapping[str, Any]:
     if (
         type(cause) is not dict
         or not cause.keys() <= {"code", "message", "op"}
-        or not all(map(_is_text, cause.values()))
+        or not _TEXTS.issuperset(map(type, cause.values()))
     ):
         raise ProtocolViolation("`cause` of an error must be an object with `code`, `message` and `op`")
     return error
@@ -240,7 +249,7 @@ _PARSERS: Mapping[str, Callable[[dict[str, Any]], Message]] = {
 
 
 def _exact(
-    raw: Mapping[str, Any], kind: str, required: set[str], optional: frozenset[str] | set[str] = frozenset()
+    raw: Mapping[str, Any], kind: str, required: AbstractSet[str], optional: AbstractSet[str] = frozenset()
 ) -> None:
     if raw.keys() == required:
         return
@@ -256,10 +265,6 @@ def _text(raw: Mapping[str, Any], key: str, limit: int) -> str:
     if type(value) is not str or not 0 < len(value) <= limit:
         raise ProtocolViolation(f"`{key}` must be a non-empty string of at most {limit} characters")
     return value
-
-
-def _is_text(value: object) -> bool:
-    return type(value) is str
 
 
 def _brief(value: object) -> str:

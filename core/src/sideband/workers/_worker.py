@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 from collections import Counter
 from collections.abc import Callable
@@ -104,7 +105,7 @@ class Worker:
     @property
     def takes_calls(self) -> bool:
         """Whether it accepts new calls."""
-        return not self.ended and not self.stuck and not self._loop.is_blocked
+        return self._ready and not self.ended and not self.stuck and not self._loop.is_blocked
 
     def _is_drained(self) -> bool:
         return not self._intake.is_paused and self._channel.is_drained
@@ -264,12 +265,11 @@ class Worker:
         call = self._calls.add(spec, begin_by)
         self._share.touch()
         try:
-            with anyio.CancelScope(deadline=deadline):
-                await self._send(line)
-                await call.ended.wait()
-                if call.silent:
-                    await call.wait_for_silent(_SILENT_SECONDS)
-            if not call.ended.is_set():
+            await self._send(line)
+            await call.ending.wait(deadline)
+            if call.silent and call.ending.has_come:
+                await call.wait_for_silent(min(_SILENT_SECONDS, deadline - anyio.current_time()))
+            if not call.ending.has_come:
                 blocked = self._blocked_by_other(call)
                 await self._cancel(call)
                 blocked = blocked or self._blocked_by_other(call)
@@ -299,8 +299,8 @@ class Worker:
         self._loop.ask()
         with anyio.move_on_after(self._cancel_grace):
             await self._send(_wire.cancel(call.spec.id))
-            await call.ended.wait()
-        if call.ended.is_set():
+            await call.ending.wait(math.inf)
+        if call.ending.has_come:
             return
         await self._loop.find_blocking_call()
         if self._loop.is_blocked_by_other(call):

@@ -29,8 +29,15 @@ class Slots:
         self._lock = threading.Lock()
         self._waiting: deque[asyncio.Future[None]] = deque()
 
-    async def acquire(self) -> None:
-        """Acquire a slot, and wait for one if necessary."""
+    def take(self) -> bool:
+        """Acquire a slot if one is free, and return whether it was acquired."""
+        with self._lock:
+            is_free = self._free > 0
+            self._free -= is_free
+        return is_free
+
+    async def wait(self) -> None:
+        """Wait for a slot, after ``take`` found none, and acquire it."""
         with self._lock:
             if self._free:
                 self._free -= 1

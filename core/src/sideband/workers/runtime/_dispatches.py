@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Mapping
+from time import monotonic
 from typing import Any
 
 from ._channel import HostChannel
@@ -13,21 +14,28 @@ from ._context import CurrentCall
 from ._conversion import encode_converted
 from ._errors import OpError
 
+_Pending = tuple["asyncio.Future[Any]", str, float]
+"""The future of an answer, the op, and the time at which it fails."""
+
 
 class Dispatches:
     """All dispatches of a worker. Any thread with a running event loop may use it.
 
     Args:
         channel: the connection to the host.
+        loop: the runtime's event loop.
         ceiling: the time in seconds after which an unanswered dispatch fails.
     """
 
-    def __init__(self, channel: HostChannel, *, ceiling: float) -> None:
+    def __init__(self, channel: HostChannel, loop: asyncio.AbstractEventLoop, *, ceiling: float) -> None:
         self._channel = channel
+        self._loop = loop
         self._ceiling = ceiling
         self._last = 0
         self._lock = threading.Lock()
-        self._pending: dict[str, tuple[asyncio.Future[Any], str]] = {}
+        # The oldest first. One timer serves all of them, because a timer for each takes longer than its dispatch.
+        self._pending: dict[str, _Pending] = {}
+        self._is_timed = False
 
     async def run(self, call: CurrentCall, op: str, params: Mapping[str, Any]) -> Any:
         """Dispatch an op and wait for its answer.
@@ -35,29 +43,23 @@ class Dispatches:
         Raises:
             OpError: if the op was denied, failed, or was not answered in time.
         """
-        await call.slots.acquire()
+        if not call.slots.take():
+            await call.slots.wait()
+        dispatch = ""
         try:
-            return await self._ask(call, op, params)
-        finally:
-            call.slots.release()
-
-    def notify(self, call: CurrentCall, op: str, params: Mapping[str, Any]) -> None:
-        """Dispatch an op without waiting for an answer."""
-        self._send(call, op, params, None)
-
-    async def _ask(self, call: CurrentCall, op: str, params: Mapping[str, Any]) -> Any:
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[Any] = loop.create_future()
-        dispatch = self._send(call, op, params, answer)
-        ceiling = loop.call_later(self._ceiling, _give_up, answer, op, self._ceiling)
-        try:
+            answer = asyncio.get_running_loop().create_future()
+            dispatch = self._send(call, op, params, answer)
             return await answer
         except asyncio.CancelledError:
             self._channel.send(encode({"__type__": "cancel", "__dispatch_id__": dispatch}))
             raise
         finally:
-            ceiling.cancel()
             self._pending.pop(dispatch, None)
+            call.slots.release()
+
+    def notify(self, call: CurrentCall, op: str, params: Mapping[str, Any]) -> None:
+        """Dispatch an op without waiting for an answer."""
+        self._send(call, op, params, None)
 
     def _send(self, call: CurrentCall, op: str, params: Mapping[str, Any], answer: asyncio.Future[Any] | None) -> str:
         # The host requires increasing ids, so create and send an id under one lock.
@@ -77,7 +79,10 @@ class Dispatches:
                 raise OpError(f"cannot send the parameters of {op}: {problem}", code="op.params", op=op) from None
             self._last += 1
             if answer is not None:
-                self._pending[dispatch] = (answer, op)
+                self._pending[dispatch] = (answer, op, monotonic() + self._ceiling)
+                if not self._is_timed:
+                    self._is_timed = True
+                    self._loop.call_soon_threadsafe(self._give_up)
             self._channel.send(line)
         return dispatch
 
@@ -86,13 +91,28 @@ class Dispatches:
         waiting = self._pending.pop(message["__dispatch_id__"], None)
         if waiting is None:
             return
-        answer, op = waiting
+        answer, op, _ = waiting
         error = OpError.from_wire(message["__error__"], op) if "__error__" in message else None
+        self._end(answer, message.get("payload"), error)
+
+    def _end(self, answer: asyncio.Future[Any], payload: Any, error: OpError | None) -> None:
         loop = answer.get_loop()
-        if loop is asyncio.get_running_loop():
-            _resolve(answer, message.get("payload"), error)
+        if loop is self._loop:
+            _resolve(answer, payload, error)
         elif not loop.is_closed():
-            loop.call_soon_threadsafe(_resolve, answer, message.get("payload"), error)
+            loop.call_soon_threadsafe(_resolve, answer, payload, error)
+
+    def _give_up(self) -> None:
+        """End the dispatches that were not answered in time, and come back when the next one is due."""
+        with self._lock:
+            for answer, op, due in list(self._pending.values()):
+                rest = due - monotonic()
+                if rest > 0:
+                    self._loop.call_later(rest, self._give_up)
+                    return
+                problem = f"the host did not answer {op} within {self._ceiling:g} s"
+                self._end(answer, None, OpError(problem, code="op.unanswered", op=op, retryable=True))
+            self._is_timed = False
 
 
 def _resolve(answer: asyncio.Future[Any], payload: Any, error: OpError | None) -> None:
@@ -102,10 +122,3 @@ def _resolve(answer: asyncio.Future[Any], payload: Any, error: OpError | None) -
         answer.set_result(payload)
     else:
         answer.set_exception(error)
-
-
-def _give_up(answer: asyncio.Future[Any], op: str, ceiling: float) -> None:
-    if not answer.done():
-        answer.set_exception(
-            OpError(f"the host did not answer {op} within {ceiling:g} s", code="op.unanswered", op=op, retryable=True)
-        )
