@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
@@ -95,15 +94,15 @@ class Call:
     hooks: HookRegistry | None = None
     most_values: int = 100_000
     _closers: list[Callable[[], Awaitable[None]]] = field(factory=list, init=False)
-    _occurrences: Counter[str] = field(factory=Counter, init=False)
+    _occurrences: dict[str, int] = field(factory=dict, init=False)
 
     def effect_key(self, op: str, params_digest: str) -> str | None:
         """Return the idempotency key of the next effect with these parameters, or ``None`` if the call has no key."""
         if self.key is None:
             return None
         name = f"{op}:{params_digest[:16]}"
-        self._occurrences[name] += 1
-        return f"{self.key}:{name}:{self._occurrences[name]}"
+        number = self._occurrences[name] = self._occurrences.get(name, 0) + 1
+        return f"{self.key}:{name}:{number}"
 
     def givers(self, capabilities: Iterable[str]) -> tuple[str, ...]:
         """Return the source of each capability, or an empty string for a narrowed one. Empty if no source is known."""

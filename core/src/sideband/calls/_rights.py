@@ -44,6 +44,8 @@ class Rights:
         self._added = {skill: tuple(capabilities) for skill, capabilities in added.items()}
         self._remembered = RememberedGrants(home)
         self._for_projects = (COMMAND_LINE, str(settings.project_file))
+        # By skill: the skill and its stored grant, from which the rights were determined.
+        self._complete: dict[str, tuple[SkillSpec, Grant, tuple[Grant, Mapping[str, str]]]] = {}
 
     async def of(
         self, skill: SkillSpec, tool: ToolSpec, digest: str, run: str, given: tuple[str, ...] | None
@@ -65,10 +67,14 @@ class Rights:
         if given is not None:
             grant = await self._ops.grant(given)
             return grant, dict.fromkeys(grant.texts(), "call")
+        stored = self._remembered.get(digest)
+        known = self._complete.get(skill.key)
+        if known is not None and known[0] is skill and known[1] is stored:
+            return known[2]
         wanted = await self._wanted(skill)
         policy = await self._by_policy(skill)
         added = await self._ops.grant(self._added.get(skill.key) or self._added.get(skill.name, ()))
-        remembered = await self._ops.grant(self._remembered.get(digest).texts())
+        remembered = await self._ops.grant(stored.texts())
         missing = _missing(wanted, policy, added, remembered)
         if missing:
             answer = await self._questions.ask(skill, tool, digest, missing, run)
@@ -76,7 +82,10 @@ class Rights:
                 raise GrantRequired(skill.name, missing.texts(), refused=answer is not None)
             # Only what the user saw: the rest comes from the policy or from this host, and ends with it.
             self._remembered.remember(digest, skill.name, missing)
-        return _rights(wanted, policy, added, missing)
+            return _rights(wanted, policy, added, missing)
+        rights = _rights(wanted, policy, added, missing)
+        self._complete[skill.key] = skill, stored, rights
+        return rights
 
     async def _wanted(self, skill: SkillSpec) -> Grant:
         try:

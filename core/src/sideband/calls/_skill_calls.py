@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, partial
-from secrets import token_hex
+from functools import partial
 from typing import Any
 
 import anyio
@@ -16,10 +14,11 @@ from attrs import define, evolve, field
 
 from ..broker import Broker, Call, EffectReport
 from ..errors import SidebandError
-from ..loading import ToolSpec
-from ..ops import Grant, OpDenied, OpError, Origin
+from ..loading import SkillSpec, ToolSpec
+from ..ops import OpDenied, OpError, Origin
 from ..settings import Policy
-from ..workers import ArgumentsInvalid, LaunchRequest, SkillFailed, SkillRefused, WorkerCall, WorkerPool
+from ..workers import ArgumentsInvalid, SkillFailed, SkillRefused, WorkerCall, WorkerPool
+from ._call_plans import CallPlan, CallPlans
 from ._catalog import SkillCatalog
 from ._hints import hint
 from ._isolation import ChosenSandbox
@@ -32,7 +31,6 @@ from ._running_call import RunningCall
 # Checking and redacting larger data would block the event loop for too long.
 _LARGE = 65_536
 _CLOSING_SECONDS = 5.0
-_CACHED_DOMAINS = 1_024
 
 
 @define(eq=False, kw_only=True, repr=False)
@@ -48,7 +46,8 @@ class SkillCalls:
     _sandbox: ChosenSandbox
     _report: Callable[[Exception], object]
     _running: set[str] = field(factory=set, init=False)
-    _quiet: anyio.Event = field(factory=anyio.Event, init=False)
+    _plans: CallPlans = field(factory=CallPlans, init=False)
+    _quiet: anyio.Event | None = field(default=None, init=False)
 
     async def run(self, request: CallRequest) -> CallResult:
         """Run the tool that ``request`` names.
@@ -61,44 +60,44 @@ class SkillCalls:
         arguments = _validated(tool, request.arguments)
         timeout = call_timeout(self._policy, skill, tool, request.timeout)
         launch = await self._launches.of(skill)
-        identifier = token_hex(16)
-        origin = Origin(run=identifier) if request.origin is None else request.origin
-        run = origin.run or identifier
+        identifier = os.urandom(16).hex()
+        run = (request.origin and request.origin.run) or identifier
         grant, granted_by = await self._rights.of(skill, tool, launch.snapshot.name, run, request.grants)
+        plan = self._plans.of(tool, launch, grant, request.principal)
         # Choosing a sandbox for the first call of a host does not count against the call's timeout.
         await self._sandbox.require()
         call = Call(
             id=identifier,
             grant=grant,
             granted_by=granted_by,
-            domain=_domain(launch, grant, request.principal),
-            origin=evolve(origin, principal=request.principal, skill=skill.key, tool=tool.name),
+            domain=plan.domain,
+            origin=_origin(request, identifier, skill, tool),
             deadline=anyio.current_time() + timeout,
-            code=_code(launch),
+            code=plan.code,
             key=request.key,
             on_progress=request.on_progress,
             hooks=request.hooks,
         )
         running = RunningCall(call, self._broker, request.on_effect, request.on_log)
         worker_call = WorkerCall(
-            id=call.id,
+            id=identifier,
             tool=tool.full_name,
-            domain=call.domain,
+            domain=plan.domain,
             launch=launch,
             alone=request.alone or skill.alone or self._policy.alone,
-            module=os.path.join(launch.snapshot, tool.module),  # noqa: PTH118  three times as fast as pathlib
+            module=plan.module,
             function=tool.name,
             arguments=arguments,
-            capabilities=grant.texts(),
-            environment=_call_environment(),
+            capabilities=plan.capabilities,
+            environment=plan.environment,
             timeout=timeout,
             handler=running,
         )
-        return await self._run(running, worker_call, tool)
+        return await self._run(running, worker_call, plan)
 
-    async def _run(self, running: RunningCall, worker_call: WorkerCall, tool: ToolSpec) -> CallResult:
+    async def _run(self, running: RunningCall, worker_call: WorkerCall, plan: CallPlan) -> CallResult:
         started = time.perf_counter()
-        call = running.call
+        call, tool = running.call, plan.tool
         self._running.add(call.id)
         try:
             answer = await self._pool.call(worker_call)
@@ -114,13 +113,14 @@ class SkillCalls:
         finally:
             await call.end(self._report)
             self._running.remove(call.id)
-            self._quiet.set()
+            if self._quiet is not None:
+                self._quiet.set()
         return CallResult(
             output=await _apply(self._broker.redactor.data, answer.value, answer.size),
             tool=worker_call.tool,
             call=call.id,
-            isolation=answer.isolation.label,
-            grant=call.grant.texts(),
+            isolation=call.isolation,
+            grant=plan.capabilities,
             effects=tuple(running.effects),
             logs=tuple(running.logs),
             ms=round((time.perf_counter() - started) * 1000, 3),
@@ -173,20 +173,7 @@ def _check_result(tool: ToolSpec, result: Any) -> None:
         ) from None
 
 
-def _code(launch: LaunchRequest) -> str:
-    """Return what identifies the code of a skill: its snapshot and its packages."""
-    return f"{launch.snapshot.name} {launch.packages.name if launch.packages else ''}"
-
-
-def _domain(launch: LaunchRequest, grant: Grant, principal: str) -> str:
-    return _digest(_code(launch), launch.limits.memory, grant, principal)
-
-
-@lru_cache(maxsize=_CACHED_DOMAINS)
-def _digest(code: str, memory: int, grant: Grant, principal: str) -> str:
-    parts = [code, str(memory), str(grant), principal]
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-def _call_environment() -> dict[str, str]:
-    return {"timezone": os.environ.get("TZ") or time.tzname[0], "locale": os.environ.get("LANG", "C.UTF-8")}
+def _origin(request: CallRequest, call: str, skill: SkillSpec, tool: ToolSpec) -> Origin:
+    if request.origin is None:
+        return Origin(principal=request.principal, run=call, skill=skill.key, tool=tool.name)
+    return evolve(request.origin, principal=request.principal, skill=skill.key, tool=tool.name)

@@ -1,0 +1,74 @@
+"""What the calls of a tool have in common, determined once."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import define, field, frozen
+
+from ..loading import ToolSpec
+from ..ops import Grant
+from ..workers import LaunchRequest
+
+_MAX_PLANS = 1_024
+
+
+@frozen
+class CallPlan:
+    """The properties of all calls of a tool with the same launch, grant and principal.
+
+    Attributes:
+        code: identifies the code of the skill: its snapshot and its packages.
+        domain: the trust domain.
+        module: the path of the module in the snapshot.
+        capabilities: the capabilities of the grant as strings.
+        environment: ``timezone`` and ``locale``.
+    """
+
+    tool: ToolSpec
+    launch: LaunchRequest
+    grant: Grant
+    code: str
+    domain: str
+    module: str
+    capabilities: tuple[str, ...]
+    environment: Mapping[str, Any]
+
+
+@define
+class CallPlans:
+    """The plans of a host, by tool and principal. One is replaced if the tool, its launch or its grant is another."""
+
+    _known: dict[tuple[str, str], CallPlan] = field(factory=dict, init=False)
+
+    def of(self, tool: ToolSpec, launch: LaunchRequest, grant: Grant, principal: str) -> CallPlan:
+        """Return the plan for a call."""
+        key = (tool.full_name, principal)
+        plan = self._known.get(key)
+        if plan is None or plan.tool is not tool or plan.launch is not launch or plan.grant is not grant:
+            if len(self._known) >= _MAX_PLANS:
+                self._known.clear()
+            plan = self._known[key] = _plan(tool, launch, grant, principal)
+        return plan
+
+
+def _plan(tool: ToolSpec, launch: LaunchRequest, grant: Grant, principal: str) -> CallPlan:
+    code = f"{launch.snapshot.name} {launch.packages.name if launch.packages else ''}"
+    parts = [code, str(launch.limits.memory), str(grant), principal]
+    return CallPlan(
+        tool,
+        launch,
+        grant,
+        code=code,
+        domain=hashlib.sha256("\0".join(parts).encode()).hexdigest(),
+        module=str(launch.snapshot / tool.module),
+        capabilities=grant.texts(),
+        environment={
+            "timezone": os.environ.get("TZ") or time.tzname[0],
+            "locale": os.environ.get("LANG", "C.UTF-8"),
+        },
+    )
