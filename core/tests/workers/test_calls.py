@@ -61,6 +61,18 @@ async def test_concurrent_ops_of_a_call_get_their_own_answers(make_skill, make_p
     assert answer.value == ["answer a", "answer b", "answer c"]
 
 
+async def test_worker_receives_answers_while_a_task_never_rests(make_skill, make_pool):
+    skill = make_skill("""
+        async def spin():
+            answer = asyncio.ensure_future(echo.get(key=1))
+            while not answer.done():
+                await asyncio.sleep(0)
+            return await answer
+    """)
+    async with make_pool() as pool:
+        assert (await pool.call(skill.call("spin"))).value == {"key": 1}
+
+
 async def test_concurrent_calls_have_separate_contexts(make_skill, make_pool, gather):
     skill = make_skill("""
         import concurrent.futures, contextvars

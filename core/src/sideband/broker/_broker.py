@@ -28,6 +28,7 @@ from ..ops import (
     OpParamsInvalid,
     OpResultInvalid,
     OpSpec,
+    OpTimeout,
     Origin,
     Recorded,
 )
@@ -115,7 +116,7 @@ class Broker:
             origin=call.origin if via is None else evolve(call.origin, plugin=via),
             key=key,
             bound=own,
-            decisions=self.redactor.data(decisions),
+            decisions=self.redactor.data(decisions) if decisions else [],
             within=within,
         )
         outer = _depth.set(_depth.get() + 1)
@@ -128,10 +129,10 @@ class Broker:
 
     async def _dispatch(self, dispatch: Dispatch, params: Mapping[str, Any]) -> Any:
         try:
-            await self._look_up(dispatch)
-            self._validate(dispatch, params)
-            self._check_grant(dispatch)
-            await self._decide(dispatch)
+            spec = await self._look_up(dispatch)
+            self._validate(dispatch, spec, params)
+            self._check_grant(dispatch, spec)
+            await self._decide(dispatch, spec)
             replay = await self._recorder.intend(dispatch)
         except OpError as error:
             await self._recorder.refuse(dispatch, error)
@@ -148,7 +149,7 @@ class Broker:
         if replay is not None:
             # It was redacted with the secrets that were known then.
             return self.redactor.data(replay.result, sensitive_keys=False)
-        return await self._run(dispatch)
+        return await self._run(dispatch, spec)
 
     async def recall(self, key: str) -> tuple[str, Any] | None:
         """Return the outcome of the effect with this key: ``done`` and its result, ``unknown``, or ``None``.
@@ -188,14 +189,14 @@ class Broker:
         await self._recorder.refuse(dispatch, error)
         return dispatch.effect
 
-    async def _look_up(self, dispatch: Dispatch) -> None:
+    async def _look_up(self, dispatch: Dispatch) -> OpSpec:
         if _depth.get() > _MAX_DEPTH:
             raise LimitExceeded("nested_dispatches", _MAX_DEPTH, op=dispatch.op)
         if dispatch.bound is None:
             dispatch.bound = await self.ops.get(dispatch.op)
+        return dispatch.bound.spec
 
-    def _validate(self, dispatch: Dispatch, params: Mapping[str, Any]) -> None:
-        spec = dispatch.found.spec
+    def _validate(self, dispatch: Dispatch, spec: OpSpec, params: Mapping[str, Any]) -> None:
         if not has_at_most(dispatch.call.most_values, params):
             raise LimitExceeded("params", dispatch.call.most_values, op=dispatch.op)
         try:
@@ -214,16 +215,15 @@ class Broker:
             problems = validation_problems(error, known=known, shown=spec.record)
             raise OpParamsInvalid(spec.name, problems) from None
 
-    def _check_grant(self, dispatch: Dispatch) -> None:
-        allowed_by = check_op(dispatch.grant, dispatch.found.spec, dispatch.params)
+    def _check_grant(self, dispatch: Dispatch, spec: OpSpec) -> None:
+        allowed_by = check_op(dispatch.grant, spec, dispatch.params)
         dispatch.covering = [str(capability) for capability in allowed_by]
         dispatch.used = set(allowed_by)
 
-    async def _decide(self, dispatch: Dispatch) -> None:
+    async def _decide(self, dispatch: Dispatch, spec: OpSpec) -> None:
         hooks = dispatch.call.hooks or self._hooks
         if not hooks.has("op_call"):
             return
-        spec = dispatch.found.spec
         params = dispatch.valid.model_dump(exclude_unset=True)
         event = OpCall(
             effect=dispatch.effect,
@@ -244,8 +244,8 @@ class Broker:
         dispatch.decisions += self.redactor.data(answers)
         if decision.replaced_by and decision.arguments is not None:
             # Parameters replaced by a guard must pass validation and the grant check too.
-            self._validate(dispatch, decision.arguments)
-            self._check_grant(dispatch)
+            self._validate(dispatch, spec, decision.arguments)
+            self._check_grant(dispatch, spec)
         if refusal is not None:
             raise refusal
 
@@ -259,20 +259,25 @@ class Broker:
         finally:
             context.end()
 
-    async def _run(self, dispatch: Dispatch) -> Any:
-        now = anyio.current_time()
-        limit = min(dispatch.found.spec.timeout or _DEFAULT_TIMEOUT, dispatch.call.deadline - now)
-        context = self._context(dispatch, now + limit)
+    async def _run(self, dispatch: Dispatch, spec: OpSpec) -> Any:
+        call, now = dispatch.call, anyio.current_time()
+        deadline = min(now + (spec.timeout or _DEFAULT_TIMEOUT), call.deadline)
+        # What another op dispatches may outlive it, in a task of its plugin, which is not cancelled with the call.
+        is_ended = call.ends_dispatches and deadline == call.deadline and dispatch.within is None
+        context = self._context(dispatch, deadline)
         try:
-            result, error = await run_handler(dispatch, context, limit)
+            result, error = await run_handler(dispatch, context, deadline - now, has_deadline=not is_ended)
         except get_cancelled_exc_class():
-            await self._recorder.settle(dispatch, "cancelled", OpCancelled(dispatch.op))
+            if is_ended and anyio.current_time() >= deadline:
+                await self._recorder.settle(dispatch, "failed", OpTimeout(dispatch.op, deadline - now))
+            else:
+                await self._recorder.settle(dispatch, "cancelled", OpCancelled(dispatch.op))
             raise
         finally:
             context.end()
         if error is not None:
             raise await self._recorder.settle(dispatch, "failed", error)
-        return await self._answer(dispatch, result)
+        return await self._answer(dispatch, spec, result)
 
     def _context(self, dispatch: Dispatch, deadline: float) -> DispatchContext:
         return self.context(
@@ -360,17 +365,16 @@ class Broker:
         """Record a note about a running effect."""
         await self._ledger.note(effect, op, note)
 
-    async def _answer(self, dispatch: Dispatch, result: Any) -> Any:
+    async def _answer(self, dispatch: Dispatch, spec: OpSpec, result: Any) -> Any:
         try:
-            reply, redacted, size = self._plain_result(dispatch, result)
+            reply, redacted, size = self._plain_result(dispatch, spec, result)
         except OpResultInvalid as error:
             raise await self._recorder.settle(dispatch, "failed", error) from None
         await self._recorder.done(dispatch, redacted, size)
         return reply
 
-    def _plain_result(self, dispatch: Dispatch, result: Any) -> tuple[Any, Any, int]:
+    def _plain_result(self, dispatch: Dispatch, spec: OpSpec, result: Any) -> tuple[Any, Any, int]:
         """Return the reply for the caller, the redacted result for the ledger, and the size of the reply as JSON."""
-        spec = dispatch.found.spec
         try:
             if type(result) is not spec.result:
                 result = spec.result_adapter.validate_python(result)

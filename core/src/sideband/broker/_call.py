@@ -77,6 +77,8 @@ class Call:
         hooks: the hooks that decide about and observe the effects of the call, or ``None`` for those of the host.
         most_values: the maximum number of values in the parameters of one effect, at any depth. Each value costs
             microseconds to validate and record, which delays other calls.
+        ends_dispatches: whether whoever made the call cancels its dispatches at its deadline, so that an op needs no
+            deadline of its own for that.
     """
 
     id: str
@@ -93,6 +95,7 @@ class Call:
     on_part: Callable[[Mapping[str, Any]], Awaitable[None]] | None = None
     hooks: HookRegistry | None = None
     most_values: int = 100_000
+    ends_dispatches: bool = False
     _closers: list[Callable[[], Awaitable[None]]] = field(factory=list, init=False)
     _occurrences: dict[str, int] = field(factory=dict, init=False)
 

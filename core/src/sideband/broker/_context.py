@@ -68,7 +68,11 @@ class Seam(Protocol):
 
 @define(eq=False)
 class DispatchContext:
-    """The ``OpContext`` of one dispatch. It is unusable after the dispatch has ended."""
+    """The ``OpContext`` of one dispatch. It is unusable after the dispatch has ended.
+
+    Attributes:
+        parts: the redaction of emitted parts, if there were any. It may hold back text for ``emit_rest``.
+    """
 
     op: str
     effect: str
@@ -83,7 +87,7 @@ class DispatchContext:
     _note: dict[str, Any] | None = field(default=None, repr=False)
     _used: set[Capability] = field(factory=set, repr=False)
     _ended: bool = field(default=False, init=False, repr=False)
-    _parts: PartRedaction | None = field(default=None, init=False, repr=False)
+    parts: PartRedaction | None = field(default=None, init=False, repr=False)
 
     @property
     def blobs(self) -> BlobStore:
@@ -146,14 +150,14 @@ class DispatchContext:
         """See ``OpContext.emit``."""
         if self._call.on_part is None or self._ended:
             return
-        if self._parts is None:
-            self._parts = PartRedaction(self._seam.redactor)
-        await self._hand_on(self._parts.feed(part))
+        if self.parts is None:
+            self.parts = PartRedaction(self._seam.redactor)
+        await self._hand_on(self.parts.feed(part))
 
     async def emit_rest(self) -> None:
         """Emit the text that was held back for redaction, after the last part."""
-        if self._parts is not None:
-            await self._hand_on(self._parts.end())
+        if self.parts is not None:
+            await self._hand_on(self.parts.end())
 
     async def _hand_on(self, parts: Iterable[Mapping[str, Any]]) -> None:
         assert self._call.on_part is not None  # noqa: S101  `emit` checks it

@@ -15,44 +15,56 @@ from ._context import DispatchContext
 from ._dispatch import Dispatch
 
 
-async def run_handler(dispatch: Dispatch, context: DispatchContext, limit: float) -> tuple[Any, OpError | None]:
+async def run_handler(
+    dispatch: Dispatch, context: DispatchContext, limit: float, *, has_deadline: bool
+) -> tuple[Any, OpError | None]:
     """Run the handler of a dispatch.
 
     Args:
         dispatch: the dispatch, after look-up and validation.
-        context: the context for the handler. The handler is cancelled at its deadline.
-        limit: the time until that deadline in seconds, for the message.
+        context: the context for the handler.
+        limit: the time until its deadline in seconds, for the message.
+        has_deadline: whether to cancel the handler at that deadline. Otherwise whoever made the call does it.
 
     Returns:
         The handler's result and ``None``, or ``None`` and the error. A cancellation from outside is raised.
     """
-    result: Any = None
-    error: OpError | None = None
+    if not has_deadline:
+        return await _run(dispatch, context, limit, None)
     with CancelScope(deadline=context.deadline) as scope:
-        try:
-            result = await dispatch.found.spec.handler(dispatch.params, context)
+        return await _run(dispatch, context, limit, scope)
+    return None, OpTimeout(dispatch.op, limit)
+
+
+async def _run(
+    dispatch: Dispatch, context: DispatchContext, limit: float, scope: CancelScope | None
+) -> tuple[Any, OpError | None]:
+    try:
+        result = await dispatch.found.spec.handler(dispatch.params, context)
+        if context.parts is not None:
             await context.emit_rest()
-        except Exception as raised:  # noqa: BLE001  whatever a handler raises becomes one typed error
-            error = dispatch.error(raised)
-        except get_cancelled_exc_class():
-            if scope.cancel_called or not _cancelled_by_handler():
-                raise
-            error = OpCancelled(dispatch.op, "its handler cancelled itself")
-        except (SystemExit, GeneratorExit) as raised:
-            # A plugin must not exit the host.
-            error = dispatch.error(RuntimeError(f"it raised {type(raised).__name__}"))
-        except BaseExceptionGroup as group:
-            _, staying = group.split((SystemExit, GeneratorExit))
-            cancelled, others = staying.split(get_cancelled_exc_class()) if staying else (None, None)
-            if (staying is group and cancelled is None) or not isinstance(others, ExceptionGroup | None):
-                raise
-            error = dispatch.error(others or RuntimeError("a task of the handler raised SystemExit or GeneratorExit"))
-            # trio groups a cancellation with the exceptions raised during it. The checkpoint re-raises an outer
-            # cancellation without those exceptions.
-            await checkpoint()
-    if scope.cancelled_caught or (error is not None and scope.cancel_called):
-        error = OpTimeout(dispatch.op, limit)
-    return result, error
+    except Exception as raised:  # noqa: BLE001  whatever a handler raises becomes one typed error
+        error = dispatch.error(raised)
+    except get_cancelled_exc_class():
+        if (scope is not None and scope.cancel_called) or not _cancelled_by_handler():
+            raise
+        error = OpCancelled(dispatch.op, "its handler cancelled itself")
+    except (SystemExit, GeneratorExit) as raised:
+        # A plugin must not exit the host.
+        error = dispatch.error(RuntimeError(f"it raised {type(raised).__name__}"))
+    except BaseExceptionGroup as group:
+        _, staying = group.split((SystemExit, GeneratorExit))
+        cancelled, others = staying.split(get_cancelled_exc_class()) if staying else (None, None)
+        if (staying is group and cancelled is None) or not isinstance(others, ExceptionGroup | None):
+            raise
+        error = dispatch.error(others or RuntimeError("a task of the handler raised SystemExit or GeneratorExit"))
+        # trio groups a cancellation with the exceptions raised during it. The checkpoint re-raises an outer
+        # cancellation without those exceptions.
+        await checkpoint()
+    else:
+        return result, None
+    is_over = scope.cancel_called if scope is not None else anyio.current_time() >= context.deadline
+    return None, OpTimeout(dispatch.op, limit) if is_over else error
 
 
 def _cancelled_by_handler() -> bool:

@@ -44,7 +44,9 @@ class EffectRecorder:
     def recordable(self, params: Mapping[str, Any], allowed: Iterable[str]) -> dict[str, Any]:
         """Return the recordable parameters: those in ``allowed`` redacted, of the others only the names."""
         shown = {name: params[name] for name in allowed if name in params}
-        hidden = dict.fromkeys((self._redactor.text(str(name))[:40] for name in params if name not in shown), "…")
+        hidden: dict[str, str] = {}
+        if len(shown) < len(params):
+            hidden = dict.fromkeys((self._redactor.text(str(name))[:40] for name in params if name not in shown), "…")
         try:
             return {**hidden, **shortened(self._redactor.data(shown))}
         except Unserializable:
@@ -174,8 +176,11 @@ class EffectRecorder:
                 isolation=dispatch.call.isolation,
                 within=dispatch.within,
             )
+        due = dispatch.intended and dispatch.found.spec.durable
+        if dispatch.key is None and self._ledger.outcome_now(outcome, due=due):
+            await self._report(dispatch, outcome)
+            return
         with CancelScope(shield=True):
-            due = dispatch.intended and dispatch.found.spec.durable
             await self._ledger.outcome(outcome, due=due)
             if dispatch.key is not None:
                 certain = status == "done" or dispatch.found.spec.idempotent
@@ -196,19 +201,20 @@ class EffectRecorder:
                 _log.warning("`on_effect` callback failed: %s", self._redactor.text(safe_text(raised)))
         hooks = dispatch.call.hooks or self._hooks
         if hooks.has("effect"):
-            await hooks.observe(
-                Effect(
-                    effect=outcome.effect,
-                    op=outcome.op,
-                    status=outcome.status,
-                    level=dispatch.level or Level.SAFE,
-                    origin=dispatch.origin,
-                    params=dispatch.recorded,
-                    grant=tuple(dispatch.covering),
-                    decisions=dispatch.decisions,
-                    error=error,
-                    ms=ms,
-                    bytes=outcome.bytes,
-                    isolation=dispatch.call.isolation,
+            with CancelScope(shield=True):
+                await hooks.observe(
+                    Effect(
+                        effect=outcome.effect,
+                        op=outcome.op,
+                        status=outcome.status,
+                        level=dispatch.level or Level.SAFE,
+                        origin=dispatch.origin,
+                        params=dispatch.recorded,
+                        grant=tuple(dispatch.covering),
+                        decisions=dispatch.decisions,
+                        error=error,
+                        ms=ms,
+                        bytes=outcome.bytes,
+                        isolation=dispatch.call.isolation,
+                    )
                 )
-            )

@@ -40,6 +40,10 @@ class SecretSources:
         found = {source.name: reason for source in self._sources if (reason := source.closed) is not None}
         return {**self._failed, **found} if self._failed else found
 
+    def any_closed(self) -> bool:
+        """Return whether some values are unknown."""
+        return bool(self._failed) or not all(source.closed is None for source in self._sources)
+
     def check(self, op: str) -> None:
         """Check that data may be sent.
 

@@ -22,6 +22,7 @@ _MAPPINGS: tuple[type[Mapping[Any, Any]], ...] = (
     Mapping,
 )  # `dict` first, because checks against an abstract class are slow
 _LISTS: tuple[type[Sequence[Any]], ...] = (list, tuple)
+_SHORT = frozenset({int, float, bool, type(None)})
 _MAX_TEXT = 500
 _MAX_LIST = 50
 
@@ -50,7 +51,7 @@ def shortened(value: Any) -> Any:
     if isinstance(value, bytes):
         return f"({len(value)} bytes)"
     if isinstance(value, dict):
-        return {shortened(key): shortened(item) for key, item in value.items()}
+        return {shortened(key): item if type(item) in _SHORT else shortened(item) for key, item in value.items()}
     if isinstance(value, list):
         return [shortened(item) for item in value[:_MAX_LIST]] + (["…"] if len(value) > _MAX_LIST else [])
     return value

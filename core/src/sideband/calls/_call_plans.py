@@ -22,6 +22,7 @@ class CallPlan:
     """The properties of all calls of a tool with the same launch, grant and principal.
 
     Attributes:
+        name: ``skill.tool``.
         code: identifies the code of the skill: its snapshot and its packages.
         domain: the trust domain.
         module: the path of the module in the snapshot.
@@ -32,6 +33,7 @@ class CallPlan:
     tool: ToolSpec
     launch: LaunchRequest
     grant: Grant
+    name: str
     code: str
     domain: str
     module: str
@@ -41,18 +43,17 @@ class CallPlan:
 
 @define
 class CallPlans:
-    """The plans of a host, by tool and principal. One is replaced if the tool, its launch or its grant is another."""
+    """The plans of a host, by tool and principal. A plan applies only to the very tool, launch and grant it is for."""
 
     _known: dict[tuple[str, str], CallPlan] = field(factory=dict, init=False)
 
-    def of(self, tool: ToolSpec, launch: LaunchRequest, grant: Grant, principal: str) -> CallPlan:
-        """Return the plan for a call."""
-        key = (tool.full_name, principal)
-        plan = self._known.get(key)
+    def of(self, name: str, tool: ToolSpec, launch: LaunchRequest, grant: Grant, principal: str) -> CallPlan:
+        """Return the plan for a call of the tool that was requested by ``name``."""
+        plan = self._known.get((name, principal))
         if plan is None or plan.tool is not tool or plan.launch is not launch or plan.grant is not grant:
             if len(self._known) >= _MAX_PLANS:
                 self._known.clear()
-            plan = self._known[key] = _plan(tool, launch, grant, principal)
+            plan = self._known[name, principal] = _plan(tool, launch, grant, principal)
         return plan
 
 
@@ -63,6 +64,7 @@ def _plan(tool: ToolSpec, launch: LaunchRequest, grant: Grant, principal: str) -
         tool,
         launch,
         grant,
+        name=tool.full_name,
         code=code,
         domain=hashlib.sha256("\0".join(parts).encode()).hexdigest(),
         module=str(launch.snapshot / tool.module),

@@ -19,6 +19,7 @@ class RememberedGrants:
 
     def __init__(self, home: Path) -> None:
         self._file = home / "grants.toml"
+        self._path = str(self._file)
         self._seen: object = None  # the file's status when it was last read
         self._known: dict[str, Grant] = {}
 
@@ -48,7 +49,7 @@ class RememberedGrants:
     def _status(self) -> object:
         """Return a value that changes if the file is replaced or written to."""
         try:
-            status = os.stat(self._file)  # noqa: PTH116  runs in every call, and is twice as fast as pathlib
+            status = os.stat(self._path)  # noqa: PTH116  runs in every call, and is twice as fast as pathlib
         except OSError as error:
             return error.errno
         return status.st_ino, status.st_mtime_ns, status.st_size, status.st_ctime_ns

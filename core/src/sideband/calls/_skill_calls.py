@@ -63,7 +63,7 @@ class SkillCalls:
         identifier = os.urandom(16).hex()
         run = (request.origin and request.origin.run) or identifier
         grant, granted_by = await self._rights.of(skill, tool, launch.snapshot.name, run, request.grants)
-        plan = self._plans.of(tool, launch, grant, request.principal)
+        plan = self._plans.of(request.tool, tool, launch, grant, request.principal)
         # Choosing a sandbox for the first call of a host does not count against the call's timeout.
         await self._sandbox.require()
         call = Call(
@@ -77,11 +77,12 @@ class SkillCalls:
             key=request.key,
             on_progress=request.on_progress,
             hooks=request.hooks,
+            ends_dispatches=True,
         )
         running = RunningCall(call, self._broker, request.on_effect, request.on_log)
         worker_call = WorkerCall(
             id=identifier,
-            tool=tool.full_name,
+            tool=plan.name,
             domain=plan.domain,
             launch=launch,
             alone=request.alone or skill.alone or self._policy.alone,

@@ -156,7 +156,7 @@ class Host:
         sources = SecretSources(self.plugins, self.home, policy.require_open_secrets)
         await sources.open()
         self.store = await self._open_store(stack)
-        self.ledger = await enter(stack, Ledger(self.home / "ledger", self.store, closed=lambda: sources.closed))
+        self.ledger = await enter(stack, Ledger(self.home / "ledger", self.store, closed=sources.any_closed))
         claims = Claims(self.store, self.ledger)
         self.blobs = BlobStore(self.home / "blobs")
         self.sandbox = ChosenSandbox(self.plugins, policy.tier, self._make_worker_folders(), alone=policy.alone)

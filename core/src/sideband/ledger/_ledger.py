@@ -163,6 +163,22 @@ class Ledger:
         if not self._begun:
             await self._begin()
         await self._append(outcome_draft(entry, follows=entry.effect in self._running), durable=durable)
+        self._note_outcome(entry, due=due)
+
+    def outcome_now(self, entry: Outcome, *, due: bool = False) -> bool:
+        """Record an outcome like ``outcome``, but without waiting. Return ``False`` if another host holds the lock.
+
+        A caller that must not be cancelled needs no shield for it.
+        """
+        self._check_open()
+        line = self._marked(outcome_draft(entry, follows=entry.effect in self._running))
+        if not self._begun or not self._chain.append((line,)):
+            return False
+        self._changed.set()
+        self._note_outcome(entry, due=due)
+        return True
+
+    def _note_outcome(self, entry: Outcome, *, due: bool) -> None:
         if due:
             self._due = self._chain.written
         self._running.pop(entry.effect, None)
@@ -238,13 +254,15 @@ class Ledger:
 
     async def _append(self, entry: Draft, *, durable: bool) -> None:
         self._check_open()
-        if self._closed():
-            entry = entry._replace(middle=f'{entry.middle}"secrets":"closed",')
+        entry = self._marked(entry)
         if not self._chain.append((entry,)):
             await self._write_locked((entry,))
         self._changed.set()
         if durable:
             await self.sync()
+
+    def _marked(self, entry: Draft) -> Draft:
+        return entry._replace(middle=f'{entry.middle}"secrets":"closed",') if self._closed() else entry
 
     async def _write_locked(self, entries: Sequence[Draft]) -> None:
         """Wait for the lock, then write the entries."""

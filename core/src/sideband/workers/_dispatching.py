@@ -48,6 +48,8 @@ class Dispatching:
         self._held = 0
         self._last = 0
         self._room: anyio.Event | None = None
+        # `CancelScope` looks up the class of the running event loop each time.
+        self._new_scope = type(anyio.CancelScope())
 
     def take(self, call: PendingCall | None, message: _wire.DispatchMessage, size: int) -> bytes | None:
         """Start a dispatch, or refuse it and return the answer.
@@ -69,7 +71,7 @@ class Dispatching:
         silent = call.spec.handler.is_fire_and_forget(message.op)
         refusal = call.admit(message.op, silent=silent)
         if refusal is None:
-            self._start(PendingDispatch(call, message, size), silent=silent)
+            self._start(PendingDispatch(call, message, size, self._new_scope()), silent=silent)
             return None
         line = self._refuse(message, refusal)
         return None if silent else line
@@ -80,7 +82,7 @@ class Dispatching:
             # Progress messages have no dispatch id. `total` is unique only within the call, so include the call.
             identifier = f"p-{call.total}-{message.call}"
             request = _wire.DispatchMessage(message.call, identifier, 0, "progress.report", message.params)
-            self._start(PendingDispatch(call, request, size), silent=True)
+            self._start(PendingDispatch(call, request, size, self._new_scope()), silent=True)
 
     def cancel(self, message: _wire.CancelMessage) -> None:
         """Cancel a dispatch on request of the skill. Ignore one that has just been answered.

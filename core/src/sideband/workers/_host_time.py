@@ -75,14 +75,14 @@ class TimeShare:
     def lap(self) -> bool:
         """Charge the time since ``begin`` or the last lap, and return whether the worker must ``rest`` now."""
         now = perf_counter()
-        self._earn(_PART, now)
-        self._credit -= now - self._lap_began
-        self._lap_began = now
+        # As in `charge`, which would read the clock again.
+        self._credit = min(self._credit + (now - self._earned_at) * _PART, _SLICE) - (now - self._lap_began)
+        self._earned_at = self._lap_began = now
         return self._credit < 0
 
     def charge(self, seconds: float) -> None:
         """Charge time that was spent on messages or dispatches of the worker."""
-        self._earn(_PART, perf_counter())
+        self._earn(_PART)
         self._credit -= seconds
 
     @property
@@ -119,7 +119,7 @@ class TimeShare:
                     return
                 part = _PART / time.resting
                 await anyio.sleep(min((_SLICE - self._credit) / part, _MAX_REST))
-                self._earn(_PART / time.resting, perf_counter())
+                self._earn(_PART / time.resting)
         finally:
             time.resting -= 1
 
@@ -131,6 +131,7 @@ class TimeShare:
         recently = perf_counter() - _RECENT
         return any(share.last_active > recently for share in self._time.shares if share is not self)
 
-    def _earn(self, part: float, now: float) -> None:
+    def _earn(self, part: float) -> None:
+        now = perf_counter()
         self._credit = min(self._credit + (now - self._earned_at) * part, _SLICE)
         self._earned_at = now

@@ -77,7 +77,7 @@ class PendingDispatch:
     call: PendingCall
     message: DispatchMessage
     size: int
-    scope: anyio.CancelScope = field(factory=anyio.CancelScope, init=False)
+    scope: anyio.CancelScope
 
 
 @define(eq=False, repr=False)

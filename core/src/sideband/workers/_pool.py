@@ -107,11 +107,13 @@ class WorkerPool:
             slot = self._slot(call)
             slot.enter(call.id, deadline)
             try:
-                if not slot.is_ready:
+                worker = slot.ready_worker
+                if worker is None:
                     await self._wait(slot, call, deadline)
-                if slot.worker is not None and slot.is_ready:
-                    call.handler.assigned(slot.worker.process.isolation)
-                    return await slot.worker.call(call, deadline)
+                    worker = slot.ready_worker
+                if worker is not None:
+                    call.handler.assigned(worker.process.isolation)
+                    return await worker.call(call, deadline)
             except NotBegun:
                 continue
             finally:

@@ -138,12 +138,12 @@ class Slot:
     @property
     def takes_calls(self) -> bool:
         """Whether it accepts a new call."""
-        return not self.leaving and (self.is_ready or not self.settled.is_set())
+        return not self.leaving and (self.ready_worker is not None or not self.settled.is_set())
 
     @property
-    def is_ready(self) -> bool:
-        """Whether its worker can run calls."""
-        return self.worker is not None and self.worker.takes_calls
+    def ready_worker(self) -> Worker | None:
+        """The worker if it can run calls, else ``None``."""
+        return self.worker if self.worker is not None and self.worker.takes_calls else None
 
     @property
     def is_idle(self) -> bool:

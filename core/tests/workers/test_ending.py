@@ -1,0 +1,48 @@
+"""The end of a call, which one task waits for until a deadline."""
+
+import anyio
+import pytest
+from sideband.workers._ending import Ending
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request):
+    return request.param
+
+
+async def test_wait_returns_when_it_comes():
+    ending = Ending()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ending.wait, anyio.current_time() + 60)
+        await anyio.wait_all_tasks_blocked()
+        ending.come()
+        ending.come()
+    assert ending.has_come
+
+
+async def test_wait_returns_at_once_if_it_has_come():
+    ending = Ending()
+    ending.come()
+    with anyio.fail_after(20):
+        await ending.wait(anyio.current_time() + 60)
+
+
+@pytest.mark.parametrize("seconds", [-1, 0.01])
+async def test_wait_returns_at_the_deadline(seconds):
+    ending = Ending()
+    with anyio.fail_after(20):
+        await ending.wait(anyio.current_time() + seconds)
+    assert not ending.has_come
+
+
+async def test_wait_can_be_cancelled_and_repeated():
+    ending = Ending()
+    with anyio.move_on_after(0.01) as scope:
+        await ending.wait(anyio.current_time() + 60)
+    assert scope.cancelled_caught
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ending.wait, anyio.current_time() + 60)
+        await anyio.wait_all_tasks_blocked()
+        ending.come()

@@ -1,0 +1,210 @@
+"""The path of a skill call with one op: a bound on its work, and every change of rights is seen by the next call."""
+
+import os
+import re
+import sys
+from contextlib import asynccontextmanager, contextmanager, suppress
+from types import SimpleNamespace
+
+import anyio
+import pytest
+from pydantic import BaseModel
+from sideband import CallRequest, Host, Plugin
+from sideband.hooks import Deny, OpCall, Phase, hookimpl
+from sideband.ledger import query
+from sideband.ops import OpContext, OpDenied, OpError, OpFamily, op
+from sideband.workers import CallTimeout, GrantRequired, SkillFailed
+
+pytestmark = pytest.mark.anyio
+BOTH_BACKENDS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+
+CALLS = 20
+# About 10 % above the figures of November 2026.
+HOST_CALLS = 425
+WORKER_CALLS = 123
+
+CODE = """
+import os, sys
+from sideband.skill import echo, tool
+
+calls = 0
+
+def count(_frame, event, _argument):
+    global calls
+    calls += event == "call"
+
+@tool
+async def say(text: str) -> dict:
+    return await echo.say(text=text)
+
+@tool
+async def worker() -> int:
+    return os.getpid()
+
+@tool
+async def begin() -> None:
+    sys.setprofile(count)
+
+@tool
+async def end() -> int:
+    sys.setprofile(None)
+    return calls
+
+@tool
+async def stay() -> None:
+    await echo.stay()
+
+@tool
+async def delegate() -> None:
+    await echo.delegate()
+"""
+
+
+class Text(BaseModel):
+    text: str
+
+
+class Nothing(BaseModel):
+    pass
+
+
+@pytest.fixture
+def echo():
+    """A plugin with ops that answer at once, that stay, and that start another op which outlives them."""
+    state = SimpleNamespace(left=anyio.Event())
+
+    @op("echo.say", requires="echo", record=["text"])
+    async def say(params: Text, ctx: OpContext) -> dict[str, str]:
+        return {"text": params.text}
+
+    @op("echo.stay")
+    async def stay(params: Nothing, ctx: OpContext) -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            state.left.set()
+
+    @op("echo.delegate")
+    async def delegate(params: Nothing, ctx: OpContext) -> None:
+        state.tasks.start_soon(ignoring_errors, ctx.dispatch, "echo.stay", {})
+        await anyio.wait_all_tasks_blocked()
+
+    async def ignoring_errors(function, *arguments):
+        with suppress(OpError):
+            await function(*arguments)
+
+    @asynccontextmanager
+    async def lifespan(ctx):
+        async with anyio.create_task_group() as state.tasks:
+            yield
+            state.tasks.cancel_scope.cancel()
+
+    family = OpFamily("echo", (say, stay, delegate))
+    state.plugin = Plugin("op", "echo", SimpleNamespace(sideband_ops=lambda: family, lifespan=lifespan))
+    return state
+
+
+@pytest.fixture
+def make_host(tmp_path, make_skill, echo):
+    def make(**options):
+        skill = make_skill("skill", CODE, "echo")
+        options = {"settings": {"policy": {"isolation": "none"}, "grants": {"skill": ["echo"]}}, **options}
+        return Host(home=tmp_path / "home", plugins=[echo.plugin], skill_dirs=[skill], **options)
+
+    return make
+
+
+@contextmanager
+def counting():
+    """Count the Python functions that this thread calls, and those of ``asyncio`` and anyio too."""
+    found = SimpleNamespace(calls=0)
+
+    def profile(_frame, event, _argument):
+        found.calls += event == "call"
+
+    sys.setprofile(profile)
+    try:
+        yield found
+    finally:
+        sys.setprofile(None)
+
+
+async def test_skill_call_with_one_op_makes_few_calls_in_host_and_worker(make_host):
+    async with make_host() as host:
+        for _ in range(3):
+            await host.call("skill.say", text="hello")
+        await host.call("skill.begin")
+        with counting() as found:
+            for _ in range(CALLS):
+                await host.call("skill.say", text="hello")
+        in_worker = await host.call("skill.end")
+    remedy = "shorten what you added to the path; `benchmarks/skill_call.py` shows what it costs"
+    assert found.calls / CALLS < HOST_CALLS, f"{found.calls / CALLS:.0f} calls in the host: {remedy}"
+    assert in_worker / CALLS < WORKER_CALLS, f"{in_worker / CALLS:.0f} calls in the worker: {remedy}"
+
+
+async def test_grant_that_is_revoked_between_two_calls_of_a_worker_is_gone(make_host, tmp_path):
+    answers = iter([True, False])
+
+    async def answer(spec, missing):
+        return next(answers)
+
+    async with make_host(settings={"policy": {"isolation": "none"}}, asker=answer) as host:
+        await host.call("skill.say", text="one")
+        worker = await host.call("skill.worker")
+        file = tmp_path / "home" / "grants.toml"
+        file.write_text(re.sub("capabilities = .*", "capabilities = []", file.read_text()))
+        with pytest.raises(GrantRequired):
+            await host.call("skill.say", text="two")
+        os.kill(worker, 0)
+        assert len(await query(host.ledger.folder, op="echo.say")) == 1
+
+
+async def test_grant_of_a_single_call_does_not_last(make_host):
+    async with make_host() as host:
+        await host.call("skill.say", text="one")
+        with pytest.raises(SkillFailed, match="not granted"):
+            await host.run(CallRequest("skill.say", {"text": "two"}, grants=()))
+        await host.call("skill.say", text="three")
+        effects = await query(host.ledger.folder, op="echo.say")
+    assert sorted(effect.status for effect in effects) == ["denied", "done", "done"]
+
+
+async def test_secret_that_is_protected_between_two_calls_is_redacted_in_the_second(make_host):
+    async with make_host() as host:
+        assert await host.call("skill.say", text="new-secret") == {"text": "new-secret"}
+        host.redactor.protect("new-secret", "late")
+        assert await host.call("skill.say", text="new-secret") == {"text": "[redacted:late]"}
+        newest, oldest = await query(host.ledger.folder, op="echo.say")
+    assert (oldest.params, newest.params) == ({"text": "new-secret"}, {"text": "[redacted:late]"})
+
+
+async def test_guard_that_is_added_between_two_calls_decides_about_the_second(make_host):
+    class Silence:
+        @hookimpl
+        def op_call(self, event: OpCall) -> Deny:
+            return Deny("be quiet")
+
+    async with make_host() as host:
+        await host.call("skill.say", text="one")
+        host.hooks.register("silence", Silence(), phase=Phase.GUARD)
+        with pytest.raises(SkillFailed, match="be quiet") as caught:
+            await host.call("skill.say", text="two")
+    assert caught.value.__cause__.code == OpDenied.code
+
+
+@BOTH_BACKENDS
+async def test_op_that_outlasts_the_call_of_its_skill_is_recorded_as_timed_out(make_host, echo):
+    async with make_host() as host:
+        with pytest.raises(CallTimeout):
+            await host.run(CallRequest("skill.stay", timeout=0.5))
+        (effect,) = await query(host.ledger.folder, op="echo.stay")
+    assert (effect.status, effect.error["code"]) == ("failed", "op.timeout")
+
+
+@BOTH_BACKENDS
+async def test_op_that_an_op_started_in_a_task_of_its_plugin_ends_at_the_deadline_of_the_call(make_host, echo):
+    async with make_host() as host:
+        await host.run(CallRequest("skill.delegate", timeout=3))
+        with anyio.fail_after(20):
+            await echo.left.wait()
