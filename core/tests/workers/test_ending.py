@@ -12,8 +12,12 @@ def anyio_backend(request):
     return request.param
 
 
-async def test_wait_returns_when_it_comes():
-    ending = Ending()
+@pytest.fixture
+def ending(anyio_backend):
+    return Ending(on_asyncio=anyio_backend == "asyncio")
+
+
+async def test_wait_returns_when_it_comes(ending):
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(ending.wait, anyio.current_time() + 60)
         await anyio.wait_all_tasks_blocked()
@@ -22,23 +26,20 @@ async def test_wait_returns_when_it_comes():
     assert ending.has_come
 
 
-async def test_wait_returns_at_once_if_it_has_come():
-    ending = Ending()
+async def test_wait_returns_at_once_if_it_has_come(ending):
     ending.come()
     with anyio.fail_after(20):
         await ending.wait(anyio.current_time() + 60)
 
 
 @pytest.mark.parametrize("seconds", [-1, 0.01])
-async def test_wait_returns_at_the_deadline(seconds):
-    ending = Ending()
+async def test_wait_returns_at_the_deadline(ending, seconds):
     with anyio.fail_after(20):
         await ending.wait(anyio.current_time() + seconds)
     assert not ending.has_come
 
 
-async def test_wait_can_be_cancelled_and_repeated():
-    ending = Ending()
+async def test_wait_can_be_cancelled_and_repeated(ending):
     with anyio.move_on_after(0.01) as scope:
         await ending.wait(anyio.current_time() + 60)
     assert scope.cancelled_caught

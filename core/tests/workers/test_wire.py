@@ -77,7 +77,7 @@ VIOLATIONS = {
     "a lone surrogate": b'{"__type__":"log","stream":"stdout","text":"\\ud800"}\n',
     "invalid base64": b'{"__type__":"result","__id__":"mine","value":{"__bytes__":"%%%"}}\n',
     "invalid JSON": b"hello\n",
-    "a word that is no value": b'{"__type__":"pong","number":inf}\n',
+    "a word that is not JSON": b'{"__type__":"pong","number":inf}\n',
     "text after the object": b'{"__type__":"pong","number":1} 1\n',
     "an empty line": b"\n",
     "a list": b"[]\n",

@@ -77,7 +77,7 @@ class Call:
         hooks: the hooks that decide about and observe the effects of the call, or ``None`` for those of the host.
         most_values: the maximum number of values in the parameters of one effect, at any depth. Each value costs
             microseconds to validate and record, which delays other calls.
-        ends_dispatches: whether whoever made the call cancels its dispatches at its deadline, so that an op needs no
+        ends_dispatches: whether the creator of the call cancels its dispatches at its deadline, so that an op needs no
             deadline of its own for that.
     """
 

@@ -24,7 +24,7 @@ async def run_handler(
         dispatch: the dispatch, after look-up and validation.
         context: the context for the handler.
         limit: the time until its deadline in seconds, for the message.
-        has_deadline: whether to cancel the handler at that deadline. Otherwise whoever made the call does it.
+        has_deadline: whether to cancel the handler at that deadline. Otherwise the creator of the call does it.
 
     Returns:
         The handler's result and ``None``, or ``None`` and the error. A cancellation from outside is raised.

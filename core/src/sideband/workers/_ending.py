@@ -13,14 +13,18 @@ import anyio
 class Ending:
     """Something that ends once, and that one task at a time waits for.
 
+    Args:
+        on_asyncio: whether the event loop is that of asyncio.
+
     Attributes:
         has_come: whether it has ended.
     """
 
-    __slots__ = ("_event", "_waiter", "has_come")
+    __slots__ = ("_event", "_on_asyncio", "_waiter", "has_come")
 
-    def __init__(self) -> None:
+    def __init__(self, *, on_asyncio: bool) -> None:
         self.has_come = False
+        self._on_asyncio = on_asyncio
         self._event: anyio.Event | None = None
         self._waiter: asyncio.Future[None] | None = None
 
@@ -36,7 +40,7 @@ class Ending:
         """Wait until it has come, or until ``deadline`` on the clock of ``anyio.current_time()``."""
         if self.has_come:
             return
-        if anyio.get_cancelled_exc_class() is not asyncio.CancelledError:
+        if not self._on_asyncio:
             self._event = anyio.Event()
             with anyio.CancelScope(deadline=deadline):
                 await self._event.wait()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Mapping
@@ -104,9 +105,9 @@ class PendingCall:
     spec: WorkerCall
     log: CallLog
     begin_by: float | None
+    ending: Ending
     begun: bool = field(init=False)
     settled: bool = field(default=False, init=False)
-    ending: Ending = field(factory=Ending, init=False)
     value: Any = field(default=None, init=False)
     size: int = field(default=0, init=False)
     error: Callable[[], Exception] | None = field(default=None, init=False)
@@ -181,6 +182,7 @@ class PendingCalls:
         self._calls: dict[str, PendingCall] = {}
         # The value is whether the result has arrived. The host may have abandoned the call before.
         self._finished: OrderedDict[str, bool] = OrderedDict()
+        self._on_asyncio = anyio.get_cancelled_exc_class() is asyncio.CancelledError
 
     def __len__(self) -> int:
         return len(self._calls)
@@ -190,7 +192,8 @@ class PendingCalls:
 
     def add(self, spec: WorkerCall, begin_by: float | None) -> PendingCall:
         """Add a call that is sent to the worker."""
-        call = self._calls[spec.id] = PendingCall(spec, CallLog(spec.handler.log), begin_by)
+        ending = Ending(on_asyncio=self._on_asyncio)
+        call = self._calls[spec.id] = PendingCall(spec, CallLog(spec.handler.log), begin_by, ending)
         return call
 
     def forget(self, call: PendingCall) -> None:

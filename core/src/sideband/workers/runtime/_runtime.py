@@ -74,7 +74,7 @@ class _Selector(selectors.DefaultSelector):
     _has_polled = False
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """Return the events, or none if the loop has work to do and the last poll was not omitted."""
+        """Return the events. Do not poll if the loop has work to do and the last poll was not omitted."""
         self._has_polled = timeout != 0 or not self._has_polled
         return super().select(timeout) if self._has_polled else []
 
