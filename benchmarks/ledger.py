@@ -57,6 +57,12 @@ class OneDocument:
         self.document = Document(value, 1 + (self.document.version if self.document else 0))
         return self.document.version
 
+    async def sync(self) -> None:
+        """Do nothing: the ledger's file is what is measured."""
+
+    def unsynced(self) -> None:
+        """Do nothing."""
+
 
 class Floor:
     """A minimal group commit: one write per line, one sync for all waiting tasks."""
