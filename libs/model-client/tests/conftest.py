@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 import trustme
+from sideband.broker import Redaction, check_egress
 from sideband.ops import Credential, OpFailed
 from sideband_model_client import (
     KeyForm,
@@ -197,8 +198,9 @@ def acme():
     return ACME
 
 
-def access_to(base_url, **fields):
-    return ServiceAccess("acme", ACME, ServiceAddress.parse(base_url), plugin="acme", **fields)
+def access_to(base_url, *, check=None, **fields):
+    check = check or Context().check_egress
+    return ServiceAccess("acme", ACME, ServiceAddress.parse(base_url), check, plugin="acme", **fields)
 
 
 @pytest.fixture
@@ -247,6 +249,12 @@ class Context:
 
     def protect(self, value, name="secret", *, origins=()):
         self.protected[name] = value
+
+    def check_egress(self, audience, parts):
+        redactor = Redaction()
+        for name, value in self.protected.items():
+            redactor.protect(value, name)
+        check_egress(redactor, self.plugin, audience, parts)
 
 
 @pytest.fixture

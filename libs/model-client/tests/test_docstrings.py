@@ -6,17 +6,25 @@ import inspect
 import httpx
 import pytest
 import sideband_model_client
+from sideband.messages import Fragment
 from sideband_model_client import KeyForm, ModelService, ServiceAccess
 
 NAMES = [name for name in sideband_model_client.__all__ if name != "__version__"]
 
 
 @pytest.fixture
-def names():
+def names(ctx):
     acme = ModelService("https://acme.example", KeyForm("x-api-key"), "acme")
-    access = ServiceAccess("acme", acme, acme.official_address)
+    access = ServiceAccess("acme", acme, acme.official_address, ctx.check_egress)
     public = {name: getattr(sideband_model_client, name) for name in NAMES}
-    return {**public, "access": access, "httpx": httpx, "asynccontextmanager": lambda function: function}
+    return {
+        **public,
+        "access": access,
+        "ctx": ctx,
+        "Fragment": Fragment,
+        "httpx": httpx,
+        "asynccontextmanager": lambda function: function,
+    }
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,5 +1,6 @@
 """Images by address, files and recordings, as each protocol receives them."""
 
+import json
 from base64 import b64encode
 from functools import partial
 
@@ -39,7 +40,7 @@ def asking(make, part):
     ids=["image by address", "pdf", "text", "wav", "mp3"],
 )
 def test_attachment_in_the_form_of_chat_completions(make, part, sent, official):
-    body = chat_body(asking(make, part), "openai", official=official)
+    body = json.loads(bytes(chat_body(asking(make, part), "openai", official=official)))
     assert body["messages"] == [{"role": "user", "content": [{"type": "text", "text": "look"}, sent]}]
 
 
@@ -55,7 +56,8 @@ def test_attachment_in_the_form_of_chat_completions(make, part, sent, official):
     ids=["spreadsheet", "ogg"],
 )
 def test_compatible_service_may_accept_more_types_than_openai(make, part, sent):
-    assert chat_body(asking(make, part), "openai-x", official=False)["messages"][0]["content"][1] == sent
+    body = json.loads(bytes(chat_body(asking(make, part), "openai-x", official=False)))
+    assert body["messages"][0]["content"][1] == sent
 
 
 @pytest.mark.parametrize(
@@ -69,7 +71,7 @@ def test_compatible_service_may_accept_more_types_than_openai(make, part, sent):
     ids=["image by address", "pdf", "text", "spreadsheet"],
 )
 def test_attachment_in_the_form_of_responses(make, part, sent):
-    (item,) = responses_body(asking(make, part), "openai", official=True, summaries=None)["input"]
+    (item,) = json.loads(bytes(responses_body(asking(make, part), "openai", official=True, summaries=None)))["input"]
     assert item["content"] == [{"type": "input_text", "text": "look"}, sent]
 
 

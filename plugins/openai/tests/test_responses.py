@@ -57,7 +57,7 @@ def answer(client, server, make):
 
 def body(*messages, official=True, summaries=None, **fields):
     request = ModelRequest(model=fields.pop("model", "m"), messages=messages, **fields)
-    return responses_body(request, "openai", official=official, summaries=summaries)
+    return json.loads(bytes(responses_body(request, "openai", official=official, summaries=summaries)))
 
 
 def assistant(*parts, **fields):
@@ -298,12 +298,12 @@ def test_reasoning_effort_depends_on_the_model(model, thinking, effort):
     assert sent.get("reasoning", {}).get("effort") == effort
     assert ("include" in sent) == (model != "gpt-4o" and (thinking is not None or model == "gpt-5"))
     request = ModelRequest(model=model, messages=[USER], thinking=thinking)
-    assert chat_body(request, "openai", official=True).get("reasoning_effort") == effort
+    assert json.loads(bytes(chat_body(request, "openai", official=True))).get("reasoning_effort") == effort
 
 
 def test_official_service_gets_its_own_fields():
     request = ModelRequest(model="gpt-4o", messages=[USER], max_tokens=7, cache_key="k")
-    sent = chat_body(request, "openai", official=True)
+    sent = json.loads(bytes(chat_body(request, "openai", official=True)))
     assert (sent["max_completion_tokens"], sent["prompt_cache_key"]) == (7, "k")
     assert "max_tokens" not in sent
     assert "prompt_cache_key" not in body(USER, official=False, cache_key="k")
@@ -312,4 +312,4 @@ def test_official_service_gets_its_own_fields():
 def test_official_service_gets_no_reasoning_in_chat():
     call = {"type": "tool_call", "id": "c1", "name": "sky"}
     request = ModelRequest(model="gpt-4o", messages=[USER, assistant({"type": "thinking", "text": "hm"}, call)])
-    assert "reasoning_content" not in chat_body(request, "openai", official=True)["messages"][1]
+    assert "reasoning_content" not in json.loads(bytes(chat_body(request, "openai", official=True)))["messages"][1]

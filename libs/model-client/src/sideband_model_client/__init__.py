@@ -11,7 +11,7 @@ from ._keys import find_access
 from ._replies import ServiceReply
 from ._requests import ServiceRequest
 from ._service import KeyForm, ModelService
-from ._strict_json import compact, parse_json, parse_object, whole_characters
+from ._strict_json import compact, encoded, json_pieces, parse_json, parse_object, whole_characters
 from ._text_pieces import TextPieces
 from ._token_counts import token_count
 from ._version import __version__
@@ -35,8 +35,10 @@ __all__ = [
     "checked_headers",
     "compact",
     "data_url",
+    "encoded",
     "file_text",
     "find_access",
+    "json_pieces",
     "not_a_model",
     "parse_json",
     "parse_object",

@@ -91,6 +91,7 @@ class ServiceConnections:
         """Send a request and yield the reply once its headers have arrived. Leaving early closes the connection.
 
         Raises:
+            EgressRefused: if the body contains a secret.
             ProviderError: if no response arrives.
 
         Example:
@@ -100,10 +101,11 @@ class ServiceConnections:
             ...         return parse_object(await reply.text(4 << 20))["data"]
         """
         origin = request.access.address.origin
+        content = request.checked_content()
         transport = await self._acquire(origin)
         body: ReplyBody | None = None
         try:
-            response = await _send(transport, request)
+            response = await _send(transport, request, content)
             body = ReplyBody(request, response)
             headers = {name.lower(): value for name, value in response.headers.items()}
             yield ServiceReply(request.access, response.status_code, headers, body)
@@ -148,9 +150,9 @@ class ServiceConnections:
             await _close(transport)
 
 
-async def _send(transport: httpx.AsyncBaseTransport, request: ServiceRequest) -> httpx.Response:
+async def _send(transport: httpx.AsyncBaseTransport, request: ServiceRequest, content: bytes | None) -> httpx.Response:
     try:
-        return await transport.handle_async_request(request.for_httpx())
+        return await transport.handle_async_request(request.for_httpx(content))
     except Exception as error:
         known = exchange_failure(request, error, begun=False)
         if known is None:

@@ -67,6 +67,7 @@ async def find_access(
         provider=provider,
         service=service,
         address=address,
+        check_egress=ctx.check_egress,
         headers=sent,
         secrets=found.secrets,
         key_hint=found.hint,

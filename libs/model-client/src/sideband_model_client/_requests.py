@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
+from sideband.messages import JsonPieces
 
 from ._access import ServiceAccess
-from ._strict_json import compact, whole_characters
+from ._strict_json import encoded
 
 if TYPE_CHECKING:
     import httpx
@@ -21,7 +22,7 @@ class ServiceRequest:
     Attributes:
         access: the access to the service.
         path: the path relative to the service's address, including the query.
-        body: the object to post as JSON; ``None`` for a GET request.
+        body: the object to post as JSON, or its pieces; ``None`` for a GET request.
         connect_timeout: the time limit for connecting, in seconds.
         idle_timeout: the time limit for each wait for data, in seconds.
         largest: the maximum size of the response in bytes.
@@ -33,7 +34,7 @@ class ServiceRequest:
 
     access: ServiceAccess
     path: str
-    body: Mapping[str, Any] | None = field(default=None, repr=False)
+    body: Mapping[str, Any] | JsonPieces | None = field(default=None, repr=False)
     connect_timeout: float = 10.0
     idle_timeout: float = 300.0
     largest: int = 64 << 20
@@ -43,18 +44,28 @@ class ServiceRequest:
         """The HTTP method."""
         return "GET" if self.body is None else "POST"
 
-    def for_httpx(self) -> httpx.Request:
-        """Return the request as an httpx request."""
+    def checked_content(self) -> bytes | None:
+        """Return the body as it is sent.
+
+        Raises:
+            EgressRefused: if it contains a secret.
+        """
+        if self.body is None:
+            return None
+        content = self.body if isinstance(self.body, JsonPieces) else encoded(self.body)
+        self.access.check_egress(None, {"request to the model": content})
+        return bytes(content)
+
+    def for_httpx(self, content: bytes | None) -> httpx.Request:
+        """Return the request with this content as an httpx request."""
         import httpx  # noqa: PLC0415  slow to import; only requests need it
 
         # No compression: a few compressed bytes could expand to any amount.
         headers = {"accept": "application/json", "accept-encoding": "identity", **self.access.headers}
-        content = None
-        if self.body is not None:
+        if content is not None:
             # Errors are JSON, as are the responses of servers that do not stream.
             headers["accept"] = "text/event-stream, application/json"
             headers["content-type"] = "application/json"
-            content = whole_characters(compact(self.body)).encode()
         timeout = httpx.Timeout(self.idle_timeout, connect=self.connect_timeout)
         return httpx.Request(
             self.method,

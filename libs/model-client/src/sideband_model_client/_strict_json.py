@@ -1,9 +1,12 @@
-"""Strict parsing of JSON from servers and models. Any invalid input raises ``ValueError``."""
+"""JSON that is sent, and strict parsing of JSON from servers and models: invalid input raises ``ValueError``."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
+
+from sideband.messages import Fragment, JsonPieces
 
 _MAX_DEPTH = 64
 
@@ -65,6 +68,37 @@ def compact(value: Any) -> str:
         '{"a":[1,"ä"]}'
     """
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def encoded(value: Any) -> bytes:
+    r"""Return a value as it is sent: as JSON in UTF-8, with unpaired surrogates replaced.
+
+    Example:
+        >>> encoded({"a": "\ud83d"})
+        b'{"a":"\xef\xbf\xbd"}'
+    """
+    return whole_characters(compact(value)).encode()
+
+
+def json_pieces(fields: Mapping[str, Any], **arrays: Sequence[Fragment]) -> JsonPieces:
+    """Return a JSON object with further fields, which are arrays of fragments.
+
+    Args:
+        fields: the other fields.
+        arrays: the arrays by name. One that ``fields`` has too is left out.
+
+    Example:
+        >>> bytes(json_pieces({"model": "m"}, messages=[Fragment(b"{}"), Fragment(b"[]")]))
+        b'{"model":"m","messages":[{},[]]}'
+    """
+    parts: list[Fragment | Sequence[Fragment]] = []
+    text = encoded(fields)[:-1]
+    for name, array in arrays.items():
+        if name not in fields:
+            comma = b"" if text == b"{" else b","
+            parts += [Fragment(text + comma + encoded(name) + b":["), array]
+            text = b"]"
+    return JsonPieces((*parts, Fragment(text + b"}")))
 
 
 def whole_characters(text: str) -> str:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
+from attrs import define, field
 from sideband.messages import (
     AssistantMessage,
     Attachment,
     AudioPart,
+    Fragment,
     ImagePart,
     ImageUrlPart,
     Message,
@@ -18,20 +21,91 @@ from sideband.messages import (
     ThinkingPart,
     ToolCallPart,
     ToolResultMessage,
+    fragment,
 )
-from sideband_model_client import InputUnsupported, file_text
+from sideband_model_client import InputUnsupported, encoded, file_text
+
+CACHED = {"type": "ephemeral"}
+"""Marks the end of a prefix that later requests share."""
 
 _PDF = "application/pdf"
 _INVALID_ID_CHARACTER = re.compile(r"[^a-zA-Z0-9_-]")
 _MAX_ID_LENGTH = 64
 _EARLIER_OMITTED = "(Earlier messages are omitted.)"
 _NO_OUTPUT = "(no output)"
+_THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 
 Block = dict[str, Any]
 
 
-def conversation(messages: Iterable[Message], *, model: str, thoughts: bool) -> list[dict[str, Any]]:
-    """Convert messages to the format of the API.
+class _Sent(Fragment):
+    """What a message keeps of the last request: how it was sent, and the text of the turn that it began.
+
+    Attributes:
+        role: the role of its turn; empty if nothing of the message is sent.
+        has_thoughts: whether it has thinking blocks.
+        turn: the fragment of the turn that begins with this message, with what else it depends on.
+    """
+
+    __slots__ = ("has_thoughts", "role", "turn")
+
+    def __init__(self, role: str, blocks: Sequence[Block]) -> None:
+        super().__init__(b"")
+        self.role = role if blocks else ""
+        self.has_thoughts = any(block["type"] in _THOUGHTS for block in blocks)
+        self.turn: tuple[bool, Sequence[_Sent], Fragment] | None = None
+
+
+@define(eq=False)
+class SentTurn:
+    """Consecutive messages of one role, which the API receives as one.
+
+    Attributes:
+        role: ``user`` or ``assistant``.
+        added: blocks that follow those of its messages.
+        marked: whether it ends the prefix that a later request shares.
+    """
+
+    role: str
+    added: list[Block] = field(factory=list)
+    marked: bool = False
+    _messages: list[Message] = field(factory=list)
+    _sent: list[_Sent] = field(factory=list)
+
+    @property
+    def has_results(self) -> bool:
+        """Whether it has results of tools."""
+        return any(isinstance(one, ToolResultMessage) for one in self._messages)
+
+    @property
+    def has_thoughts(self) -> bool:
+        """Whether it has thinking blocks."""
+        return any(one.has_thoughts for one in self._sent)
+
+    def add(self, message: Message, sent: _Sent) -> None:
+        """Add a message."""
+        self._messages.append(message)
+        self._sent.append(sent)
+
+    def fragment(self, model: str, *, thoughts: bool) -> Fragment:
+        """Return the turn as it is sent. Its first message keeps it."""
+        first = self._sent[0] if self._sent and not self.added else None
+        rest = self._sent[1:]
+        if first is not None and first.turn is not None and first.turn[:2] == (self.marked, rest):
+            return first.turn[2]
+        # Tool results must come before other content; the sort is stable.
+        ordered = sorted(self._messages, key=lambda one: not isinstance(one, ToolResultMessage))
+        blocks = [block for one in ordered for block in _blocks(model, thoughts, one)] + self.added
+        if self.marked:
+            blocks[-1] = {**blocks[-1], "cache_control": CACHED}
+        found = Fragment(encoded({"role": self.role, "content": blocks}))
+        if first is not None:
+            first.turn = self.marked, rest, found
+        return found
+
+
+def conversation(messages: Iterable[Message], *, model: str, thoughts: bool) -> list[SentTurn]:
+    """Group messages as the API receives them.
 
     Args:
         messages: the messages, oldest first.
@@ -41,32 +115,36 @@ def conversation(messages: Iterable[Message], *, model: str, thoughts: bool) -> 
     Raises:
         InputUnsupported: if the API does not support an attachment.
     """
-    turns: list[dict[str, Any]] = []
+    turns: list[SentTurn] = []
+    form, build = ("anthropic", model, thoughts), partial(_sent, model, thoughts)
     for message in messages:
-        if isinstance(message, AssistantMessage):
-            role, blocks = "assistant", _assistant_blocks(message, model=model, thoughts=thoughts)
-        elif isinstance(message, ToolResultMessage):
-            role, blocks = "user", [_result(message, model)]
-        else:
-            role, blocks = "user", _content_blocks(message.content, model)
-        if not blocks:
+        sent = fragment(message, form, build)
+        if not sent.role:
             continue
-        if turns and turns[-1]["role"] == role:
-            turns[-1]["content"] += blocks
-        else:
-            turns.append({"role": role, "content": blocks})
-    if turns and turns[0]["role"] == "assistant":
-        turns.insert(0, {"role": "user", "content": [{"type": "text", "text": _EARLIER_OMITTED}]})
-    for turn in turns:
-        if turn["role"] == "user":
-            # Tool results must come before other content; the sort is stable.
-            turn["content"].sort(key=lambda block: block["type"] != "tool_result")
+        if not turns or turns[-1].role != sent.role:
+            turns.append(SentTurn(sent.role))
+        turns[-1].add(message, sent)
+    if turns and turns[0].role == "assistant":
+        turns.insert(0, SentTurn("user", [{"type": "text", "text": _EARLIER_OMITTED}]))
     return turns
 
 
-def has_thoughts(turns: Iterable[dict[str, Any]]) -> bool:
-    """Return whether a converted conversation contains thinking blocks."""
-    return any(block["type"] in {"thinking", "redacted_thinking"} for turn in turns for block in turn["content"])
+def has_thoughts(turns: Iterable[SentTurn]) -> bool:
+    """Return whether a conversation contains thinking blocks."""
+    return any(turn.has_thoughts for turn in turns)
+
+
+def _sent(model: str, thoughts: bool, message: Message) -> _Sent:
+    role = "assistant" if isinstance(message, AssistantMessage) else "user"
+    return _Sent(role, _blocks(model, thoughts, message))
+
+
+def _blocks(model: str, thoughts: bool, message: Message) -> list[Block]:
+    if isinstance(message, AssistantMessage):
+        return _assistant_blocks(message, model=model, thoughts=thoughts)
+    return (
+        [_result(message, model)] if isinstance(message, ToolResultMessage) else _content_blocks(message.content, model)
+    )
 
 
 def _assistant_blocks(message: AssistantMessage, *, model: str, thoughts: bool) -> list[Block]:

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from attrs import define, field
-from sideband.messages import Usage
+from sideband.messages import JsonPieces, Usage
 from sideband.plugins import PluginContext
 from sideband.providers import Finished, ModelInfo, ModelRequest, ProviderError, ProviderRefused, StreamEvent
 from sideband_model_client import (
@@ -26,7 +26,7 @@ from sideband_model_client import (
 
 from ._config import Config
 from ._known_models import Model, described, known_model, known_models, with_aliases
-from ._messages import has_thoughts
+from ._messages import conversation, has_thoughts
 from ._request import request_body
 from ._service import ANTHROPIC
 from ._stream import MessagesReader
@@ -111,8 +111,11 @@ class Anthropic:
                 if not isinstance(begun, ProviderRefused):
                     yield reply, begun
                     return
-            if not (thoughts and has_thoughts(body["messages"]) and _is_about_thoughts(begun)):
+            if not (thoughts and self._sends_thoughts(request) and _is_about_thoughts(begun)):
                 raise begun
+
+    def _sends_thoughts(self, request: ModelRequest) -> bool:
+        return has_thoughts(conversation(request.messages, model=f"{self.name}:{request.model}", thoughts=True))
 
     async def _listed(self, access: ServiceAccess, ctx: PluginContext) -> AsyncIterator[dict[str, Any]]:
         after = ""
@@ -138,7 +141,7 @@ class Anthropic:
 
     @asynccontextmanager
     async def _exchange(
-        self, path: str, access: ServiceAccess, ctx: PluginContext, body: Mapping[str, Any] | None = None
+        self, path: str, access: ServiceAccess, ctx: PluginContext, body: JsonPieces | None = None
     ) -> AsyncIterator[ServiceReply]:
         config: Config = ctx.config
         connections: ServiceConnections = ctx.state

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from sideband.messages import Fragment, JsonPieces, fragment
 from sideband.providers import ModelRequest, ToolSchema
+from sideband_model_client import encoded, json_pieces
 
 from ._known_models import Model
-from ._messages import conversation, has_thoughts
+from ._messages import CACHED, SentTurn, conversation, has_thoughts
 
 _DEFAULT_MAX_TOKENS = 32_000
 _DEFAULT_MAX_TOKENS_OF_UNKNOWN = 8_192
 _BUDGETS = {"low": 4_096, "medium": 8_192, "high": 16_384}
 _MIN_BUDGET = 1_024
-_CACHED = {"type": "ephemeral"}
 
 Body = dict[str, Any]
 
 
-def request_body(request: ModelRequest, model: Model, *, provider: str, cache: bool, thoughts: bool = True) -> Body:
+def request_body(
+    request: ModelRequest, model: Model, *, provider: str, cache: bool, thoughts: bool = True
+) -> JsonPieces:
     """Return the body of a streaming request.
 
     Args:
@@ -28,18 +32,20 @@ def request_body(request: ModelRequest, model: Model, *, provider: str, cache: b
         cache: whether to set cache breakpoints.
         thoughts: whether to send earlier thinking blocks back to the model.
     """
-    messages = conversation(request.messages, model=f"{provider}:{request.model}", thoughts=thoughts)
+    recipient = f"{provider}:{request.model}"
+    turns = conversation(request.messages, model=recipient, thoughts=thoughts)
     length = _max_tokens(request, model)
     forced = bool(request.tools) and request.tool_choice not in {"auto", "none"}
-    thinking = _thinking(request, model, messages, length, forced=forced and model.forced)
-    body: Body = {"model": request.model, "max_tokens": length, "stream": True, "messages": messages}
+    thinking = _thinking(request, model, turns, length, forced=forced and model.forced)
+    body: Body = {"model": request.model, "max_tokens": length, "stream": True}
+    # Cache breakpoints, at most four, on what later requests share: tools, system prompt, the last two turns of users.
+    mark = {"cache_control": CACHED} if cache else {}
     if request.system.strip():
-        body["system"] = [{"type": "text", "text": request.system}]
+        body["system"] = [{"type": "text", "text": request.system, **mark}]
     if request.tools:
-        body["tools"] = [_tool(tool) for tool in request.tools]
         body["tool_choice"] = _tool_choice(request, model)
         if forced and not model.forced:
-            _ask_for_tool(messages, request.tool_choice)
+            _ask_for_tool(turns, request.tool_choice)
     if thinking:
         body["thinking"] = thinking
     if request.temperature is not None and model.sampling and not _thinks(thinking, model):
@@ -48,9 +54,11 @@ def request_body(request: ModelRequest, model: Model, *, provider: str, cache: b
         body["stop_sequences"] = stop
     if output := _output(request, thinking):
         body["output_config"] = output
-    if cache:
-        _mark_cached(body)
-    return {**_merged(body, request.options), "stream": True}
+    for turn in [one for one in turns if one.role == "user"][-2:]:
+        turn.marked = cache
+    tools = {"tools": _tools(request.tools, mark)} if request.tools else {}
+    messages = [one.fragment(recipient, thoughts=thoughts) for one in turns]
+    return json_pieces({**_merged(body, request.options), "stream": True}, **tools, messages=messages)
 
 
 def _max_tokens(request: ModelRequest, model: Model) -> int:
@@ -60,7 +68,7 @@ def _max_tokens(request: ModelRequest, model: Model) -> int:
 
 
 def _thinking(
-    request: ModelRequest, model: Model, messages: list[dict[str, Any]], length: int, *, forced: bool
+    request: ModelRequest, model: Model, turns: Sequence[SentTurn], length: int, *, forced: bool
 ) -> Body | None:
     """Return the field ``thinking``, or ``None`` to omit it. A model forced to call a tool cannot think first."""
     wanted = request.thinking not in {None, "off"}
@@ -74,23 +82,31 @@ def _thinking(
     if model.thinking == "adaptive":
         return {"type": "adaptive", "display": "summarized"}
     budget = min(_BUDGETS[str(request.thinking)], length // 2)
-    if budget < _MIN_BUDGET or _continues_without_thoughts(messages):
+    if budget < _MIN_BUDGET or _continues_without_thoughts(turns):
         return None
     return {"type": "enabled", "budget_tokens": budget}
 
 
-def _continues_without_thoughts(messages: list[dict[str, Any]]) -> bool:
+def _continues_without_thoughts(turns: Sequence[SentTurn]) -> bool:
     """Return whether the model is within a series of tool calls begun without thinking, where it cannot be enabled."""
-    if not messages or not any(block["type"] == "tool_result" for block in messages[-1]["content"]):
-        return False
-    return not has_thoughts(messages[-2:-1])
+    return bool(turns) and turns[-1].has_results and not has_thoughts(turns[-2:-1])
 
 
 def _thinks(thinking: Body | None, model: Model) -> bool:
     return model.thinking == "always" or (thinking is not None and thinking["type"] != "disabled")
 
 
-def _tool(tool: ToolSchema) -> Body:
+def _tools(tools: Sequence[ToolSchema], mark: Body) -> Sequence[Fragment]:
+    """Return the tools, the last one with the cache breakpoint."""
+    last = Fragment(encoded({**_described(tools[-1]), **mark}))
+    return [*(fragment(one, "anthropic", _tool) for one in tools[:-1]), last]
+
+
+def _tool(tool: ToolSchema) -> Fragment:
+    return Fragment(encoded(_described(tool)))
+
+
+def _described(tool: ToolSchema) -> Body:
     described = {"description": tool.description} if tool.description.strip() else {}
     return {"name": tool.name, **described, "input_schema": tool.parameters}
 
@@ -103,13 +119,12 @@ def _tool_choice(request: ModelRequest, model: Model) -> Body:
     return {"type": "any"} if request.tool_choice == "required" else {"type": "tool", "name": request.tool_choice}
 
 
-def _ask_for_tool(messages: list[dict[str, Any]], choice: str) -> None:
+def _ask_for_tool(turns: list[SentTurn], choice: str) -> None:
     """Ask in the prompt for a tool call that cannot be forced."""
     text = "Respond with a tool call." if choice == "required" else f"Respond with a call to the tool `{choice}`."
-    if messages and messages[-1]["role"] == "user":
-        messages[-1]["content"].append({"type": "text", "text": text})
-    else:
-        messages.append({"role": "user", "content": [{"type": "text", "text": text}]})
+    if not turns or turns[-1].role != "user":
+        turns.append(SentTurn("user"))
+    turns[-1].added.append({"type": "text", "text": text})
 
 
 def _output(request: ModelRequest, thinking: Body | None) -> Body:
@@ -129,19 +144,6 @@ def _closed(schema: Any) -> Any:
         return schema
     closed = {name: _closed(value) for name, value in schema.items()}
     return {"additionalProperties": False, **closed} if closed.get("type") == "object" else closed
-
-
-def _mark_cached(body: Body) -> None:
-    """Set cache breakpoints on the prefix that later requests share: tools, system prompt and last two user messages.
-
-    These are four breakpoints, the maximum of the API.
-    """
-    for part in ("tools", "system"):
-        if part in body:
-            body[part][-1] = {**body[part][-1], "cache_control": _CACHED}
-    user_turns = [turn["content"] for turn in body["messages"] if turn["role"] == "user"]
-    for blocks in user_turns[-2:]:
-        blocks[-1] = {**blocks[-1], "cache_control": _CACHED}
 
 
 def _merged(body: Body, options: dict[str, Any]) -> Body:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
-from sideband.messages import Message
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidatorFunctionWrapHandler, WrapValidator
+from sideband.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 from sideband.providers import ModelRequest, Prices, ToolSchema
+
+_MESSAGES = frozenset({UserMessage, AssistantMessage, ToolResultMessage})
+
+
+def _unless_messages(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
+    """Validate data. Messages were validated when they were made, and an agent sends the same ones in each turn."""
+    if type(value) is tuple and value and _MESSAGES.issuperset(map(type, value)):
+        return value
+    return validate(value)
 
 
 class GenerateParams(ModelRequest):
@@ -17,7 +26,7 @@ class GenerateParams(ModelRequest):
         max_length=300,
         description="provider:model, an alias from the configuration, or a bare model name that only one provider has.",
     )
-    messages: tuple[Message, ...] = Field(
+    messages: Annotated[tuple[Message, ...], WrapValidator(_unless_messages)] = Field(
         min_length=1,
         description="The conversation, oldest first: objects with role (user, assistant or tool) and content.",
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from attrs import frozen
@@ -11,19 +12,22 @@ from sideband.messages import (
     Attachment,
     AudioPart,
     FilePart,
+    Fragment,
     ImagePart,
     ImageUrlPart,
+    JsonPieces,
     Message,
     TextPart,
     ThinkingPart,
     ToolResultMessage,
     UserMessage,
+    fragment,
 )
-from sideband.providers import ModelRequest
-from sideband_model_client import InputUnsupported, data_url, file_text
+from sideband.providers import ModelRequest, ToolSchema
+from sideband_model_client import InputUnsupported, data_url, encoded, file_text, json_pieces
 
 from ._known_models import known
-from ._messages import arguments_text, call_id, is_strict, sendable
+from ._messages import arguments_text, call_id, is_empty, is_strict
 
 _PDF = "application/pdf"
 _AUDIO_FORMS = {
@@ -32,7 +36,7 @@ _AUDIO_FORMS = {
 }
 
 
-def chat_body(request: ModelRequest, provider: str, *, official: bool) -> dict[str, Any]:
+def chat_body(request: ModelRequest, provider: str, *, official: bool) -> JsonPieces:
     """Return the request body.
 
     Args:
@@ -46,17 +50,11 @@ def chat_body(request: ModelRequest, provider: str, *, official: bool) -> dict[s
     parts = _ContentParts(provider, request.model, is_official=official)
     body: dict[str, Any] = {
         "model": request.model,
-        "messages": [*_system(request), *_messages(sendable(request), parts, thoughts=not official)],
         "stream": True,
         "stream_options": {"include_usage": True},
     }
-    if request.tools:
-        body["tools"] = [
-            {"type": "function", "function": one.model_dump(mode="json", include={"name", "description", "parameters"})}
-            for one in request.tools
-        ]
-        if request.tool_choice != "auto":
-            body["tool_choice"] = _tool_choice(request.tool_choice)
+    if request.tools and request.tool_choice != "auto":
+        body["tool_choice"] = _tool_choice(request.tool_choice)
     if request.output_schema is not None:
         body["response_format"] = {"type": "json_schema", "json_schema": _format(request.output_schema)}
     if request.max_tokens is not None:
@@ -69,7 +67,14 @@ def chat_body(request: ModelRequest, provider: str, *, official: bool) -> dict[s
         body["reasoning_effort"] = effort
     if request.cache_key and official:
         body["prompt_cache_key"] = request.cache_key
-    return {**body, **request.options}
+    tools = {"tools": [fragment(one, "openai.chat", _tool) for one in request.tools]} if request.tools else {}
+    messages = [*_system(request), *_messages(request.messages, parts, thoughts=not official)]
+    return json_pieces({**body, **request.options}, **tools, messages=messages)
+
+
+def _tool(schema: ToolSchema) -> Fragment:
+    function = schema.model_dump(mode="json", include={"name", "description", "parameters"})
+    return Fragment(encoded({"type": "function", "function": function}))
 
 
 def _tool_choice(choice: str) -> str | dict[str, Any]:
@@ -91,28 +96,75 @@ def _effort(request: ModelRequest, *, official: bool) -> str | None:
     return request.thinking
 
 
-def _system(request: ModelRequest) -> Iterator[dict[str, Any]]:
-    if request.system:
-        yield {"role": "system", "content": request.system}
+def _system(request: ModelRequest) -> Sequence[Fragment]:
+    return [Fragment(encoded({"role": "system", "content": request.system}))] if request.system else ()
 
 
-def _messages(messages: list[Message], parts: _ContentParts, *, thoughts: bool) -> Iterator[dict[str, Any]]:
+class _ChatMessage(Fragment):
+    """A message as it is sent; empty for one that is not.
+
+    Attributes:
+        images: the images of a result. Results cannot contain images, so they follow in a user message.
+        shown: this user message, after the last result of a turn, with the results whose images it has.
+    """
+
+    __slots__ = ("images", "shown")
+
+    def __init__(self, data: dict[str, Any] | None, images: Sequence[dict[str, Any]] = ()) -> None:
+        super().__init__(b"" if data is None else encoded(data))
+        self.images = images
+        self.shown: tuple[Sequence[_ChatMessage], Fragment] | None = None
+
+
+def _messages(messages: Sequence[Message], parts: _ContentParts, *, thoughts: bool) -> Sequence[Fragment]:
     # Reasoning is sent back within a series of tool calls only, not after the next user message.
-    last_user = max((position for position, one in enumerate(messages) if isinstance(one, UserMessage)), default=-1)
-    images: list[dict[str, Any]] = []
-    for position, one in enumerate(messages):
-        if images and not isinstance(one, ToolResultMessage):
-            yield {"role": "user", "content": images}
-            images = []
-        if isinstance(one, UserMessage):
-            yield {"role": "user", "content": parts.content(one.content)}
-        elif isinstance(one, AssistantMessage):
-            yield _assistant(one, thoughts=thoughts and position > last_user)
-        else:
-            yield {"role": "tool", "tool_call_id": call_id(one.call), "content": one.text}
-            images += _images_of(one)
-    if images:
-        yield {"role": "user", "content": images}
+    run = len(messages)
+    while thoughts and run and not isinstance(messages[run - 1], UserMessage):
+        run -= 1
+    form = ("openai.chat", parts.provider, parts.model, parts.is_official)
+    found: list[_ChatMessage] = []
+    for some, with_thoughts in ((messages[:run], False), (messages[run:], True)):
+        build: Callable[[Message], _ChatMessage] = partial(_message, parts, with_thoughts)
+        own_form = (*form, with_thoughts)
+        found += [fragment(one, own_form, build) for one in some]
+    if [one for one in found if one.images]:
+        return _with_images(messages, found)
+    return [one for one in found if one.encoded]
+
+
+def _message(parts: _ContentParts, thoughts: bool, message: Message) -> _ChatMessage:
+    if isinstance(message, UserMessage):
+        return _ChatMessage({"role": "user", "content": parts.content(message.content)})
+    if isinstance(message, AssistantMessage):
+        return _ChatMessage(None if is_empty(message) else _assistant(message, thoughts=thoughts))
+    data = {"role": "tool", "tool_call_id": call_id(message.call), "content": message.text}
+    return _ChatMessage(data, _images_of(message))
+
+
+def _with_images(messages: Sequence[Message], found: Sequence[_ChatMessage]) -> Sequence[Fragment]:
+    """Return the messages to send. A user message with the images of its results follows each series of results."""
+    sent: list[Fragment] = []
+    series: list[_ChatMessage] = []
+    for message, one in zip(messages, found, strict=True):
+        if not one.encoded:
+            continue
+        if not isinstance(message, ToolResultMessage):
+            sent += _shown(series)
+            series = []
+        elif one.images:
+            series.append(one)
+        sent.append(one)
+    return [*sent, *_shown(series)]
+
+
+def _shown(series: Sequence[_ChatMessage]) -> Sequence[Fragment]:
+    if not series:
+        return ()
+    last = series[-1]
+    if last.shown is None or last.shown[0] != series:
+        images = [image for one in series for image in one.images]
+        last.shown = series, Fragment(encoded({"role": "user", "content": images}))
+    return [last.shown[1]]
 
 
 @frozen

@@ -7,19 +7,15 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
-from sideband.messages import AssistantMessage, AudioPart, Message, UserMessage
+from sideband.messages import AssistantMessage, AudioPart, UserMessage
 from sideband.providers import ModelRequest
 from sideband_model_client import compact
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
 
 
-def sendable(request: ModelRequest) -> list[Message]:
-    """Return the messages to send, without failed and empty responses."""
-    return [one for one in request.messages if not (isinstance(one, AssistantMessage) and _is_empty(one))]
-
-
-def _is_empty(message: AssistantMessage) -> bool:
+def is_empty(message: AssistantMessage) -> bool:
+    """Return whether an answer is not sent, because it failed or has neither text nor calls."""
     return message.stop == "error" or not (message.text or message.tool_calls)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from urllib.parse import quote, urlencode
 
 from attrs import define, evolve
-from sideband.messages import AssistantMessage, Usage
+from sideband.messages import AssistantMessage, JsonPieces, Usage
 from sideband.plugins import PluginContext
 from sideband.providers import Finished, ModelInfo, ModelRequest, ProviderError, StreamEvent
 from sideband_model_client import (
@@ -126,7 +126,7 @@ class OpenAIProvider:
         )
         return evolve(access, key_hint=hint)
 
-    def _prepared(self, request: ModelRequest, access: ServiceAccess) -> tuple[str, dict[str, Any], _ResponseReader]:
+    def _prepared(self, request: ModelRequest, access: ServiceAccess) -> tuple[str, JsonPieces, _ResponseReader]:
         official = is_official(access.address) or self.service.api_version is not None
         read_text = self.service.text_calls and not official
         if self._speaks_responses(request, access):
@@ -149,7 +149,7 @@ class OpenAIProvider:
         deployment = "" if "/deployments/" in path else f"{resource}/deployments/{quote(model, safe='')}"
         return f"{deployment}/chat/completions?{urlencode({'api-version': self.service.api_version})}"
 
-    def _call(self, access: ServiceAccess, path: str, body: dict[str, Any]) -> ServiceRequest:
+    def _call(self, access: ServiceAccess, path: str, body: JsonPieces) -> ServiceRequest:
         return ServiceRequest(
             access,
             path,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from secrets import token_hex
 from typing import Any
 
@@ -67,7 +68,13 @@ class CallIds:
     """
 
     def __init__(self, messages: Iterable[Message]) -> None:
-        self._used = {part.id for one in messages if one.role == "assistant" for part in one.tool_calls}
+        self._messages = messages
+
+    @cached_property
+    def _used(self) -> set[str]:
+        """The ids so far. Most answers have no calls and do not need them."""
+        answers = (one for one in self._messages if one.role == "assistant")
+        return {part.id for one in answers for part in one.content if part.type == "tool_call"}
 
     def unique(self, given: str | None) -> str:
         """Return the id, or a new one if it is missing, too long, not printable or already used."""

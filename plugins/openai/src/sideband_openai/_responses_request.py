@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from sideband.messages import (
     AssistantMessage,
     Attachment,
+    AudioPart,
     FilePart,
+    Fragment,
     ImageUrlPart,
+    JsonPieces,
     Message,
     TextPart,
     ThinkingPart,
     ToolCallPart,
     UserMessage,
+    fragment,
 )
-from sideband.providers import ModelRequest
-from sideband_model_client import InputUnsupported, data_url, parse_json
+from sideband.providers import ModelRequest, ToolSchema
+from sideband_model_client import InputUnsupported, data_url, encoded, json_pieces, parse_json
 
 from ._known_models import known
-from ._messages import arguments_text, call_id, has_audio, is_strict, sendable
+from ._messages import arguments_text, call_id, is_empty, is_strict
 
 _ENCRYPTED = "reasoning.encrypted_content"
 
 
-def responses_body(request: ModelRequest, provider: str, *, official: bool, summaries: str | None) -> dict[str, Any]:
+def responses_body(request: ModelRequest, provider: str, *, official: bool, summaries: str | None) -> JsonPieces:
     """Return the request body.
 
     Args:
@@ -37,27 +42,18 @@ def responses_body(request: ModelRequest, provider: str, *, official: bool, summ
     Raises:
         InputUnsupported: if the protocol does not support a part of the request.
     """
-    for problem, is_there in (("`stop`", bool(request.stop)), ("audio", has_audio(request))):
-        if is_there:
-            hint = f'use Chat Completions: `api = "chat"` in the table of `{provider}`'
-            raise InputUnsupported(provider, request.model, f"{problem} through Responses", hint)
+    if request.stop:
+        raise _unsupported("`stop`", provider, request.model)
     model = f"{provider}:{request.model}"
     body: dict[str, Any] = {
         "model": request.model,
-        "input": [item for one in sendable(request) for item in _items(one, model)],
         "stream": True,
         "store": False,
     }
     if request.system:
         body["instructions"] = request.system
-    if request.tools:
-        body["tools"] = [
-            {"type": "function", "name": one.name, "description": one.description}
-            | {"parameters": one.parameters, "strict": False}
-            for one in request.tools
-        ]
-        if request.tool_choice != "auto":
-            body["tool_choice"] = _tool_choice(request.tool_choice)
+    if request.tools and request.tool_choice != "auto":
+        body["tool_choice"] = _tool_choice(request.tool_choice)
     if request.output_schema is not None:
         schema = request.output_schema
         form = {"type": "json_schema", "name": "answer", "schema": schema, "strict": is_strict(schema)}
@@ -69,7 +65,28 @@ def responses_body(request: ModelRequest, provider: str, *, official: bool, summ
     if request.cache_key and official:
         body["prompt_cache_key"] = request.cache_key
     body.update(_reasoning(request, summaries, official=official))
-    return {**body, **request.options}
+    tools = {"tools": [fragment(one, "openai.responses", _tool) for one in request.tools]} if request.tools else {}
+    own_form, build = ("openai.responses", model), partial(_joined_items, model)
+    items = [one for message in request.messages if (one := fragment(message, own_form, build)).encoded]
+    return json_pieces({**body, **request.options}, **tools, input=items)
+
+
+def _unsupported(problem: str, provider: str, model: str) -> InputUnsupported:
+    hint = f'use Chat Completions: `api = "chat"` in the table of `{provider}`'
+    return InputUnsupported(provider, model, f"{problem} through Responses", hint)
+
+
+def _tool(schema: ToolSchema) -> Fragment:
+    described = {"type": "function", "name": schema.name, "description": schema.description}
+    return Fragment(encoded({**described, "parameters": schema.parameters, "strict": False}))
+
+
+def _joined_items(model: str, message: Message) -> Fragment:
+    """Return the items of a message, separated by commas."""
+    if isinstance(message, UserMessage) and any(isinstance(part, AudioPart) for part in message.content):
+        provider, _, name = model.partition(":")
+        raise _unsupported("audio", provider, name)
+    return Fragment(b",".join([encoded(item) for item in _items(message, model)]))
 
 
 def _tool_choice(choice: str) -> str | dict[str, Any]:
@@ -91,6 +108,8 @@ def _reasoning(request: ModelRequest, summaries: str | None, *, official: bool) 
 
 
 def _items(message: Message, model: str) -> Iterator[dict[str, Any]]:
+    if isinstance(message, AssistantMessage) and is_empty(message):
+        return
     if isinstance(message, UserMessage):
         yield {"type": "message", "role": "user", "content": _content(message.content)}
     elif isinstance(message, AssistantMessage):

@@ -1,0 +1,89 @@
+"""Turns that their first message keeps: a body of kept turns equals one that is built anew, and is checked."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sideband.messages import (
+    AssistantMessage,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolResultMessage,
+    UserMessage,
+    parse_message,
+    to_data,
+)
+from sideband.ops import EgressRefused
+from sideband.providers import ModelRequest, ToolSchema
+from sideband_anthropic._known_models import known_model
+from sideband_anthropic._request import request_body
+
+pytestmark = pytest.mark.anyio
+
+VALUE = "s3cr3t-canary-7f3a"
+TEXT = st.sampled_from(["", "hello", "a\ud83d", "\u00e4\n"])
+PART = st.one_of(
+    st.builds(TextPart, text=TEXT),
+    st.builds(ToolCallPart, id=st.sampled_from(["c1", "c 2"]), name=st.just("sky")),
+    st.builds(ThinkingPart, text=TEXT, signature=st.sampled_from([None, "s"])),
+)
+MESSAGES = st.lists(
+    st.one_of(
+        st.builds(UserMessage, content=TEXT),
+        st.builds(
+            AssistantMessage,
+            content=st.lists(PART, max_size=3).map(tuple),
+            model=st.sampled_from(["", "other:m"]),
+            stop=st.sampled_from(["end", "error"]),
+        ),
+        st.builds(ToolResultMessage, call=st.just("c1"), tool=st.just("sky"), content=TEXT),
+    ),
+    max_size=8,
+)
+FORCED = {"tools": (ToolSchema(name="sky"),), "tool_choice": "sky"}
+
+
+def body_of(messages, *, model="claude-haiku-4-5", cache=True, thoughts=True, **fields):
+    request = ModelRequest.model_construct(**{"model": model, "messages": tuple(messages), **fields})
+    found = request_body(request, known_model(model), provider="anthropic", cache=cache, thoughts=thoughts)
+    return bytes(found)
+
+
+CALLS = st.fixed_dictionaries(
+    {"cache": st.booleans(), "thoughts": st.booleans(), "model": st.sampled_from(["claude-haiku-4-5", "claude-opus-5"])}
+)
+
+
+@given(MESSAGES, st.lists(st.tuples(CALLS, st.booleans(), st.integers(0, 8)), max_size=6))
+def test_a_body_of_kept_turns_equals_one_that_is_built_anew(messages, calls):
+    for how, forced, end in calls:
+        fields = {**how, **(FORCED if forced else {})}
+        anew = [parse_message(to_data(one)) for one in messages[:end]]
+        assert body_of(messages[:end], **fields) == body_of(anew, **fields)
+
+
+def test_turns_that_were_sent_before_are_not_built_again(count_calls):
+    def calls(size):
+        messages = [one for number in range(size // 2) for one in exchange(number)]
+        body_of(messages)
+        body_of([*messages, *exchange(size)])
+        return count_calls(lambda: body_of([*messages, *exchange(size)]))
+
+    per_message = (calls(1_000) - calls(100)) / 900
+    assert per_message <= 6.5, "let messages keep their turns, and do not walk through the parts of messages"
+
+
+def exchange(number):
+    return UserMessage(content=f"question {number}"), AssistantMessage(content=f"answer {number}")
+
+
+async def test_a_secret_that_becomes_known_between_two_requests_is_not_sent_again(host, server, listen, say):
+    for _ in range(2):
+        server.reply(say.start(), *say.text(0, "ok"), *say.end())
+    messages = (UserMessage(content=f"my token is {VALUE}"), AssistantMessage(content="ok"))
+    await listen(host, *messages, UserMessage(content="go on"))
+    await listen(host, *messages, UserMessage(content="go on"))
+    host.redactor.protect(VALUE, "token")
+    with pytest.raises(EgressRefused, match="`token`"):
+        await listen(host, *messages, UserMessage(content="go on"))
+    assert len(server.seen) == 2

@@ -1,0 +1,127 @@
+"""Messages that keep their form in requests: a body of kept fragments equals one that is built anew, and is checked."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sideband.messages import (
+    AssistantMessage,
+    AudioPart,
+    ImagePart,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolResultMessage,
+    UserMessage,
+    parse_message,
+    to_data,
+)
+from sideband.ops import EgressRefused
+from sideband.providers import ModelRequest, ToolSchema
+from sideband_openai._chat_request import chat_body
+from sideband_openai._responses_request import responses_body
+
+pytestmark = pytest.mark.anyio
+
+VALUE = "s3cr3t-canary-7f3a"
+TEXT = st.sampled_from(["", "hello", "a\ud83d", "\u00e4\n"])
+IMAGE = ImagePart(media_type="image/png", data="AAAA")
+CALL = st.builds(ToolCallPart, id=st.sampled_from(["c1", "c 2"]), name=st.just("sky"))
+THOUGHT = st.builds(ThinkingPart, text=TEXT)
+MESSAGES = st.lists(
+    st.one_of(
+        st.builds(UserMessage, content=st.one_of(TEXT, st.just((TextPart(text="look"), IMAGE)))),
+        st.builds(
+            AssistantMessage,
+            content=st.lists(st.one_of(st.builds(TextPart, text=TEXT), CALL, THOUGHT), max_size=3).map(tuple),
+            stop=st.sampled_from(["end", "error"]),
+        ),
+        st.builds(
+            ToolResultMessage,
+            call=st.just("c1"),
+            tool=st.just("sky"),
+            content=st.one_of(TEXT, st.just((TextPart(text="seen"), IMAGE))),
+        ),
+    ),
+    max_size=8,
+)
+FORMS = {
+    "chat": lambda request: chat_body(request, "openai", official=False),
+    "official chat": lambda request: chat_body(request, "openai", official=True),
+    "responses": lambda request: responses_body(request, "openai", official=True, summaries=None),
+}
+
+
+def body_of(form, messages, **fields):
+    request = ModelRequest.model_construct(**{"model": "m", "messages": tuple(messages), **fields})
+    return bytes(FORMS[form](request))
+
+
+@given(MESSAGES, st.lists(st.tuples(st.sampled_from(list(FORMS)), st.integers(0, 8)), max_size=6))
+def test_a_body_of_kept_fragments_equals_one_that_is_built_anew(messages, calls):
+    for form, end in calls:
+        anew = [parse_message(to_data(one)) for one in messages[:end]]
+        assert body_of(form, messages[:end]) == body_of(form, anew)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_options_may_replace_the_messages_and_the_tools(form):
+    name = "input" if form == "responses" else "messages"
+    options = {name: [], "tools": [{"type": "web_search"}]}
+    sent = json.loads(body_of(form, [UserMessage(content="hi")], tools=(ToolSchema(name="sky"),), options=options))
+    assert (sent[name], sent["tools"]) == ([], [{"type": "web_search"}])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_messages_and_tools_that_were_sent_before_are_not_built_again(form, count_calls):
+    def calls(size):
+        messages = [one for number in range(size // 2) for one in exchange(number)]
+        tools = tuple(ToolSchema(name=f"t{number}") for number in range(20))
+        body_of(form, messages, tools=tools)
+        return count_calls(lambda: body_of(form, [*messages, *exchange(size)], tools=tools))
+
+    per_message = (calls(1_000) - calls(100)) / 900
+    assert per_message <= 1.1, "look the fragments up, and do not walk through the parts of messages"
+
+
+def exchange(number):
+    return UserMessage(content=f"question {number}"), AssistantMessage(content=f"answer {number}")
+
+
+async def test_a_secret_that_appears_only_in_the_joined_text_is_not_sent(client, server):
+    (client.host.redactor).protect(VALUE, "token")
+    halves = (TextPart(text=VALUE[:9]), TextPart(text=VALUE[9:]))
+    messages = (UserMessage(content="hi"), AssistantMessage(content=halves), UserMessage(content="go on"))
+    with pytest.raises(EgressRefused, match="`token`"):
+        await client.ask(messages=messages)
+    assert server.seen == []
+
+
+async def test_a_secret_that_becomes_known_between_two_requests_is_not_sent_again(client, server, make):
+    server.reply(make.events(make.chunk(content="x"), make.chunk(finish="stop")))
+    messages = (UserMessage(content=f"my token is {VALUE}"), AssistantMessage(content="ok"))
+    await client.ask(messages=messages)
+    await client.ask(messages=(*messages, UserMessage(content="go on")))
+    client.host.redactor.protect(VALUE, "token")
+    with pytest.raises(EgressRefused, match="`token`"):
+        await client.ask(messages=(*messages, UserMessage(content="go on")))
+    assert len(server.seen) == 2
+
+
+async def test_a_secret_in_the_description_of_a_tool_is_not_sent(client, server):
+    client.host.redactor.protect(VALUE, "token")
+    with pytest.raises(EgressRefused, match="`token`"):
+        await client.ask(tools=(), messages=(UserMessage(content="hi"),), system=f"use {VALUE}")
+    schema = ToolSchema(name="sky", description=VALUE)
+    request = ModelRequest(model="m", messages=(UserMessage(content="hi"),), tools=(schema,))
+    with pytest.raises(EgressRefused, match="`token`"):
+        await client.ask(request)
+    assert server.seen == []
+
+
+def test_audio_is_refused_in_each_request_though_other_messages_are_kept():
+    recording = UserMessage(content=(AudioPart(media_type="audio/wav", data="AAAA"),))
+    for _ in range(2):
+        with pytest.raises(Exception, match="audio"):
+            body_of("responses", [UserMessage(content="hi"), recording])
