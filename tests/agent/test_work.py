@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 from sideband import Plugin
+from sideband.hooks import hookimpl
 from sideband.loading import LoadedSkills, SkillSpec, ToolSpec
 from sideband.tools import Tool
 from sideband_agent import Agent
@@ -72,6 +73,14 @@ def skill(number):
     return SkillSpec(name=f"skill{number}", key=f"skill{number}", description="", source=Path("nowhere"), tools=(spec,))
 
 
+class Uncounted(Scripted):
+    """A provider that does not count the tokens of a request, as each of its tools is one call."""
+
+    async def stream(self, request, ctx):
+        async for event in super().stream(request.model_copy(update={"tools": ()}), ctx):
+            yield event
+
+
 def scripted():
     return Scripted(TEN_CALLS, by_history=True)
 
@@ -91,21 +100,52 @@ async def test_run_with_ten_tool_calls_takes_few_python_calls(stage, kit):
     )
 
 
-async def work_of_opening(host):
+def observers(number):
+    async def turn_start(event, ctx): ...
+
+    one = SimpleNamespace(turn_start=hookimpl(turn_start))
+    return [Plugin("hook", f"idle-{each}", one) for each in range(number)]
+
+
+async def work_of_opening(host, **options):
     """Return the calls of opening an agent, after another one that filled the caches."""
     for _ in range(2):
-        agent = Agent(host)
         with counted() as found:
-            await agent.__aenter__()
+            agent = await Agent(host, **options).__aenter__()
         await agent.__aexit__()
     return found.total()
 
 
-@pytest.mark.parametrize("plugins", [tools, skills])
-async def test_work_of_opening_an_agent_does_not_grow_with_tools_and_skills(stage, kit, plugins, tmp_path):
+@pytest.mark.parametrize(
+    "plugins",
+    [
+        pytest.param(observers, id="plugins"),
+        pytest.param(lambda number: [tools(10 * number)], id="tools"),
+        pytest.param(lambda number: [skills(10 * number)], id="skills"),
+    ],
+)
+async def test_work_of_opening_an_agent_does_not_grow_with_what_is_installed(stage, kit, plugins, tmp_path):
     found = []
-    for number in (20, 2_000):
-        async with stage(["ok"], plugins(number), home=tmp_path / str(number)) as agent:
+    for number in (10, 200):
+        async with stage(["ok"], *plugins(number), home=tmp_path / str(number)) as agent:
             await agent.invoke("hi")
             found.append(await work_of_opening(agent.host))
-    assert found[1] < 1.1 * found[0], "keep what belongs to tools and skills in the view that agents share"
+    assert found[1] < 1.1 * found[0], "keep what belongs to plugins, tools and skills in what the host's agents share"
+
+
+async def test_opening_an_agent_takes_few_python_calls(stage, kit):
+    async with stage(["ok"], Plugin("guard", "own", kit.guard(tool_call=lambda event: None))) as agent:
+        found = await work_of_opening(agent.host, on_event=lambda event: None)
+    assert found < 600, "keep what belongs to the host out of the agent, or state here why it is needed"
+
+
+async def test_turn_takes_one_call_for_each_tool_that_is_sent(stage, kit, tmp_path):
+    found = []
+    for number in (20, 2_000):
+        home = tmp_path / str(number)
+        async with stage(
+            (), kit.echo, tools(number), scripted=Uncounted(TEN_CALLS, by_history=True), home=home
+        ) as agent:
+            found.append((await work_of_a_run(agent.host)).total())
+    # Its digest is looked up, which is part of the digest of the request.
+    assert found[1] - found[0] < 1.1 * 2_000 * len(TEN_CALLS), "keep what belongs to a tool in its schema"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from attrs import frozen
 from sideband.hooks import HOOK_SPECS, HookRegistry, Kind, ObserveEvent, Phase, hookimpl
 from sideband.plugins import PluginContext
 
@@ -45,19 +45,25 @@ def agent_hooks(
         own = AgentPluginContext(host.context_for(name), agent)
         hooks.register(name, guard(), phase=Phase.GUARD, context=own, make=guard)
     if listener is not None:
-        hooks.register("on_event", _listening(listener), phase=Phase.OBSERVER)
+        hooks.register("on_event", _Listening(listener), phase=Phase.OBSERVER)
     return hooks
 
 
-def _listening(listener: Listener) -> SimpleNamespace:
-    """Build hook implementations that pass every event to a listener. Its exceptions are reported and ignored."""
+@frozen
+class _Listening:
+    """Implementations of all observe hooks that pass each event to a listener. Its exceptions are reported."""
 
-    def implementation(name: str) -> Any:
-        def hear(event: ObserveEvent) -> None:
-            listener(event)
+    listener: Listener
 
-        hear.__name__ = name
-        return hookimpl(hear)
 
-    names = [name for name, spec in HOOK_SPECS.items() if spec.kind is Kind.OBSERVE]
-    return SimpleNamespace(**{name: implementation(name) for name in names})
+def _hear(name: str) -> Callable[..., None]:
+    def hear(self: _Listening, event: ObserveEvent) -> None:
+        self.listener(event)
+
+    hear.__name__ = name
+    return hookimpl(hear)
+
+
+for _name, _spec in HOOK_SPECS.items():
+    if _spec.kind is Kind.OBSERVE:
+        setattr(_Listening, _name, _hear(_name))

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
-from sideband.hooks import Deny, HookRegistry, Phase, SavePoint, ToolCall, Verdict, hookimpl
+from sideband.hooks import Deny, HookInvalid, HookRegistry, Phase, SavePoint, ToolCall, Verdict, hookimpl
 
 pytestmark = pytest.mark.anyio
 
@@ -132,3 +132,21 @@ async def test_changes_of_an_agents_plugins_are_not_those_of_the_host_and_of_oth
     assert (one.plugins, two.plugins, hooks.plugins) == (("own",), ("counting",), ("counting", "later"))
     assert [one.has("tool_call"), two.has("tool_call")] == [True, True]
     assert [found.plugin for found in one.order("tool_call")] == ["own"]
+
+
+async def test_guard_whose_class_was_changed_is_checked_again():
+    class Changing:
+        @hookimpl
+        def tool_call(self, event):
+            return Deny("before")
+
+    def tool_call(self, event, ctx):
+        return Deny(f"after, {ctx}")
+
+    hooks = HookRegistry()
+    hooks.register("changing", Changing(), phase=Phase.GUARD, context="host", make=Changing)
+    Changing.tool_call = hookimpl(tool_call)
+    assert (await hooks.derive(agents).decide(CALL)).reason == "after, agent of host"
+    Changing.tool_call = hookimpl(lambda event: Deny("no self"))
+    with pytest.raises(HookInvalid):
+        hooks.derive(agents)

@@ -8,14 +8,14 @@ from typing import Any, NoReturn
 from weakref import WeakSet
 
 import pluggy
-from attrs import evolve
+from attrs import evolve, frozen
 
 from ..contexts import PluginContext
 from ._dispatch import Hooks
 from ._errors import HookFailed, HookInvalid, HookNotFound, HookOrderCycle
 from ._event import Event
 from ._implementations import Implementation, bundle
-from ._order import PROJECT, OrderedImplementation, Phase, constraints_of, solve
+from ._order import PROJECT, Constraints, OrderedImplementation, Phase, constraints_of, solve
 from ._registrations import ContextOf, Registration, Registrations
 from ._reports import Report, log_report
 from ._spec import HOOK_SPECS, PLUGGY_SPECS
@@ -73,6 +73,7 @@ class HookRegistry(Hooks):
         self._is_shared = False
         self._implementations = self._registered.solved
         self._constrained: frozenset[str] = frozenset()
+        self._checked: dict[type, Mapping[str, _Checked]] = {}
         self._derived: WeakSet[HookRegistry] = WeakSet()
 
     @property
@@ -173,8 +174,7 @@ class HookRegistry(Hooks):
             instance = make()
         except (Exception, SystemExit) as error:  # noqa: BLE001  a guard that cannot be created denies, like one that fails
             return _broken(plugin, shared, f"it cannot be created: {type(error).__name__}: {error}")
-        functions = _rebound(shared, instance) or self._functions(plugin, instance, shared.phase, shared.context)
-        return evolve(shared, functions=functions)
+        return evolve(shared, functions=self._functions(plugin, instance, shared.phase, shared.context))
 
     def context_of(self, plugin: str, event: Event) -> PluginContext | None:
         """Return the ``ctx`` of a plugin's implementations for an event, for callbacks that the plugin registered.
@@ -210,42 +210,56 @@ class HookRegistry(Hooks):
     def _functions(
         self, plugin: str, implementation: object, phase: Phase, context: ContextOf
     ) -> Mapping[str, Implementation]:
-        """Return the implementations of a plugin by hook, which pluggy has checked."""
+        """Return the implementations of a plugin by hook. A class is checked once, and not for each instance."""
+        kind = type(implementation)
+        checked = {} if _has_own(implementation) else self._checked.get(kind, {})
+        functions: dict[str, Any] = {hook: getattr(implementation, hook, None) for hook in checked}
+        if not checked or any(_unbound(functions[hook]) is not one.function for hook, one in checked.items()):
+            checked = self._check(plugin, implementation)
+            functions = {hook: getattr(implementation, hook) for hook in checked}
+            if not _has_own(implementation):
+                self._checked[kind] = checked
+        return {
+            hook: Implementation(
+                plugin, phase, one.constraints, functions[hook], context if one.takes_context else None
+            )
+            for hook, one in checked.items()
+        }
+
+    def _check(self, plugin: str, implementation: object) -> Mapping[str, _Checked]:
+        """Return the functions of a plugin by hook, which pluggy has checked."""
         namespace = bundle(plugin, implementation, HOOK_SPECS)
         try:
             self._manager.register(namespace, plugin)
             callers = self._manager.get_hookcallers(namespace) or ()
-            return {one.name: _implementation(plugin, one.get_hookimpls()[0], phase, context) for one in callers}
+            return {one.name: _checked(one.get_hookimpls()[0]) for one in callers}
         except pluggy.PluginValidationError as error:
             raise HookInvalid(plugin, [str(error)]) from error
         finally:
             self._manager.unregister(namespace)
 
 
-def _implementation(plugin: str, one: pluggy.HookImpl, phase: Phase, context: ContextOf) -> Implementation:
+@frozen
+class _Checked:
+    """A function, not bound to an instance, that was found to be a valid implementation."""
+
+    function: object
+    constraints: Constraints
+    takes_context: bool
+
+
+def _checked(one: pluggy.HookImpl) -> _Checked:
     constraints = constraints_of(one.function)
     assert constraints is not None  # noqa: S101  `bundle` rejects functions without a mark
-    takes_context = "ctx" in (*one.argnames, *one.kwargnames)
-    return Implementation(plugin, phase, constraints, one.function, context if takes_context else None)
+    return _Checked(_unbound(one.function), constraints, "ctx" in (*one.argnames, *one.kwargnames))
 
 
-def _rebound(checked: Registration, instance: object) -> Mapping[str, Implementation] | None:
-    """Return the implementations of another instance of a class, or ``None`` if its functions are not the checked ones.
-
-    The class of a guard is checked when it is registered, and not again for each agent.
-    """
-    if type(instance) is not checked.make or not HOOK_SPECS.keys().isdisjoint(getattr(instance, "__dict__", ())):
-        return None
-    found = {hook: getattr(instance, hook) for hook in checked.functions}
-    if any(_unbound(found[hook]) is not _unbound(one.function) for hook, one in checked.functions.items()):
-        return None
-    return {
-        hook: Implementation(one.plugin, one.phase, one.constraints, found[hook], one.context)
-        for hook, one in checked.functions.items()
-    }
+def _has_own(implementation: object) -> bool:
+    """Return whether a module or an instance has functions that its class does not have."""
+    return not HOOK_SPECS.keys().isdisjoint(getattr(implementation, "__dict__", ()))
 
 
-def _unbound(function: Any) -> object:
+def _unbound(function: object) -> object:
     return getattr(function, "__func__", function)
 
 
