@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from attrs import Factory, frozen
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.specifiers import SpecifierSet
 
 from ..loading import SkillError, SkillSpec
 from ._errors import EnvironmentMissing
@@ -89,6 +87,10 @@ class Environments:
             SkillError: see ``path``.
         """
         _check_python(skill)
+        if not skill.requirements:
+            return ()
+        from packaging.requirements import InvalidRequirement, Requirement  # noqa: PLC0415  slow to import
+
         try:
             requirements = [Requirement(text) for text in skill.requirements]
         except (InvalidRequirement, RecursionError) as error:
@@ -125,6 +127,10 @@ class Environments:
 
 
 def _check_python(skill: SkillSpec) -> None:
+    if not skill.requires_python:
+        return
+    from packaging.specifiers import SpecifierSet  # noqa: PLC0415  slow to import, and rarely needed
+
     try:
         fits = SpecifierSet(skill.requires_python).contains(_PYTHON, prereleases=True)
     except ValueError as error:

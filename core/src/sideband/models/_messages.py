@@ -49,7 +49,7 @@ StopReason = Literal["end", "tool_calls", "length", "refusal", "aborted", "error
 
 class _MessageModel(CarryingModel):
     # Validation errors are logged, and must not contain the content of messages.
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, defer_build=True)
 
 
 class TextPart(_MessageModel):
@@ -316,7 +316,7 @@ class ToolResultMessage(_MessageModel):
 Message = Annotated[UserMessage | AssistantMessage | ToolResultMessage, Field(discriminator="role")]
 """Any message, discriminated by ``role``."""
 
-_ONE: TypeAdapter[Message] = TypeAdapter(Message, config=ConfigDict(hide_input_in_errors=True))
+_ONE: TypeAdapter[Message] = TypeAdapter(Message, config=ConfigDict(hide_input_in_errors=True, defer_build=True))
 
 
 def parse_message(data: Mapping[str, Any]) -> Message:

@@ -56,7 +56,7 @@ _KEPT_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-")
 
 
 class _ProviderModel(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class Prices(_ProviderModel):
@@ -147,7 +147,7 @@ class ToolSchema(CarryingModel):
         parameters: a JSON Schema of type ``object``.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     name: str
     description: str = ""

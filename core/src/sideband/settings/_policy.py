@@ -36,7 +36,7 @@ class Policy(BaseModel):
         ('no-namespaces', True, 536870912)
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     isolation: str = Field(
         default="full",

@@ -42,7 +42,7 @@ class Settings(BaseModel):
         5.0
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     plugins: dict[str, dict[str, Any]] = Field(default_factory=dict, description="one table for each plugin")
     grants: dict[str, list[str]] = Field(

@@ -25,7 +25,7 @@ class SkillSettings(BaseModel):
         ['/srv/skills']
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     folders: list[str] = Field(
         default_factory=list, description="folders of skills; a relative path starts at the folder of its file"
