@@ -10,6 +10,7 @@ import httpx
 import pytest
 from sideband.providers import ProviderRefused, ProviderTimeout, ProviderUnreachable, StreamBroken
 from sideband_model_client import ServiceConnections, ServiceReply, ServiceRequest, read_events
+from trio.testing import MockClock
 
 pytestmark = pytest.mark.anyio
 BOTH_BACKENDS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
@@ -321,6 +322,57 @@ async def test_connection_is_reused_for_the_next_request(server, access):
             async with connections.exchange(ServiceRequest(access(server.base_url), "/chat", {})) as reply:
                 assert await reply.text(10_000) == "x"
     assert len({one.connection for one in server.seen}) == 1
+
+
+@BOTH_BACKENDS
+async def test_a_hundred_sessions_open_a_hundred_connections_however_many_requests_they_send(server, access):
+    server.reply(b"x")
+    request = ServiceRequest(access(server.base_url), "/chat", {})
+
+    async def send():
+        nonlocal waiting
+        async with connections.exchange(request) as reply:
+            assert await reply.text(10) == "x"
+            waiting += 1
+            if waiting == 100:
+                everyone.set()
+            await everyone.wait()
+
+    async with ServiceConnections() as connections:
+        for _ in range(3):
+            waiting, everyone = 0, anyio.Event()
+            async with anyio.create_task_group() as tasks:
+                for _ in range(100):
+                    tasks.start_soon(send)
+    opened = len({one.connection for one in server.seen})
+    assert opened == 100, "keep as many idle connections as there are sessions"
+
+
+@pytest.mark.parametrize("anyio_backend", [("trio", {"clock": MockClock(autojump_threshold=0)})])
+async def test_connections_that_are_not_used_any_more_are_closed(access):
+    closed = []
+
+    class Transport(httpx.MockTransport):
+        async def aclose(self):
+            closed.append(self)
+
+    async def send():
+        async with connections.exchange(request) as reply:
+            await anyio.sleep(1)
+            await reply.text(10)
+
+    request = ServiceRequest(access("http://models.example.org"), "/chat", {})
+    factory = lambda tls: Transport(lambda request: httpx.Response(200, text="x"))  # noqa: E731
+    async with ServiceConnections(transports=factory) as connections:
+        async with anyio.create_task_group() as tasks:
+            for _ in range(10):
+                tasks.start_soon(send)
+        for _ in range(20):
+            await send()
+        assert not closed
+        for _ in range(12):
+            await send()
+        assert len(closed) == 9, "all but the connection that is in use"
 
 
 @BOTH_BACKENDS

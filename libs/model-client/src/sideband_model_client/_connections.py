@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ssl
+from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     import httpx
 
 _CLOSE_SECONDS = 5.0
-_MAX_IDLE = 32
+_MAX_IDLE = 256  # as many sessions as use one service at a time
 _KEEP_SECONDS = 30.0
 
 
@@ -41,12 +43,18 @@ class ServiceTransportFactory(Protocol):
         """
 
 
+@cache
+def _empty_context() -> ssl.SSLContext:
+    """Return a context that trusts nothing, for connections without TLS. Without one, httpx loads all certificates."""
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
 def _httpx_transport(tls: ssl.SSLContext | None) -> httpx.AsyncBaseTransport:
     """Return the default transport of httpx, which supports asyncio and trio."""
     import httpx  # noqa: PLC0415  slow to import; only requests need it
 
     return httpx.AsyncHTTPTransport(
-        verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if tls is None else tls,
+        verify=_empty_context() if tls is None else tls,
         trust_env=False,
         limits=httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=_KEEP_SECONDS),
     )
@@ -73,7 +81,7 @@ class ServiceConnections:
 
     ca_file: Path | None = None
     transports: ServiceTransportFactory = _httpx_transport
-    _idle: dict[str, list[httpx.AsyncBaseTransport]] = field(factory=dict, init=False)
+    _idle: dict[str, deque[tuple[float, httpx.AsyncBaseTransport]]] = field(factory=dict, init=False)
     _tls: ssl.SSLContext | None = field(default=None, init=False)
     _lock: anyio.Lock = field(factory=anyio.Lock, init=False)
     _closed: bool = field(default=False, init=False)
@@ -119,12 +127,12 @@ class ServiceConnections:
         self._closed = True
         while self._idle:
             _, transports = self._idle.popitem()
-            for transport in transports:
+            for _, transport in transports:
                 await _close(transport)
 
     async def _acquire(self, origin: str) -> httpx.AsyncBaseTransport:
         if self._idle.get(origin):
-            return self._idle[origin].pop()
+            return self._idle[origin].pop()[1]
         return self.transports(await self._tls_context() if origin.startswith("https:") else None)
 
     async def _tls_context(self) -> ssl.SSLContext:
@@ -143,11 +151,14 @@ class ServiceConnections:
         return context
 
     async def _release(self, origin: str, transport: httpx.AsyncBaseTransport, *, reusable: bool) -> None:
-        idle = self._idle.setdefault(origin, [])
+        idle = self._idle.setdefault(origin, deque())
+        now = anyio.current_time()
         if reusable and not self._closed and len(idle) < _MAX_IDLE:
-            idle.append(transport)
+            idle.append((now, transport))
         else:
             await _close(transport)
+        while idle and now - idle[0][0] > _KEEP_SECONDS:
+            await _close(idle.popleft()[1])
 
 
 async def _send(transport: httpx.AsyncBaseTransport, request: ServiceRequest, content: bytes | None) -> httpx.Response:

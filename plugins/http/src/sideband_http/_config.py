@@ -94,7 +94,7 @@ class Config(_HttpTable):
         "wherever the proxy connects.",
     )
     max_connections: int = Field(
-        default=100, ge=1, le=10_000, description="The maximum number of open connections, both shared and per session."
+        default=256, ge=1, le=10_000, description="The maximum number of open connections, both shared and per session."
     )
     transport: TransportName = Field(
         default="auto",
