@@ -348,31 +348,49 @@ async def test_a_hundred_sessions_open_a_hundred_connections_however_many_reques
     assert opened == 100, "keep as many idle connections as there are sessions"
 
 
-@pytest.mark.parametrize("anyio_backend", [("trio", {"clock": MockClock(autojump_threshold=0)})])
-async def test_connections_that_are_not_used_any_more_are_closed(access):
+@pytest.fixture
+def slow_service(access):
+    """Return connections to a service that answers after a second, a function that asks it, and what was closed."""
     closed = []
 
     class Transport(httpx.MockTransport):
         async def aclose(self):
             closed.append(self)
 
-    async def send():
-        async with connections.exchange(request) as reply:
+    async def ask():
+        async with connections.exchange(ServiceRequest(access("http://models.example.org"), "/chat", {})) as reply:
             await anyio.sleep(1)
             await reply.text(10)
 
-    request = ServiceRequest(access("http://models.example.org"), "/chat", {})
-    factory = lambda tls: Transport(lambda request: httpx.Response(200, text="x"))  # noqa: E731
-    async with ServiceConnections(transports=factory) as connections:
-        async with anyio.create_task_group() as tasks:
-            for _ in range(10):
-                tasks.start_soon(send)
+    connections = ServiceConnections(transports=lambda tls: Transport(lambda request: httpx.Response(200, text="x")))
+    return connections, ask, closed
+
+
+async def at_once(number, ask):
+    async with anyio.create_task_group() as tasks:
+        for _ in range(number):
+            tasks.start_soon(ask)
+
+
+@pytest.mark.parametrize("anyio_backend", [("trio", {"clock": MockClock(autojump_threshold=0)})])
+async def test_connections_that_are_not_used_any_more_are_closed(slow_service):
+    connections, ask, closed = slow_service
+    async with connections:
+        await at_once(10, ask)
         for _ in range(20):
-            await send()
+            await ask()
         assert not closed
         for _ in range(12):
-            await send()
+            await ask()
         assert len(closed) == 9, "all but the connection that is in use"
+
+
+@pytest.mark.parametrize("anyio_backend", [("trio", {"clock": MockClock(autojump_threshold=0)})])
+async def test_number_of_idle_connections_is_limited(slow_service):
+    connections, ask, closed = slow_service
+    async with connections:
+        await at_once(300, ask)
+        assert len(closed) == 300 - 256
 
 
 @BOTH_BACKENDS
