@@ -313,6 +313,23 @@ async def test_writes_remain_visible_after_a_failed_sync(unsyncable):
     assert await unsyncable.keys() == ("a", "b", "d")
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+async def test_reading_does_not_wait_for_a_write_that_waits_for_another_process(tmp_path):
+    with start(HOLDER, tmp_path) as holder:
+        assert holder.stdout.readline() == "held\n"
+        try:
+            async with open_sqlite(tmp_path, busy_timeout=60) as store, anyio.create_task_group() as tasks:
+                tasks.start_soon(store.put, "mine", {})
+                tasks.start_soon(put_both, store, ("a", {}), ("b", {}))
+                await anyio.lowlevel.checkpoint()
+                with anyio.fail_after(30):
+                    assert await store.get("held") is None
+                    assert await store.read("s") == ()
+                tasks.cancel_scope.cancel()
+        finally:
+            holder.kill()
+
+
 async def test_short_writes_wait_for_another_process(tmp_path):
     with start(HOLDER, tmp_path) as holder:
         assert holder.stdout.readline() == "held\n"

@@ -56,6 +56,11 @@ class Connection:
     _current: TransactionState | None = field(default=None, init=False)
     _log_begun: bool = field(default=False, init=False)
 
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction of a task is open."""
+        return self._current is not None
+
     def begin(self, limit: int | None, state: TransactionState) -> None:
         """Begin a transaction for writing."""
         self._take(limit)

@@ -96,7 +96,7 @@ class SqliteStore:
 
     async def get(self, key: str) -> Document | None:
         """Return the document under ``key``, or ``None``."""
-        return await self._run(self.connection.read, get_document, key)
+        return await self._read(get_document, key)
 
     async def put(self, key: str, value: Mapping[str, Any], *, version: int | None = None, durable: bool = True) -> int:
         """Write ``value`` and return its new version; ``version`` is the expected current one (0 if none exists)."""
@@ -108,7 +108,7 @@ class SqliteStore:
 
     async def keys(self, prefix: str = "") -> Sequence[str]:
         """Return the keys that begin with ``prefix``, sorted by code point."""
-        return await self._run(self.connection.read, list_keys, prefix)
+        return await self._read(list_keys, prefix)
 
     async def append(self, stream: str, values: Sequence[Mapping[str, Any]], *, durable: bool = True) -> int:
         """Append records to a stream atomically, and return the position of the first one."""
@@ -116,7 +116,7 @@ class SqliteStore:
 
     async def read(self, stream: str, *, start: int = 0, limit: int | None = None) -> Sequence[Record]:
         """Return at most ``limit`` records of a stream, from ``start``, in order."""
-        return await self._run(self.connection.read, read_records, stream, start, limit)
+        return await self._read(read_records, stream, start, limit)
 
     async def delete_stream(self, stream: str, *, durable: bool = True) -> bool:
         """Delete a stream, and return whether it existed."""
@@ -166,17 +166,25 @@ class SqliteStore:
         except sqlite3.Error as error:
             raise store_error(self.path, error) from error
 
+    async def _read(
+        self, job: Callable[[int | None, sqlite3.Connection, *_Arguments], _Result], *arguments: *_Arguments
+    ) -> _Result:
+        await self.take_turn()
+        # The lock may be held by a task that waits for another process to end its transaction: reading need not wait.
+        at_once = not self._lock.locked() or not self.connection.in_transaction
+        return await self._run(at_once, self.connection.read, job, *arguments)
+
     async def _run(
         self,
+        at_once: bool,
         run: Callable[
             [int | None, Callable[[int | None, sqlite3.Connection, *_Arguments], _Result], *_Arguments], _Result
         ],
         job: Callable[[int | None, sqlite3.Connection, *_Arguments], _Result],
         *arguments: *_Arguments,
     ) -> _Result:
-        await self.take_turn()
         # The lock is needed only by operations that wait: others are over before another task runs.
-        if not self._lock.locked():
+        if at_once:
             try:
                 return run(_LIMIT, job, *arguments)
             except NotOnLoop:
@@ -193,7 +201,8 @@ class SqliteStore:
         job: Callable[[int | None, sqlite3.Connection, *_Arguments], _Result],
         *arguments: *_Arguments,
     ) -> _Result:
-        result = await self._run(self.connection.write, job, *arguments)
+        await self.take_turn()
+        result = await self._run(not self._lock.locked(), self.connection.write, job, *arguments)
         await self._after_commit(durable)
         return result
 
