@@ -7,8 +7,12 @@ from types import SimpleNamespace
 
 import pytest
 import sideband_store_sqlite.plugin
+from attrs import evolve
 from sideband import Host, Plugin
+from sideband.ledger import Ledger
 from sideband.ops import OpFamily
+from sideband.state import make_home
+from sideband_store_sqlite import open_sqlite
 
 
 @pytest.fixture
@@ -79,3 +83,17 @@ def ledger_lines(tmp_path):
 def outcomes(ledger_lines):
     """Return a function that reads the outcome lines of the ledger."""
     return lambda: [line for line in ledger_lines() if line["kind"] == "outcome"]
+
+
+@pytest.fixture
+def leave_running(tmp_path):
+    """Return a function that records an intent as a host that has died since, and returns the id of the effect."""
+
+    async def leave(intent, home=tmp_path / "home"):
+        make_home(home / "store")
+        async with open_sqlite(home / "store") as store, Ledger(home / "ledger", store) as ledger:
+            effect = ledger.new_effect_id()
+            await ledger.intent(evolve(intent, effect=effect), durable=True)
+        return effect
+
+    return leave

@@ -1,14 +1,18 @@
 """A key is bound to its principal, the code that used it, and the rights that its effect used."""
 
+import json
+from hashlib import sha256
+
 import anyio
 import pytest
 from attrs import frozen
 from pydantic import BaseModel, Field
 from sideband import hookimpl
-from sideband.broker import Call, Claims, KeyReused
+from sideband.broker import Call, KeyReused
+from sideband.broker._values import digest_of
 from sideband.hooks import Deny
+from sideband.ledger import Intent
 from sideband.ops import (
-    EffectInFlight,
     EffectUnknown,
     Grant,
     Level,
@@ -17,9 +21,12 @@ from sideband.ops import (
     OpFailed,
     OpParamsInvalid,
     Origin,
+    Reconciled,
     Scope,
     op,
 )
+from sideband.state import make_home
+from sideband_store_sqlite import open_sqlite
 
 pytestmark = pytest.mark.anyio
 
@@ -28,10 +35,6 @@ pytestmark = pytest.mark.anyio
 class VaultScope(Scope, family="vault"):
     name: str | None = None
     room: str | None = None
-
-
-EARLIER = ("effect", "op", "digest", "state", "result")
-"""The fields of claims of earlier versions."""
 
 
 class Nothing(BaseModel):
@@ -96,17 +99,6 @@ async def test_principals_with_the_same_key_never_meet(make_host, vault, other):
             for principal in ("alice", other):
                 await host.op("vault.open", {}, key="k", principal=principal)
     assert ran == ["a", "a"]
-
-
-async def test_principal_does_not_reach_the_key_of_another_by_spelling_its_path(make_host, vault):
-    plugin, ran = vault
-    async with make_host(plugin) as host:
-        await host.op("vault.open", {}, key="k", principal="alice")
-        for key in await host.store.keys("claim"):
-            for part in (key, key.removeprefix("claims/"), key.partition("/")[2], key.split("/", 2)[-1]):
-                for principal in ("user", "bob", "alice/"):
-                    await host.op("vault.open", {}, key=part, principal=principal)
-        assert len(ran) == 1 + len({*await host.store.keys("claim")}) - 1
 
 
 async def test_parts_of_a_key_cannot_be_moved_into_the_principal(make_host, vault):
@@ -215,29 +207,23 @@ async def test_refused_replay_is_recorded_as_denied(make_host, vault, outcomes):
     assert [line["status"] for line in outcomes()] == ["done", "denied"]
 
 
-async def test_result_of_a_host_that_died_before_settling_requires_its_whole_grant(make_host, vault):
-    plugin, ran = vault
-    async with make_host(plugin) as host:
-        await host.op("vault.follow", {}, key="k", grants=["vault:name=a|b", "vault:room=attic"])
-        (path,) = await host.store.keys("claims/")
-        claim = (await host.store.get(path)).value
-        rights = ["vault:name=a|b", "vault:room=attic"]
-        await host.store.put(path, {**claim, "state": "running", "result": None, "rights": rights})
-    async with make_host(plugin) as host:
+async def test_result_that_recovery_found_requires_the_whole_grant(make_host, family, leave_running):
+    """The host died before it recorded which rights were used."""
+
+    async def reconcile(recorded, ctx):
+        return Reconciled(happened=True, result="contents of b")
+
+    @op("vault.take", requires="vault", level=Level.CONTROLLED, reconcile=reconcile)
+    async def take(params: Nothing, ctx: OpContext) -> str:
+        return "taken again"
+
+    rights = ("vault:name=a|b", "vault:room=attic")
+    digest = digest_of(Nothing())
+    await leave_running(Intent(effect="", op="vault.take", key="k", rights=rights, params_digest=digest))
+    async with make_host(family("vault", take, scope=VaultScope)) as host:
         with pytest.raises(OpDenied):
-            await host.op("vault.follow", {}, key="k", grants=["vault:name=a|b"])
-        assert await host.op("vault.follow", {}, key="k", grants=rights) == "contents of b"
-    assert ran == ["follow"]
-
-
-async def test_claim_holds_the_whole_grant_until_its_effect_has_ended(make_host, vault):
-    plugin, _ = vault
-    rights = Grant.parse(["vault:name=a", "vault:room=attic"])
-    async with make_host(plugin) as host:
-        claims = Claims(host.store, host.ledger)
-        await claims.take("k", effect="e", op="vault.open", digest="d", grant=rights)
-        (path,) = await host.store.keys("claims/")
-        assert (await host.store.get(path)).value["rights"] == list(rights.texts())
+            await host.op("vault.take", {}, key="k", grants=["vault:name=a|b"])
+        assert await host.op("vault.take", {}, key="k", grants=[*rights, "vault"]) == "contents of b"
 
 
 async def test_guards_decide_about_the_present_caller_before_a_stored_result_is_returned(make_host, vault, hook):
@@ -287,35 +273,89 @@ async def test_effect_that_is_cancelled_before_it_began_releases_its_key(make_ho
             scope.cancel()
             await host.op("vault.open", {"name": "b"}, key="k", principal=principal)
         assert scope.cancelled_caught
-        assert len(await host.store.keys("claims")) == 1
         await host.op("vault.open", {"name": "b"}, key="k", principal=principal)
     assert ran == ["a", "b"]
 
 
+@pytest.fixture
+def leave_claim(tmp_path):
+    """Return a function that leaves a claim of an earlier version in the store."""
+
+    async def leave(state, path="claims/k", **fields):
+        make_home(tmp_path / "home" / "store")
+        async with open_sqlite(tmp_path / "home" / "store") as store:
+            claim = {"effect": "e-1", "op": "vault.open", "digest": digest_of(Named()), "state": state}
+            await store.put(path, {**claim, "result": "contents of a", **fields})
+
+    return leave
+
+
 @pytest.mark.parametrize("principal", ["user", "alice"])
-async def test_claim_of_an_earlier_version_is_neither_returned_nor_repeated(make_host, vault, principal):
+@pytest.mark.parametrize("state", ["done", "unknown", "running", "repeatable"])
+async def test_claim_of_an_earlier_version_is_neither_returned_nor_repeated(
+    make_host, vault, leave_claim, principal, state
+):
     plugin, ran = vault
+    await leave_claim(state)
     async with make_host(plugin) as host:
-        await host.op("vault.open", {}, key="k")
-        claim = {name: one for name, one in (await host.store.get("claims/k")).value.items() if name in EARLIER}
-        for state in ("done", "unknown", "running"):
-            await host.store.put("claims/k", {**claim, "state": state})
-            with pytest.raises((KeyReused, EffectUnknown, EffectInFlight)):
-                await host.op("vault.open", {}, key="k", principal=principal)
-            with pytest.raises((KeyReused, EffectUnknown, EffectInFlight)):
-                await host.broker.dispatch(call_of(), "vault.open", {}, key="k")
-            assert await host.broker.recall("k") == ("unknown", None)
+        with pytest.raises(KeyReused):
+            await host.op("vault.open", {}, key="k", principal=principal)
+        with pytest.raises(KeyReused):
+            await host.broker.dispatch(call_of(), "vault.open", {}, key="k")
+        assert await host.broker.recall("k") == ("unknown", None)
+    assert ran == []
+
+
+@pytest.mark.parametrize("path", ["claims/k", "claims:al%2Fice/k"])
+async def test_claim_of_an_earlier_version_that_has_a_holder_blocks_its_principal_only(
+    make_host, vault, leave_claim, path
+):
+    plugin, ran = vault
+    holder, other = ("user", "al/ice") if path == "claims/k" else ("al/ice", "user")
+    await leave_claim("done", path, holder=[holder, None, ""], rights=[])
+    async with make_host(plugin) as host:
+        with pytest.raises(KeyReused):
+            await host.op("vault.open", {}, key="k", principal=holder)
+        assert await host.op("vault.open", {}, key="k", principal=other) == "contents of a"
     assert ran == ["a"]
 
 
-async def test_failed_claim_of_an_earlier_version_is_free(make_host, vault):
+async def test_failed_claim_of_an_earlier_version_is_free(make_host, vault, leave_claim):
     plugin, ran = vault
+    await leave_claim("failed")
     async with make_host(plugin) as host:
-        claim = {"effect": "e-1", "op": "vault.open", "digest": "d", "state": "failed", "result": None}
-        await host.store.put("claims/k", claim)
+        assert await host.broker.recall("k") is None
         for principal in ("alice", "user"):
             await host.op("vault.open", {}, key="k", principal=principal)
+            assert await host.op("vault.open", {}, key="k", principal=principal) == "contents of a"
     assert ran == ["a", "a"]
+
+
+async def test_key_in_a_line_of_version_1_is_not_repeated_even_if_its_claim_is_lost(make_host, vault, tmp_path):
+    plugin, ran = vault
+    fields = {"effect": "0199-1", "key": "k", "kind": "intent", "op": "vault.open", "origin": {"principal": "user"}}
+    body = json.dumps({**fields, "prev": "0" * 64, "seq": 1, "time": "2026-01-01", "v": 1}, separators=(",", ":"))
+    folder = tmp_path / "home" / "ledger"
+    make_home(tmp_path / "home")
+    folder.mkdir()
+    digest = sha256(f"{'0' * 64}{body}".encode()).hexdigest()
+    (folder / "00000001.jsonl").write_text(f'{{"hash":"{digest}",{body[1:]}\n')
+    async with make_host(plugin) as host:
+        with pytest.raises(KeyReused):
+            await host.op("vault.open", {}, key="k")
+        assert await host.broker.recall("k") == ("unknown", None)
+        assert await host.op("vault.open", {}, key="k", principal="alice") == "contents of a"
+    assert ran == ["a"]
+
+
+@pytest.mark.parametrize("case", [("k\ud800", "user"), ("k", "user\ud800")])
+async def test_key_that_is_not_valid_unicode_is_refused(make_host, vault, case):
+    plugin, ran = vault
+    key, principal = case
+    async with make_host(plugin) as host:
+        with pytest.raises(OpParamsInvalid):
+            await host.op("vault.open", {}, key=key, principal=principal)
+    assert ran == []
 
 
 async def test_key_of_an_effect_with_a_secret_parameter_is_not_used_twice(make_host, family):

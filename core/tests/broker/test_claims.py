@@ -1,96 +1,283 @@
-"""Claims on idempotency keys of two hosts with a shared store."""
+"""Claims on idempotency keys: of two hosts with one home, after a crash at any step, and of a store with its own."""
 
-from types import SimpleNamespace
+import json
+import signal
+import subprocess
+import sys
+from contextlib import suppress
 
+import anyio
 import pytest
-from sideband import StoreConflict
-from sideband.broker import Claims, KeyReused
-from sideband.ops import EffectInFlight, EffectUnknown
+from pydantic import BaseModel
+from sideband.broker import KeyReused, LedgerClaims, Replay
+from sideband.ledger import Intent, Ledger, Outcome, verify
+from sideband.ops import EffectInFlight, EffectUnknown, Grant, Level, OpContext, Origin, op
+from sideband_store_sqlite import SqliteStore, open_sqlite
 
 pytestmark = pytest.mark.anyio
 
-PAY = {"op": "bank.pay", "digest": "d"}
+PAY = {"op": "bank.pay", "params_digest": "d"}
+
+# A host that pays once for each key, and prints the keys for which it paid. The first argument is the home. It kills
+# itself before or after the given write to the ledger, or while it pays.
+PAYER = """
+import os, signal, sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import anyio
+import sideband_store_sqlite.plugin
+from pydantic import BaseModel
+from sideband import Host, Plugin
+from sideband.ops import EffectInFlight, EffectUnknown, Level, OpContext, OpFamily, op
+
+home, count, moment, number = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
+write, writes = os.write, 0
 
 
-class Memory:
-    """A store in memory that can simulate a lost race."""
+class Payment(BaseModel):
+    key: str
 
-    def __init__(self):
-        self.documents = {}
-        self.before_replacing = lambda: None
 
-    async def get(self, key):
-        return self.documents.get(key)
+@op("bank.pay", level=Level.RESTRICTED)
+async def pay(params: Payment, ctx: OpContext) -> str:
+    await anyio.sleep(0)
+    print(params.key, flush=True)
+    if moment == "during":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "paid"
 
-    async def put(self, key, value, *, version=None):
-        if version:
-            self.before_replacing()
-        found = self.documents[key].version if key in self.documents else 0
-        if version is not None and version != found:
-            raise StoreConflict(key, expected=version, found=found)
-        self.documents[key] = SimpleNamespace(value=value, version=found + 1)
-        return found + 1
+
+def dying(descriptor, data):
+    global writes
+    writes += data.startswith(b'{"hash"')
+    if moment == "before" and writes == number:
+        os.kill(os.getpid(), signal.SIGKILL)
+    written = write(descriptor, data)
+    if moment == "after" and writes == number:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return written
+
+
+async def main():
+    bank = SimpleNamespace(sideband_ops=lambda: OpFamily(name="bank", ops=(pay,)))
+    plugins = [Plugin("store", "sqlite", sideband_store_sqlite.plugin), Plugin("op", "bank", bank)]
+    async with Host(home=home, plugins=plugins, autoload=False) as host:
+        os.write = dying
+        sys.stdin.readline()
+        for number in range(count):
+            try:
+                assert await host.op("bank.pay", {"key": f"k{number}"}, key=f"k{number}") == "paid"
+            except (EffectInFlight, EffectUnknown) as error:
+                print(error.code, file=sys.stderr)
+
+
+anyio.run(main)
+"""
 
 
 @pytest.fixture
-def store():
-    return Memory()
+def payer(tmp_path):
+    """Return a function that starts a payer. It begins to pay when it gets a line."""
+    started = []
+
+    def start(count=1, moment="never", number=0):
+        words = [sys.executable, "-c", PAYER, str(tmp_path / "home"), str(count), moment, str(number)]
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        started.append(subprocess.Popen(words, text=True, **pipes))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
 
 
-class Ledger:
-    """A ledger whose hosts are all alive."""
+async def test_processes_that_race_for_keys_run_each_effect_once(payer, tmp_path):
+    hosts = [payer(150) for _ in range(3)]
+    for host in hosts:
+        host.stdin.write("\n")
+        host.stdin.flush()
+    ended = [await anyio.to_thread.run_sync(host.communicate) for host in hosts]
+    assert [host.returncode for host in hosts] == [0, 0, 0], ended
+    paid = [key for out, _ in ended for key in out.split()]
+    assert sorted(paid) == sorted(f"k{number}" for number in range(150))
+    async with open_sqlite(tmp_path / "home" / "store") as store:
+        assert (await verify(tmp_path / "home" / "ledger", store)).ok
 
-    async def register(self):
-        pass
 
-    def is_alive(self, effect):
-        return True
+@pytest.mark.parametrize(
+    ("moment", "number", "rest"),
+    [
+        ("before", 1, "k0"),  # the `open` line
+        ("after", 1, "k0"),
+        ("before", 2, "k0"),  # the intent
+        ("after", 2, "effect.unknown"),
+        ("during", 0, "effect.unknown"),
+        ("before", 3, "effect.unknown"),  # the outcome
+        ("after", 3, ""),
+    ],
+)
+async def test_host_that_is_killed_at_any_step_leaves_a_key_that_the_next_host_settles(payer, moment, number, rest):
+    first, second = payer(1, moment, number), None
+    out, _ = await anyio.to_thread.run_sync(first.communicate, "\n")
+    assert first.returncode == -signal.SIGKILL
+    second = payer()
+    again, errors = await anyio.to_thread.run_sync(second.communicate, "\n")
+    assert (second.returncode, (again + errors).strip()) == (0, rest)
+    assert len((out + again).split()) == (0 if (moment, number) == ("after", 2) else 1)
 
 
 @pytest.fixture
-def claims(store):
-    return Claims(store, Ledger())
+async def hosts(tmp_path):
+    """Return the claims of two hosts with one home, and their ledgers."""
+    folder = tmp_path / "ledger"
+    async with open_sqlite(tmp_path) as store, Ledger(folder, store) as one, Ledger(folder, store) as two:
+        yield LedgerClaims(one, store), LedgerClaims(two, store), one, two
 
 
-async def test_key_is_claimed_once(claims):
-    assert await claims.take("k", effect="e-1", **PAY) is None
-    with pytest.raises(EffectInFlight):
-        await claims.take("k", effect="e-2", **PAY)
+def intent(ledger, **fields):
+    return Intent(**{"effect": ledger.new_effect_id(), "key": "k", **PAY, **fields})
 
 
-async def test_key_is_rejected_for_another_op_with_the_same_parameters(claims):
-    await claims.take("k", effect="e-1", **PAY)
-    await claims.settle("k", "done", 1)
+async def settle(ledger, earlier, state="done", **fields):
+    status = state if state in {"done", "failed", "unknown"} else "unknown"
+    await ledger.outcome(Outcome(effect=earlier.effect, op="bank.pay", key="k", status=status, state=state, **fields))
+
+
+async def test_key_is_claimed_once(hosts):
+    one, two, ledger, other = hosts
+    assert await one.take(intent(ledger), durable=False) is None
+    for claims, of in ((one, ledger), (two, other)):
+        with pytest.raises(EffectInFlight):
+            await claims.take(intent(of), durable=False)
+
+
+async def test_result_is_returned_to_the_other_host(hosts):
+    one, two, ledger, other = hosts
+    first = intent(ledger, rights=("bank",))
+    await one.take(first, durable=False)
+    await settle(ledger, first, result=[b"1"], rights=("bank:name=a",))
+    replay = Replay(first.effect, [b"1"], Grant.parse(["bank:name=a"]))
+    assert await two.take(intent(other), durable=False) == replay
+    assert await two.recall("k") == ("done", [b"1"])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"op": "bank.refund"},
+        {"params_digest": "e"},
+        {"params_digest": ""},
+        {"code": "other"},
+        {"origin": Origin(plugin="other")},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+async def test_key_is_rejected_for_another_effect_until_it_has_certainly_not_happened(hosts, change):
+    one, two, ledger, other = hosts
+    first = intent(ledger)
+    await one.take(first, durable=False)
+    for state in ("repeatable", "unknown", "done"):
+        await settle(ledger, first, state)
+        with pytest.raises(KeyReused):
+            await two.take(intent(other, **change), durable=False)
+    await settle(ledger, first, "failed")
+    assert await two.take(intent(other, **change), durable=False) is None
+
+
+async def test_unknown_effect_remains_unknown(hosts):
+    one, two, ledger, other = hosts
+    first = intent(ledger)
+    await one.take(first, durable=False)
+    await settle(ledger, first, "unknown")
+    with pytest.raises(EffectUnknown, match=first.effect):
+        await two.take(intent(other), durable=False)
+    assert await two.recall("k") == ("unknown", None)
+
+
+@pytest.mark.parametrize("state", ["failed", "repeatable"])
+async def test_concurrent_retries_run_once(hosts, state):
+    one, two, ledger, other = hosts
+    first = intent(ledger)
+    await one.take(first, durable=False)
+    await settle(ledger, first, state)
+    won = []
+
+    async def retry(claims, of):
+        with suppress(EffectInFlight):
+            won.append(await claims.take(intent(of), durable=True))
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(5):
+            tasks.start_soon(retry, one, ledger)
+            tasks.start_soon(retry, two, other)
+    assert won == [None]
+
+
+@pytest.mark.parametrize("erased", [b'"kind":"intent"', b'"kind":"outcome"'])
+async def test_key_of_an_effect_with_erased_content_is_neither_returned_nor_repeated(hosts, erased):
+    one, two, ledger, other = hosts
+    first = intent(ledger)
+    await one.take(first, durable=False)
+    await settle(ledger, first, result="to ada@example.org")
+    (path,) = ledger.folder.glob("*.jsonl")
+    lines = path.read_bytes().splitlines(keepends=True)
+    for number, line in enumerate(lines):
+        hashed, separator, content = line.partition(b', "content":')
+        if content and erased in hashed:
+            lines[number] = hashed + separator + b"null".ljust(len(content) - 2) + b"}\n"
+    path.write_bytes(b"".join(lines))
     with pytest.raises(KeyReused):
-        await claims.take("k", effect="e-2", op="bank.refund", digest="d")
+        await two.take(intent(other), durable=False)
+    assert await two.recall("k") == ("unknown", None)
 
 
-async def test_unknown_effect_remains_unknown(claims):
-    await claims.take("k", effect="e-1", **PAY)
-    await claims.settle("k", "unknown")
-    with pytest.raises(EffectUnknown, match="e-1"):
-        await claims.take("k", effect="e-2", **PAY)
+class Nothing(BaseModel):
+    pass
 
 
-async def test_concurrent_retries_of_a_failed_effect_run_once(claims, store):
-    await claims.take("k", effect="e-1", **PAY)
-    await claims.settle("k", "failed")
+async def test_store_that_several_machines_share_takes_the_claims_itself(make_host, family, monkeypatch):
+    taken, settled = {}, []
 
-    def another_host_is_faster():
-        found = store.documents["claims/k"]
-        store.documents["claims/k"] = SimpleNamespace(value={**found.value, "state": "running"}, version=3)
+    class SharedClaims:
+        def __init__(self, ledger):
+            self.ledger = ledger
 
-    store.before_replacing = another_host_is_faster
-    with pytest.raises(EffectInFlight):
-        await claims.take("k", effect="e-2", **PAY)
+        async def take(self, intent, *, durable):
+            if intent.key in taken:
+                return Replay(taken[intent.key], "paid elsewhere", Grant.of([]))
+            taken[intent.key] = intent.effect
+            return await self.ledger.intent(intent, durable=durable)
+
+        async def settle(self, outcome, origin):
+            settled.append((outcome.key, outcome.state, outcome.result, origin.principal))
+
+        async def recall(self, key):
+            return ("done", "paid elsewhere") if key in taken else None
+
+    @op("bank.pay", level=Level.CONTROLLED)
+    async def pay(params: Nothing, ctx: OpContext) -> str:
+        return "paid"
+
+    monkeypatch.setattr(SqliteStore, "claims", staticmethod(SharedClaims), raising=False)
+    async with make_host(family("bank", pay)) as host:
+        assert [await host.op("bank.pay", {}, key="k") for _ in range(2)] == ["paid", "paid elsewhere"]
+        assert await host.broker.recall("k") == ("done", "paid elsewhere")
+    assert settled == [("k", "done", "paid", "user")]
 
 
-async def test_claim_that_disappears_during_a_conflict_is_in_flight(claims, store):
-    await claims.take("k", effect="e-1", **PAY)
+async def test_effect_with_a_key_writes_nothing_to_the_store_and_does_little_work(
+    make_host, family, count_calls, tmp_path
+):
+    @op("bank.pay", level=Level.CONTROLLED)
+    async def pay(params: Nothing, ctx: OpContext) -> str:
+        return "paid"
 
-    async def get(key):
-        return None
-
-    store.get = get
-    with pytest.raises(EffectInFlight):
-        await claims.take("k", effect="e-2", **PAY)
+    async with make_host(family("bank", pay)) as host:
+        await host.op("bank.pay", {}, key="first")
+        async with open_sqlite(host.home / "store") as store:
+            before = [await store.keys(), json.dumps((await store.get("ledger/head")).value)]
+            for number in range(20):
+                await host.op("bank.pay", {}, key=f"k{number}")
+            assert [await store.keys(), json.dumps((await store.get("ledger/head")).value)] == before

@@ -132,16 +132,3 @@ async def test_concurrent_dispatch_with_the_same_key_is_rejected_as_in_flight(ma
         tasks.start_soon(pay, host)
     assert sorted(ended) == ["effect.in_flight", "op.timeout"]
     assert ran == [101]
-
-
-async def test_result_survives_a_host_that_died_before_settling_the_claim(make_host, bank):
-    plugin, ran = bank
-    async with make_host(plugin) as host:
-        first = await host.op("bank.pay", {"amount": 5}, key="k")
-        claim = await host.store.get("claims/k")
-        await host.store.put("claims/k", {**claim.value, "state": "running", "result": None})
-        with pytest.raises(EffectInFlight):
-            await host.op("bank.pay", {"amount": 5}, key="k")
-    async with make_host(plugin) as host:
-        assert await host.op("bank.pay", {"amount": 5}, key="k") == first
-    assert ran == [5]

@@ -1,6 +1,8 @@
 """Faulty plugin code: each dispatch ends with one typed error and one outcome."""
 
+import errno
 import math
+import threading
 from contextlib import suppress
 
 import anyio
@@ -8,9 +10,9 @@ import attrs
 import pytest
 from pydantic import BaseModel, field_validator
 from sideband import hookimpl
-from sideband.broker import Claims
 from sideband.hooks import Redactor
-from sideband.ops import OpContext, OpError, OpFailed, OpParamsInvalid, OpTimeout, Scope, op
+from sideband.ledger import LedgerUnwritable
+from sideband.ops import Level, OpContext, OpError, OpFailed, OpParamsInvalid, OpTimeout, Scope, op
 
 pytestmark = pytest.mark.anyio
 
@@ -66,6 +68,11 @@ async def say(params: Text, ctx: OpContext) -> str:
     return "said"
 
 
+@op("odd.pay", level=Level.CONTROLLED)
+async def pay(params: Text, ctx: OpContext) -> str:
+    return "paid"
+
+
 @op("odd.exit")
 async def leave(params: Text, ctx: OpContext) -> str:
     raise SystemExit(3)
@@ -73,7 +80,7 @@ async def leave(params: Text, ctx: OpContext) -> str:
 
 @pytest.fixture
 def odd(family):
-    return family("odd", bad_scope, bad_validator, deep, surrogate, say, leave, scope=OddScope)
+    return family("odd", bad_scope, bad_validator, deep, surrogate, say, pay, leave, scope=OddScope)
 
 
 @pytest.mark.parametrize(
@@ -148,37 +155,48 @@ async def test_failing_listener_does_not_affect_the_effect(make_host, odd):
         assert await host.op("odd.say", {}, on_effect=listener) == "said"
 
 
-async def test_key_claimed_by_a_dead_host_without_an_intent_is_free(make_host, odd):
-    from sideband.broker._values import digest_of
-
-    async with make_host(odd) as host:
-        await Claims(host.store, host.ledger).take(
-            "k", effect="0000000000abcd-1", op="odd.say", digest=digest_of(Text())
-        )
-    async with make_host(odd) as host:
-        assert await host.op("odd.say", {}, key="k") == "said"
-
-
 @both_backends
-async def test_key_of_a_dispatch_cancelled_during_its_claim_is_free(make_host, odd):
+async def test_key_of_a_dispatch_cancelled_during_its_claim_is_free(make_host, odd, outcomes, monkeypatch):
+    """The intent is in the ledger, but the effect never began."""
+    began, may_end = threading.Event(), threading.Event()
+
+    def sync(_):
+        began.set()
+        may_end.wait(20)
+
     async with make_host(odd) as host:
-        put = host.store.put
+        await host.op("odd.pay", {}, key="first")
+        with monkeypatch.context() as patch:
+            patch.setattr("sideband.ledger._commit.sync_data", sync)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(lambda: host.op("odd.pay", {}, key="syncs"))
+                await anyio.to_thread.run_sync(began.wait, 20)
+                with anyio.CancelScope() as scope:
+                    async with anyio.create_task_group() as others:
+                        others.start_soon(lambda: host.op("odd.pay", {}, key="k"))
+                        await anyio.wait_all_tasks_blocked()
+                        scope.cancel()
+                may_end.set()
+        assert scope.cancelled_caught
+        assert await host.op("odd.pay", {}, key="k") == "paid"
+    assert [(line["status"], line["state"]) for line in outcomes() if line["key"] == "k"] == [
+        ("cancelled", "failed"),
+        ("done", "done"),
+    ]
 
-        class Slow:
-            def __getattr__(self, name):
-                return getattr(host.store, name)
 
-            async def put(self, *words, **options):
-                version = await put(*words, **options)
-                await anyio.sleep(0.2)
-                return version
+async def test_key_of_an_effect_whose_intent_could_not_be_synced_is_free(make_host, odd, outcomes, monkeypatch):
+    def fail(_):
+        raise OSError(errno.EIO, "I/O error")
 
-        claims = host.broker._claims
-        store, claims._store = claims._store, Slow()
-        with anyio.move_on_after(0.05):
-            await host.op("odd.say", {}, key="k")
-        claims._store = store
-        assert await host.op("odd.say", {}, key="k") == "said"
+    async with make_host(odd) as host:
+        await host.op("odd.say", {})
+        with monkeypatch.context() as patch:
+            patch.setattr("sideband.ledger._commit.sync_data", fail)
+            with pytest.raises(LedgerUnwritable):
+                await host.op("odd.pay", {}, key="k")
+        assert await host.op("odd.pay", {}, key="k") == "paid"
+    assert [(line["status"], line["state"]) for line in outcomes()[1:]] == [("failed", "failed"), ("done", "done")]
 
 
 async def test_patterns_of_plugins_are_redacted(make_host, family, hook):

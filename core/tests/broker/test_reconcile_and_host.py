@@ -7,7 +7,7 @@ import anyio
 import pytest
 from pydantic import BaseModel
 from sideband import Plugin, SidebandError, hookimpl
-from sideband.broker import Claims, _recovery, recover
+from sideband.broker import _recovery, recover
 from sideband.ledger import Intent
 from sideband.ops import Level, OpContext, Reconciled, op
 
@@ -53,7 +53,7 @@ async def test_hanging_reconcile_leaves_the_effect_unknown(make_host, mail, monk
     ledger = Ledger()
     async with make_host(mail(reconcile)) as host:
         with anyio.fail_after(2):
-            await recover(host.broker, ledger, Claims(host.store, host.ledger))
+            await recover(host.broker, ledger, host.broker._claims)
     assert ledger.outcomes == ["unknown"]
 
 
@@ -64,7 +64,7 @@ async def test_invalid_answer_of_reconcile_does_not_prevent_recovery(make_host, 
 
     ledger = Ledger()
     async with make_host(mail(reconcile)) as host:
-        await recover(host.broker, ledger, Claims(host.store, host.ledger))
+        await recover(host.broker, ledger, host.broker._claims)
     assert len(ledger.outcomes) == 1
 
 
@@ -78,7 +78,7 @@ async def test_cleanup_of_reconcile_runs(make_host, mail):
         ctx.on_call_end(close)
 
     async with make_host(mail(reconcile)) as host:
-        await recover(host.broker, Ledger(), Claims(host.store, host.ledger))
+        await recover(host.broker, Ledger(), host.broker._claims)
     assert closed == [1]
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 from pydantic import BaseModel
-from sideband.broker import Claims, recover
+from sideband.broker import KeyReused, recover
+from sideband.broker._values import digest_of
 from sideband.ledger import Intent
 from sideband.ops import EffectUnknown, Level, OpContext, Origin, Reconciled, op
 
@@ -13,6 +14,9 @@ CANARY = "canary-7f3a9c51"
 
 class Name(BaseModel):
     name: str = ""
+
+
+DIGEST = digest_of(Name(name="letter"))
 
 
 class Ledger:
@@ -29,7 +33,7 @@ class Ledger:
         self.outcomes.append((entry, durable))
 
 
-def intent(op="mail.send", key="k", principal="user"):
+def intent(op="mail.send", key="k", principal="user", digest=""):
     return Intent(
         effect="dead-1",
         op=op,
@@ -37,6 +41,7 @@ def intent(op="mail.send", key="k", principal="user"):
         params={"name": "letter"},
         grant=("mail",),
         origin=Origin(principal, skill="writer"),
+        params_digest=digest,
         level=Level.RESTRICTED,
     )
 
@@ -65,23 +70,26 @@ async def test_reconcile_gets_the_record_and_the_grant_of_the_effect(make_host, 
 
     ledger = Ledger(intent())
     async with make_host(mail(reconcile)) as host:
-        (recovered,) = await recover(host.broker, ledger, Claims(host.store, host.ledger))
+        (recovered,) = await recover(host.broker, ledger, host.broker._claims)
     assert seen == [({"name": "letter"}, "dead-1", "dead-1", "writer")]
     assert recovered.status == "done"
 
 
-async def test_result_of_reconcile_is_redacted_durable_and_stored_for_the_key(make_host, mail):
+async def test_result_of_reconcile_is_redacted_durable_and_returned_for_the_key(
+    make_host, mail, leave_running, outcomes, syncs
+):
     async def reconcile(recorded, ctx):
         return Reconciled(happened=True, result=f"sent with {CANARY}")
 
-    ledger = Ledger(intent())
     async with make_host(mail(reconcile)) as host:
         host.redactor.protect(CANARY, "canary")
-        await recover(host.broker, ledger, Claims(host.store, host.ledger))
-        kept = await host.store.get("claims/k")
-    ((outcome, durable),) = ledger.outcomes
-    assert (outcome.status, outcome.result, durable) == ("done", "sent with [redacted:canary]", True)
-    assert (kept.value["state"], kept.value["result"]) == ("done", "sent with [redacted:canary]")
+        await leave_running(intent())
+        syncs.clear()
+        await recover(host.broker, host.ledger, host.broker._claims)
+        assert syncs == ["00000001.jsonl"]
+        assert await host.broker.recall("k") == ("done", "sent with [redacted:canary]")
+    (line,) = outcomes()
+    assert (line["status"], line["state"], line["result"]) == ("done", "done", "sent with [redacted:canary]")
 
 
 async def test_result_of_reconcile_is_not_stored_without_a_key(make_host, mail):
@@ -90,50 +98,56 @@ async def test_result_of_reconcile_is_not_stored_without_a_key(make_host, mail):
 
     ledger = Ledger(intent(key=None))
     async with make_host(mail(reconcile)) as host:
-        await recover(host.broker, ledger, Claims(host.store, host.ledger))
-        assert list(await host.store.keys("claims/")) == []
+        await recover(host.broker, ledger, host.broker._claims)
     assert ledger.outcomes[0][0].result is None
 
 
-async def test_effect_that_did_not_happen_is_failed_and_its_key_is_free(make_host, mail):
+async def test_effect_that_did_not_happen_is_failed_and_its_key_is_free(make_host, mail, leave_running, outcomes):
     async def reconcile(recorded, ctx):
         return Reconciled(happened=False)
 
-    ledger = Ledger(intent())
+    await leave_running(intent())
     async with make_host(mail(reconcile)) as host:
-        await recover(host.broker, ledger, Claims(host.store, host.ledger))
-        assert (await host.store.get("claims/k")).value["state"] == "failed"
-    assert "it did not happen" in ledger.outcomes[0][0].error["message"]
+        assert await host.op("mail.send", {"name": "another letter"}, key="k") == "sent again"
+    assert "it did not happen" in outcomes()[0]["error"]["message"]
 
 
-async def test_effect_without_an_answer_is_unknown_and_its_key_remains_claimed(make_host, mail):
+async def test_effect_without_an_answer_is_unknown_and_its_key_remains_claimed(
+    make_host, mail, leave_running, outcomes
+):
     async def reconcile(recorded, ctx):
         return None
 
-    ledger = Ledger(intent())
+    await leave_running(intent(digest=DIGEST))
     async with make_host(mail(reconcile)) as host:
-        await recover(host.broker, ledger, Claims(host.store, host.ledger))
-        claim = (await host.store.get("claims/k")).value
         with pytest.raises(EffectUnknown):
-            await Claims(host.store, host.ledger).take("k", effect="new", op=claim["op"], digest=claim["digest"])
-    assert ledger.outcomes[0][0].error["code"] == "effect.unknown"
+            await host.op("mail.send", {"name": "letter"}, key="k")
+    assert outcomes()[0]["error"]["code"] == "effect.unknown"
 
 
-async def test_key_of_another_principal_remains_claimed_by_that_principal(make_host, mail):
+async def test_repeatable_effect_may_be_repeated_with_its_key_but_no_other_effect(make_host, mail, leave_running):
+    async def reconcile(recorded, ctx):
+        return Reconciled(happened=False, repeatable=True)
+
+    await leave_running(intent(digest=DIGEST))
+    async with make_host(mail(reconcile)) as host:
+        with pytest.raises(KeyReused):
+            await host.op("mail.send", {"name": "another letter"}, key="k")
+        assert await host.op("mail.send", {"name": "letter"}, key="k") == "sent again"
+
+
+async def test_key_of_another_principal_remains_claimed_by_that_principal(make_host, mail, leave_running):
     async def reconcile(recorded, ctx):
         return None
 
+    await leave_running(intent(principal="alice", digest=DIGEST))
     async with make_host(mail(reconcile)) as host:
-        claims = Claims(host.store, host.ledger)
-        alice = {"op": "mail.send", "digest": "d", "origin": Origin("alice")}
-        await claims.take("k", effect="dead-1", **alice)
-        await recover(host.broker, Ledger(intent(principal="alice")), claims)
         with pytest.raises(EffectUnknown):
-            await claims.take("k", effect="new", **alice)
-        assert await claims.take("k", effect="new", op="mail.send", digest="d") is None
+            await host.op("mail.send", {"name": "letter"}, key="k", principal="alice")
+        assert await host.op("mail.send", {"name": "letter"}, key="k") == "sent again"
 
 
 async def test_missing_op_is_named_in_the_log(make_host, caplog):
     async with make_host() as host:
-        await recover(host.broker, Ledger(intent()), Claims(host.store, host.ledger))
+        await recover(host.broker, Ledger(intent()), host.broker._claims)
     assert "unknown op `mail.send`" in caplog.text

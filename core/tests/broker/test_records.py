@@ -231,7 +231,7 @@ async def test_rejected_dispatch_does_not_change_the_claim_of_its_key(make_host,
 async def test_key_is_released_if_the_intent_is_not_written(make_host, note, monkeypatch, how, tmp_path):
     scope = anyio.CancelScope()
 
-    async def intent(entry, *, durable):
+    async def intent(entry, *, durable, unless):
         if how == "fails":
             raise LedgerUnwritable(tmp_path, OSError(28, "No space left on device"))
         scope.cancel()

@@ -2,7 +2,7 @@
 
 from ._broker import Broker
 from ._call import Call, EffectReport, Progress
-from ._claims import Claims
+from ._claims import Claims, LedgerClaims, Replay, claims_of
 from ._decisions import Approver, approval, approval_as_data, decisions_as_data
 from ._egress import check_egress
 from ._errors import EffectMissing, KeyReused, safe_text
@@ -22,11 +22,13 @@ __all__ = [
     "EffectMissing",
     "EffectReport",
     "KeyReused",
+    "LedgerClaims",
     "Ops",
     "PlannedStep",
     "Progress",
     "Recovered",
     "Redaction",
+    "Replay",
     "SecretSources",
     "UndoPlan",
     "UndoneStep",
@@ -35,6 +37,7 @@ __all__ = [
     "approval_as_data",
     "carry_out",
     "check_egress",
+    "claims_of",
     "decisions_as_data",
     "plan_undo",
     "recover",

@@ -1,4 +1,4 @@
-"""Idempotency keys. A claim in the store records which effect owns a key, and its outcome.
+"""Idempotency keys. The ledger records which effect owns a key, and its outcome.
 
 Each principal has its own keys. A result is returned only to the same skill or plugin, and only if the grant covers
 the capabilities that the effect used. All principals share the keys of undo steps, because an effect is undone once.
@@ -6,17 +6,14 @@ the capabilities that the effect used. All principals share the keys of undo ste
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 from urllib.parse import quote
 
-from attrs import frozen
+from attrs import define, frozen
 
-from ..errors import StoreConflict
-from ..ledger import Ledger, find
-from ..ledger._bytes import bytes_as_json, revive
-from ..ops import EffectInFlight, EffectUnknown, Grant, Origin
+from ..ledger import EffectRecord, Intent, Ledger, Outcome
+from ..ops import EffectInFlight, EffectUnknown, Grant, OpParamsInvalid, Origin
 from ..store import Store
 from ._errors import KeyReused
 
@@ -35,34 +32,18 @@ class Replay:
     rights: Grant
 
 
-class Claims:
-    """The claims on idempotency keys. Each key has at most one effect, also across hosts that share a store."""
+class Claims(Protocol):
+    """The claims on idempotency keys. Each key has at most one effect, also across hosts that share the claims.
 
-    def __init__(self, store: Store, ledger: Ledger) -> None:
-        self._store = store
-        self._ledger = ledger
+    A store that several machines share brings its own: ``store.claims(ledger)`` returns them.
+    """
 
-    async def take(
-        self,
-        key: str,
-        *,
-        effect: str,
-        op: str,
-        digest: str,
-        origin: Origin = _USER,
-        code: str = "",
-        grant: Grant = Grant(),  # noqa: B008  it is immutable
-    ) -> Replay | None:
-        """Claim ``key`` for ``effect``.
+    async def take(self, intent: Intent, *, durable: bool) -> Replay | None:
+        """Claim the key of ``intent`` and write the intent to the ledger.
 
         Args:
-            key: the key.
-            effect: the id of the effect.
-            op: the op.
-            digest: the digest of its parameters.
-            origin: the caller.
-            code: the skill's code, as in ``Call``.
-            grant: the grant of the effect.
+            intent: the intent, with a key, the code, the rights and the digest of the parameters.
+            durable: whether to sync the intent to disk.
 
         Returns:
             ``None`` if the effect may run now, or the result of the earlier effect. The caller must check its rights.
@@ -71,21 +52,12 @@ class Claims:
             EffectInFlight: if a running effect holds the key.
             EffectUnknown: if it is unknown whether the earlier effect happened.
             KeyReused: if the key was used with another op, other parameters, or by other code.
+
+        If it raises after the intent was written, ``settle`` follows. Otherwise the key must not remain claimed.
         """
-        await self._ledger.register()
-        claim: dict[str, Any] = {"effect": effect, "op": op, "digest": digest, "state": "running"}
-        # Which of its rights the effect uses is known only when it ends.
-        claim |= {"holder": [origin.principal, origin.plugin, code], "rights": list(grant.texts())}
-        if (path := _path(key, origin)) != _path(key):
-            # Earlier versions did not record the holder, so an earlier claim of the user may be the caller's.
-            found = await self._store.get(_path(key))
-            if found and "holder" not in found.value and found.value["state"] != "failed":
-                raise KeyReused(op, key)
-        try:
-            await self._store.put(path, claim, version=0)
-        except StoreConflict:
-            return await self._take_over(key, claim, origin)
-        return None
+
+    async def settle(self, outcome: Outcome, origin: Origin) -> None:
+        """Take note of the outcome of an effect with a key. It is already in the ledger."""
 
     async def recall(self, key: str) -> tuple[str, Any] | None:
         """Return the outcome of the effect of the user's ``key`` without claiming it.
@@ -93,86 +65,104 @@ class Claims:
         Returns:
             ``done`` and the result, ``unknown``, or ``None`` if no effect happened with this key.
         """
-        found = await self._store.get(_path(key))
-        if found is None:
-            return None
-        state, result = found.value["state"], found.value.get("result")
-        if state == "running":
-            try:
-                state, result = await self._abandoned(key, found.value["op"], found.value["effect"], _USER)
-            except EffectInFlight:
-                state = "unknown"
-        if state == "done" and "holder" in found.value:
-            return "done", revive(result)
-        return ("unknown", None) if state in {"done", "unknown", "repeatable"} else None
 
-    async def _take_over(self, key: str, claim: dict[str, Any], origin: Origin) -> Replay | None:
-        found = await self._store.get(_path(key, origin))
-        if found is None:
-            raise EffectInFlight(claim["op"], key)
-        state, effect, result = found.value["state"], found.value["effect"], found.value.get("result")
-        if state == "running":
-            state, result = await self._abandoned(key, claim["op"], effect, origin)
-        # The key of an effect that did not happen is free for any effect; a repeatable one only for the same effect.
-        same = all(found.value.get(name, claim[name]) == claim[name] for name in ("op", "digest", "holder"))
-        if state != "failed" and not same:
-            raise KeyReused(claim["op"], key)
-        if state == "done":
-            if "holder" not in found.value:  # of an earlier version: it is unknown who may get the result
-                raise KeyReused(claim["op"], key)
-            return Replay(effect, revive(result), Grant.parse(found.value["rights"]))
-        if state == "unknown":
-            raise EffectUnknown(claim["op"], key, effect)
+
+def claims_of(store: Store, ledger: Ledger) -> Claims:
+    """Return the claims of a store that has its own, or those in the ledger."""
+    own = getattr(store, "claims", None)
+    claims: Claims = LedgerClaims(ledger, store) if own is None else own(ledger)
+    return claims
+
+
+@define
+class LedgerClaims:
+    """The claims of the hosts that share a ledger: the intent with a key is the claim.
+
+    Args:
+        ledger: the ledger.
+        store: the store, which has the claims of earlier versions.
+    """
+
+    _ledger: Ledger
+    _store: Store
+    _has_earlier: bool | None = None
+
+    async def take(self, intent: Intent, *, durable: bool) -> Replay | None:
+        """Claim the key, as in ``Claims``."""
+        key, origin = intent.key or "", intent.origin
         try:
-            await self._store.put(_path(key, origin), claim, version=found.version)
-        except StoreConflict:
-            raise EffectInFlight(claim["op"], key) from None
-        return None
+            f"{key}{origin.principal}".encode()
+        except UnicodeEncodeError:
+            raise OpParamsInvalid(intent.op, "the idempotency key or the principal is not valid Unicode") from None
+        earlier = await self._earlier_state(key, origin)
+        return await self._ledger.intent(intent, durable=durable, unless=partial(self._answer, intent, earlier))
 
-    async def _abandoned(self, key: str, op: str, effect: str, origin: Origin) -> tuple[str, Any]:
-        """Return the recorded outcome of an effect whose host died without settling its claim.
+    async def settle(self, outcome: Outcome, origin: Origin) -> None:
+        """Do nothing: the outcome in the ledger settles the claim."""
 
-        Raises:
-            EffectInFlight: if the host is still running.
-        """
-        if self._ledger.is_alive(effect):
-            raise EffectInFlight(op, key)
-        record = await find(self._ledger.folder, effect)
-        if record is None:
-            return "failed", None  # the host died before the effect began
-        if record.status == "done":
-            await self.settle(key, "done", record.result, origin=origin)
-            return "done", record.result
-        return "unknown", None
+    async def recall(self, key: str) -> tuple[str, Any] | None:
+        """Return the outcome, as in ``Claims``."""
+        found = await self._ledger.earlier(key, _USER.principal)
+        if found is None or _is_of_earlier_version(found):
+            state = await self._earlier_state(key, _USER) or (None if found is None else "unknown")
+            return None if state in {None, "failed"} else ("unknown", None)
+        if found.state == "done" and not found.erased:
+            return "done", found.result
+        happened = found.status is None or found.state in {"done", "unknown", "repeatable"}
+        return ("unknown", None) if happened else None
 
-    async def settle(
-        self,
-        key: str,
-        state: str,
-        result: Any = None,
-        *,
-        origin: Origin = _USER,
-        rights: Iterable[str] | None = None,
-    ) -> None:
-        """Store the outcome of the effect: ``done`` (with its result), ``failed``, ``unknown``, or ``repeatable``.
+    def _answer(self, intent: Intent, earlier: str | None, found: EffectRecord | None) -> Replay | None:
+        """Return the answer for an effect whose key has this record, or ``None`` if it may run.
 
         Args:
-            key: the key.
-            state: the outcome.
-            result: the redacted result.
-            origin: the caller.
-            rights: the capabilities that the effect used; by default all of its grant.
+            intent: the intent of the effect.
+            earlier: the state of a claim of an earlier version.
+            found: the record of the last effect with the key.
         """
+        key = intent.key or ""
+        if found is None or _is_of_earlier_version(found):
+            if earlier == "failed" or (earlier is None and found is None):
+                return None
+            # It is unknown who may get the result.
+            raise KeyReused(intent.op, key)
+        if found.status is None and self._ledger.is_alive(found.effect):
+            raise EffectInFlight(intent.op, key)
+        state = found.state or "unknown"
+        # The key of an effect that did not happen is free for any effect; a repeatable one only for the same effect.
+        if state == "failed":
+            return None
+        if _identity(found) != _identity(intent) or (state == "done" and found.erased):
+            raise KeyReused(intent.op, key)
+        if state == "done":
+            return Replay(found.effect, found.result, Grant.parse(found.rights))
+        if state == "unknown":
+            raise EffectUnknown(intent.op, key, found.effect)
+        return None
+
+    async def _earlier_state(self, key: str, origin: Origin) -> str | None:
+        """Return the state of the claim that an earlier version has left in the store, or ``None``."""
+        if self._has_earlier is None:
+            self._has_earlier = bool(await self._store.keys("claims"))
+        if not self._has_earlier:
+            return None
         found = await self._store.get(_path(key, origin))
-        claim: dict[str, Any] = dict(found.value) if found else {"effect": "", "op": "", "digest": ""}
-        if rights is not None:
-            claim["rights"] = sorted(rights)
-        storable = json.loads(json.dumps(result, default=bytes_as_json))
-        await self._store.put(_path(key, origin), {**claim, "state": state, "result": storable})
+        if found is None and (claim := await self._store.get(_path(key))) and "holder" not in claim.value:
+            found = claim  # Before claims had holders, all principals shared the keys.
+        return None if found is None else str(found.value["state"])
+
+
+def _identity(intent: Intent) -> tuple[str | None, ...]:
+    """Return what makes a use of a key the same effect."""
+    return intent.op, intent.params_digest, intent.origin.principal, intent.origin.plugin, intent.code
+
+
+def _is_of_earlier_version(found: EffectRecord) -> bool:
+    """Return whether a version recorded the effect that did not write claims to the ledger."""
+    return found.state is None and found.entries[0].fields.get("v") == 1
 
 
 def _path(key: str, origin: Origin = _USER) -> str:
-    """Return the key of a claim in the store. A key of one principal never has the path of a key of another."""
+    """Return the key of a claim of an earlier version in the store."""
     if key.startswith(UNDO) or origin.principal == _USER.principal:
         return f"claims/{key}"
     return f"claims:{quote(origin.principal, safe='')}/{key}"

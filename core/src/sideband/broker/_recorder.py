@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from time import perf_counter
 from typing import Any
 
@@ -12,7 +13,7 @@ from anyio import CancelScope
 from attrs import evolve, frozen
 
 from ..hooks import Effect, HookRegistry
-from ..ledger import Intent, Ledger, Outcome, Status
+from ..ledger import Intent, Ledger, LedgerError, Outcome, Status
 from ..ops import Level, OpCancelled, OpDenied, OpError, OpParamsInvalid, OpTimeout, Origin
 from ._call import EffectReport
 from ._claims import UNDO, Claims, Replay
@@ -53,7 +54,7 @@ class EffectRecorder:
             return dict.fromkeys([*hidden, *shown], "…")
 
     async def intend(self, dispatch: Dispatch) -> Replay | None:
-        """Claim the key and write the intent, synced to disk if the op is durable.
+        """Write the intent, synced to disk if the op is durable. This claims the key.
 
         Returns:
             The result of the earlier effect with this key, or ``None`` if the effect may run now.
@@ -76,24 +77,6 @@ class EffectRecorder:
                 raise OpParamsInvalid(dispatch.op, f"the idempotency key contains the secret `{name}`")
             if dispatch.key.startswith(UNDO) and not dispatch.call.domain.startswith(UNDO):
                 raise KeyReused(dispatch.op, dispatch.key)
-            with CancelScope(shield=True):
-                # Shield: if `take` were cancelled after it claimed the key, the claim would never be released.
-                replay = await self._claims.take(
-                    dispatch.key,
-                    effect=dispatch.effect,
-                    op=dispatch.op,
-                    digest=digest,
-                    origin=dispatch.origin,
-                    code=dispatch.call.code,
-                    grant=dispatch.grant,
-                )
-            if replay is not None:
-                if secret_fields(dispatch.valid):
-                    # No digest of a secret is stored, so it is unknown whether the parameters are equal.
-                    raise KeyReused(dispatch.op, dispatch.key)
-                check_used(dispatch.grant, dispatch.op, replay.rights)
-                dispatch.used.update(replay.rights.capabilities)
-                return replay
         intent = Intent(
             effect=dispatch.effect,
             key=dispatch.key,
@@ -106,17 +89,36 @@ class EffectRecorder:
             isolation=dispatch.call.isolation,
             granted_by=dispatch.call.givers(dispatch.covering),
             within=dispatch.within,
+            code=dispatch.call.code,
+            # Which of its rights the effect uses is known only when it ends.
+            rights=() if dispatch.key is None else dispatch.grant.texts(),
+            params_digest=digest,
         )
         try:
-            await self._ledger.intent(intent, durable=spec.durable)
-        except BaseException:
-            # The effect did not happen and never will, so release the key.
-            if dispatch.key is not None:
-                with CancelScope(shield=True):
-                    await self._claims.settle(dispatch.key, "failed", origin=dispatch.origin)
+            if dispatch.key is None:
+                await self._ledger.intent(intent, durable=spec.durable)
+            else:
+                replay = await self._claims.take(intent, durable=spec.durable)
+                if replay is not None:
+                    self._check(dispatch, replay)
+                    return replay
+        except BaseException as raised:
+            # The effect did not happen and never will. If its intent was written, an outcome follows.
+            dispatch.intended = self._ledger.is_running(dispatch.effect)
+            if dispatch.intended and isinstance(raised, LedgerError):
+                with suppress(LedgerError):
+                    await self.refuse(dispatch, dispatch.error(raised))
             raise
         dispatch.intended = True
         return None
+
+    def _check(self, dispatch: Dispatch, replay: Replay) -> None:
+        """Check that this dispatch may have the stored result."""
+        if secret_fields(dispatch.valid):
+            # No digest of a secret is stored, so it is unknown whether the parameters are equal.
+            raise KeyReused(dispatch.op, dispatch.key or "")
+        check_used(dispatch.grant, dispatch.op, replay.rights)
+        dispatch.used.update(replay.rights.capabilities)
 
     async def done(self, dispatch: Dispatch, result: Any, size: int) -> None:
         """Record a success. The result is stored if the effect has a key."""
@@ -129,14 +131,16 @@ class EffectRecorder:
         return error
 
     async def refuse(self, dispatch: Dispatch, error: OpError) -> None:
-        """Record a dispatch that ended before it became an effect, as an outcome without an intent."""
+        """Record a dispatch that ended before it became an effect. It has an intent only if its sync failed."""
         status: Status = "failed"
         if isinstance(error, OpDenied):
             status = "denied"
         elif isinstance(error, OpCancelled):
             status = "cancelled"
-        dispatch.key = None
-        await self.settle(dispatch, status, error)
+        if not dispatch.intended:
+            dispatch.key = None
+        self._redactor.error(error)
+        await self._outcome(dispatch, status, error=error, begun=False)
 
     async def refuse_worker(self, op: str, origin: Origin, code: str, message: str) -> None:
         """Record a request of a worker that was rejected before it became a dispatch."""
@@ -151,8 +155,21 @@ class EffectRecorder:
         )
 
     async def _outcome(
-        self, dispatch: Dispatch, status: Status, *, error: OpError | None = None, size: int = 0, result: Any = None
+        self,
+        dispatch: Dispatch,
+        status: Status,
+        *,
+        error: OpError | None = None,
+        size: int = 0,
+        result: Any = None,
+        begun: bool = True,
     ) -> None:
+        state = rights = None
+        if dispatch.key is not None:
+            certain = status == "done" or dispatch.found.spec.idempotent
+            certain = certain or (error is not None and error.nothing_happened)
+            state = (status if certain else "unknown") if begun else "failed"
+            rights = tuple(sorted(map(str, dispatch.used)))
         outcome = Outcome(
             effect=dispatch.effect,
             key=dispatch.key,
@@ -162,6 +179,8 @@ class EffectRecorder:
             ms=round((perf_counter() - dispatch.started) * 1000, 3),
             bytes=size,
             result=result,
+            state=state,
+            rights=rights,
             note=dispatch.note,
         )
         if not dispatch.intended:
@@ -177,16 +196,15 @@ class EffectRecorder:
                 within=dispatch.within,
             )
         due = dispatch.intended and dispatch.found.spec.durable
-        if dispatch.key is None and self._ledger.outcome_now(outcome, due=due):
+        written = self._ledger.outcome_now(outcome, due=due)
+        if written and dispatch.key is None:
             await self._report(dispatch, outcome)
             return
         with CancelScope(shield=True):
-            await self._ledger.outcome(outcome, due=due)
+            if not written:
+                await self._ledger.outcome(outcome, due=due)
             if dispatch.key is not None:
-                certain = status == "done" or dispatch.found.spec.idempotent
-                certain = certain or (error is not None and error.nothing_happened)
-                state, rights = status if certain else "unknown", map(str, dispatch.used)
-                await self._claims.settle(dispatch.key, state, result, origin=dispatch.origin, rights=rights)
+                await self._claims.settle(outcome, dispatch.origin)
             await self._report(dispatch, outcome)
 
     async def _report(self, dispatch: Dispatch, outcome: Outcome) -> None:

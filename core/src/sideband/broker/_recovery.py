@@ -40,9 +40,10 @@ async def recover(broker: Broker, ledger: Ledger, claims: Claims) -> Sequence[Re
     recovered = []
     for intent in await ledger.orphans():
         status, result, repeatable = await _reconcile(broker, intent)
-        await ledger.outcome(_outcome(intent, status, result), durable=True)
+        outcome = _outcome(intent, status, result, repeatable=repeatable)
+        await ledger.outcome(outcome, durable=True)
         if intent.key is not None:
-            await claims.settle(intent.key, "repeatable" if repeatable else status, result, origin=intent.origin)
+            await claims.settle(outcome, intent.origin)
         recovered.append(Recovered(intent.effect, intent.op, status))
     return recovered
 
@@ -83,7 +84,7 @@ async def _ask(broker: Broker, intent: Intent) -> Reconciled | None:
         await call.end(lambda error: _log.warning("cleanup after reconciling failed: %s", type(error).__name__))
 
 
-def _outcome(intent: Intent, status: Status, result: object) -> Outcome:
+def _outcome(intent: Intent, status: Status, result: object, *, repeatable: bool) -> Outcome:
     error = None
     if status != "done":
         known = "it did not happen" if status == "failed" else "it is unknown whether it happened"
@@ -95,5 +96,6 @@ def _outcome(intent: Intent, status: Status, result: object) -> Outcome:
         key=intent.key,
         error=error,
         result=result,
+        state="repeatable" if repeatable else status,
         note=intent.note,
     )

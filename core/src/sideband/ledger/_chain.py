@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,9 +17,10 @@ from attrs import Factory, define, evolve, field
 
 from ..state import FileLock, sync_folder
 from ._errors import LedgerDamaged, LedgerError, LedgerUnwritable
+from ._keys import Keys
 from ._lines import GENESIS, Draft, Head, LedgerLine, LineInvalid, draft, parse, seal
 from ._lock import folder_lock
-from ._segments import Tail, contains, make_folder, open_segment, read_tail, segment_numbers, segment_path
+from ._segments import Mark, Tail, contains, make_folder, open_segment, read_tail, segment_numbers, segment_path
 
 _log = logging.getLogger("sideband.ledger")
 _EMPTY = Head(segment=1, size=0, seq=0, hash=GENESIS)
@@ -36,6 +37,7 @@ class Chain:
         head: the last head known to have been written, from the store. The files must contain it.
 
     Attributes:
+        keys: the idempotency keys of the lines.
         written: the number of appends.
         lost: the last head that was missing from the files.
         headless: whether the store had no head. If the ledger has lines, this is recorded in it.
@@ -46,6 +48,7 @@ class Chain:
     rotate_bytes: int
     head: Head = _EMPTY
     lock: FileLock = field(init=False, default=Factory(lambda self: folder_lock(self.folder), takes_self=True))
+    keys: Keys = field(init=False, default=Factory(lambda self: Keys(self.folder), takes_self=True))
     written: int = field(default=0, init=False)
     lost: Head | None = field(default=None, init=False)
     headless: bool = field(default=False, init=False)
@@ -60,8 +63,12 @@ class Chain:
         except OSError as error:
             raise LedgerUnwritable(self.folder, error) from error
 
-    def append(self, entries: Sequence[Draft]) -> bool:
+    def append(self, entries: Sequence[Draft], unless: Callable[[], bool] | None = None) -> bool:
         """Write all entries atomically, or return ``False`` if another host holds the lock.
+
+        Args:
+            entries: the entries.
+            unless: called under the lock. If it returns true or raises, nothing is written.
 
         Raises:
             LedgerUnwritable: if the entries could not be written. No entry was written.
@@ -71,7 +78,7 @@ class Chain:
             if not self.lock.try_acquire():
                 return False
             try:
-                self.append_locked(entries)
+                self.append_locked(entries, unless)
             finally:
                 self.lock.release()
         except LedgerError:
@@ -80,10 +87,20 @@ class Chain:
             raise LedgerUnwritable(self.folder, error) from error
         return True
 
-    def append_locked(self, entries: Sequence[Draft]) -> None:
-        """Write all entries atomically. The caller must hold the lock and convert ``OSError``."""
+    def append_locked(self, entries: Sequence[Draft], unless: Callable[[], bool] | None = None) -> None:
+        """Write all entries atomically, as ``append``. The caller must hold the lock and convert ``OSError``."""
         self._catch_up()
-        self._write(entries)
+        if unless is None or not unless():
+            self._write(entries)
+
+    def read_keys(self) -> None:
+        """Read the keys of the lines up to the head. The caller must hold the lock.
+
+        Raises:
+            KeysBehind: if that would take too long.
+        """
+        self.keys.read()
+        self.keys.behind = None
 
     def duplicate(self) -> int | None:
         """Return a duplicate descriptor of the current segment, for syncing. The caller must close it."""
@@ -92,6 +109,7 @@ class Chain:
     def close(self) -> None:
         """Close the files."""
         self.lock.close()
+        self.keys.close()
         self._close_segment()
 
     def _close_segment(self) -> None:
@@ -109,9 +127,13 @@ class Chain:
 
     def _resume(self) -> None:
         """Find the end of the ledger again, and record its problems as notices."""
+        if self.keys.behind is None:
+            self.keys.behind = Mark(self.head.segment, self.head.size)
         numbers = segment_numbers(self.folder)
         if not contains(self.folder, self.head):
             self.lost = self.head
+            self.keys.close()
+            self.keys = Keys(self.folder)
             _log.warning("ledger %s no longer contains entry %d", self.folder, self.head.seq)
             self._notice("mismatch", expected=self.head.as_dict())
         self._close_segment()
@@ -171,15 +193,17 @@ class Chain:
 
     def _write(self, entries: Sequence[Draft]) -> None:
         start = self._start_segment() if self._rotated else self.head
-        data, head = _seal_all([*self._notices, *entries] if self._notices else entries, start)
+        data, head, keyed = _seal_all([*self._notices, *entries] if self._notices else entries, start)
         rotates = head.size >= self.rotate_bytes
         if rotates:
-            last, head = _seal_all([draft({"kind": "rotate", "next": head.segment + 1})], head)
+            last, head, _ = _seal_all([draft({"kind": "rotate", "next": head.segment + 1})], head)
             data += last
         assert self._descriptor is not None  # noqa: S101 -- _catch_up opened it
         _write_whole(self._descriptor, data, start.size)
         self.head, self._rotated = head, rotates
         self.written += 1
+        for words, place in keyed:
+            self.keys.add(words, place)
         if self._notices:
             self._notices.clear()
 
@@ -199,15 +223,18 @@ def sync_data(descriptor: int) -> None:
     getattr(os, "fdatasync", os.fsync)(descriptor)
 
 
-def _seal_all(entries: Sequence[Draft], head: Head) -> tuple[bytes, Head]:
-    """Return the encoded lines of ``entries`` after ``head``, and the resulting head."""
+def _seal_all(entries: Sequence[Draft], head: Head) -> tuple[bytes, Head, list[tuple[tuple[str, ...], Mark]]]:
+    """Return the encoded lines of ``entries`` after ``head``, the resulting head, and the places of keys."""
     now = datetime.now(UTC).isoformat(timespec="microseconds")
     data, seq, digest = b"", head.seq, head.hash
+    keyed = []
     for entry in entries:
         seq += 1
+        if entry.keyed:
+            keyed.append((entry.keyed, Mark(head.segment, head.size + len(data))))
         raw, digest = seal(entry, seq, now, digest)
         data = data + raw if data else raw
-    return data, Head(head.segment, head.size + len(data), seq, digest)
+    return data, Head(head.segment, head.size + len(data), seq, digest), keyed
 
 
 def _write_whole(descriptor: int, data: bytes, size: int) -> None:

@@ -46,6 +46,7 @@ def intent_draft(intent: Intent) -> Draft:
         "",
         "" if intent.within is None else f',"within":{_text(intent.within)}',
         text,
+        () if intent.key is None else (intent.effect, intent.key, intent.origin.principal),
     )
 
 
@@ -85,6 +86,7 @@ def outcome_draft(outcome: Outcome, *, follows: bool) -> Draft:
         f'{state}"status":{_text(outcome.status)},',
         "",
         text,
+        () if outcome.key is None else (outcome.effect,),
     )
 
 

@@ -16,22 +16,14 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from ..state import try_lock
 from ._entries import EffectRecord, LedgerEntry
 from ._lines import LineInvalid, parse
-from ._segments import lines_from, make_folder
+from ._segments import Mark, lines_from, make_folder
 
 _WIDTH = 64
-
-
-@frozen(order=True)
-class Mark:
-    """A position in the ledger: a segment and a byte offset in it."""
-
-    segment: int = 1
-    offset: int = 0
 
 
 def new_host_id() -> str:

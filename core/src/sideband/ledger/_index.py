@@ -1,6 +1,7 @@
 """The index: the positions of each effect in the segments. It is derived data and can be deleted at any time.
 
-Effects do not update it. Each query first updates it in batches of some thousand lines.
+Effects do not update it. Hosts update it in the background, and each query updates it first, in batches of some
+thousand lines. It is read on the event loop too, so that readers must not wait for writers: it has a write-ahead log.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from ._segments import line_at, lines_from
+from ._lines import LineInvalid, hashed_part
+from ._segments import Mark, line_at, lines_from
 
 _LINES_PER_STEP = 10_000
-_FORMAT = 2
+_FORMAT = 3
 _BUSY_SECONDS = 10.0
 _SCHEMA = f"""
     CREATE TABLE IF NOT EXISTS position (
@@ -45,19 +47,25 @@ _SCHEMA = f"""
     CREATE INDEX IF NOT EXISTS effects_parent ON effects (parent, time) WHERE parent IS NOT NULL;
     CREATE INDEX IF NOT EXISTS effects_principal ON effects (principal, time);
     CREATE INDEX IF NOT EXISTS effects_status ON effects (status, time);
-    CREATE INDEX IF NOT EXISTS effects_key ON effects (key) WHERE key IS NOT NULL;
+    CREATE INDEX IF NOT EXISTS effects_key ON effects (key, principal) WHERE key IS NOT NULL;
     PRAGMA user_version = {_FORMAT};
 """
 _INSERT = """
     INSERT INTO effects (effect, time, family, op, skill, tool, principal, session, run, step, parent, key, status,
-        first_segment, first_offset)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        first_segment, first_offset, last_segment, last_offset)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (effect) DO UPDATE SET
         status = COALESCE(excluded.status, status),
         key = COALESCE(key, excluded.key),
-        last_segment = excluded.first_segment,
-        last_offset = excluded.first_offset
+        last_segment = COALESCE(excluded.last_segment, excluded.first_segment),
+        last_offset = COALESCE(excluded.last_offset, excluded.first_offset)
 """
+_LATEST = """
+    SELECT position.segment, position.end, effect, first_segment, first_offset, last_segment, last_offset
+    FROM position LEFT JOIN effects ON id = (SELECT id FROM effects WHERE key = ?{} ORDER BY id DESC LIMIT 1)
+"""
+_LATEST_OF_ANY, _LATEST_OF_ONE = _LATEST.format(""), _LATEST.format(" AND principal = ?")
+_KEY, _STATUS, _LAST = 11, 12, 15
 
 
 @frozen
@@ -154,26 +162,52 @@ class Index:
     @classmethod
     def remove(cls, folder: Path) -> None:
         """Delete the index. The next query rebuilds it."""
-        for suffix in ("", "-journal"):
+        for suffix in ("", "-journal", "-wal", "-shm"):
             cls.path(folder).with_name(f"index.sqlite{suffix}").unlink(missing_ok=True)
 
     def close(self) -> None:
         """Close the database."""
         self._database.close()
 
-    def catch_up(self) -> Iterator[bool]:
-        """Index all new lines, and yield ``True`` after each batch of some thousand lines.
+    def catch_up(self, lines: int = _LINES_PER_STEP) -> Iterator[bool]:
+        """Index all new lines, and yield ``True`` after each batch of so many lines.
 
         Raises:
             sqlite3.DatabaseError: if the index is damaged or does not match the ledger.
         """
         if not self._position().holds(self.folder):
             raise sqlite3.DatabaseError("the index does not belong to this ledger")
-        while self._step():
+        while self._step(lines):
             yield True
-            # Update the statistics with which SQLite chooses the most selective index.
-            self._database.execute("PRAGMA analysis_limit = 400")
-            self._database.execute("PRAGMA optimize")
+        # Update the statistics with which SQLite chooses the most selective index.
+        self._database.execute("PRAGMA analysis_limit = 400")
+        self._database.execute("PRAGMA optimize")
+
+    def hasten(self) -> None:
+        """Never wait for other processes from now on, because the index is used on the event loop."""
+        self._database.execute("PRAGMA busy_timeout = 0")
+
+    def position(self) -> Mark:
+        """Return the position after the last indexed line."""
+        position = self._position()
+        return Mark(position.segment, position.end)
+
+    def latest(self, key: str, principal: str | None) -> tuple[Mark, Row | None]:
+        """Return the position after the last indexed line, and the last effect with this key.
+
+        Args:
+            key: the key.
+            principal: the principal of the effect, or ``None`` for any.
+        """
+        wanted = (
+            (_LATEST_OF_ANY, (_text(key),)) if principal is None else (_LATEST_OF_ONE, (_text(key), _text(principal)))
+        )
+        # Read all rows, so that the statement does not hold a snapshot of the database.
+        found = self._database.execute(*wanted).fetchall()
+        if not found:
+            return Mark(), None
+        segment, end, *place = found[0]
+        return Mark(segment, end), None if place[0] is None else _as_row(*place)
 
     def rows(self, wanted: Filter, limit: int) -> list[Row]:
         """Return the positions of the newest matching effects, newest first."""
@@ -186,58 +220,80 @@ class Index:
             f"WHERE {' AND '.join(conditions)} ORDER BY time DESC, id DESC LIMIT ?",
             (*values, limit),
         )
-        return [
-            Row(effect, ((segment, offset),) if last is None else ((segment, offset), (last, last_offset)))
-            for effect, segment, offset, last, last_offset in found
-        ]
+        return [_as_row(*one) for one in found]
 
     def _prepare(self) -> None:
         self.path(self.folder).chmod(0o600)
         version = self._database.execute("PRAGMA user_version").fetchone()[0]
-        if version != _FORMAT:
-            if version:
-                raise sqlite3.DatabaseError(f"unsupported index format {version}")
+        if version not in {0, _FORMAT}:
+            raise sqlite3.DatabaseError(f"unsupported index format {version}")
+        # A power failure may undo the last batches, but a batch and its position stay together.
+        self._database.execute("PRAGMA journal_mode = WAL")
+        self._database.execute("PRAGMA synchronous = NORMAL")
+        if not version:
             self._database.executescript(_SCHEMA)
 
     def _position(self) -> _Position:
         row = self._database.execute("SELECT segment, start, end, digest FROM position").fetchone()
         return _Position(*row) if row else _Position()
 
-    def _step(self) -> bool:
+    def _step(self, lines: int) -> bool:
         """Index the next batch of lines and return whether there may be more."""
+        position = self._position()
+        found = list(islice(lines_from(self.folder, position.segment, position.end), lines))
+        if not found:
+            return False
+        rows = _rows(found)
+        segment, start, raw = found[-1]
         with self._database:
             self._database.execute("BEGIN IMMEDIATE")
-            # Read the position again, because another process may have indexed more lines.
-            return self._index_from(self._position())
-
-    def _index_from(self, position: _Position) -> bool:
-        found = list(islice(lines_from(self.folder, position.segment, position.end), _LINES_PER_STEP))
-        if found:
-            rows = (_row(*line) for line in found)
-            self._database.executemany(_INSERT, [row for row in rows if row is not None])
-            segment, start, raw = found[-1]
+            if self._position() != position:
+                return True  # another process has indexed more lines
+            self._database.executemany(_INSERT, rows)
             self._database.execute(
                 "INSERT OR REPLACE INTO position (one, segment, start, end, digest) VALUES (1, ?, ?, ?, ?)",
                 (segment, start, start + len(raw) + 1, sha256(raw).hexdigest()),
             )
-        return len(found) == _LINES_PER_STEP
+        return len(found) == lines
 
 
-def _row(segment: int, start: int, raw: bytes) -> tuple[str | int | None, ...] | None:
+def _as_row(effect: str, segment: int, offset: int, last: int | None, last_offset: int) -> Row:
+    return Row(effect, ((segment, offset),) if last is None else ((segment, offset), (last, last_offset)))
+
+
+def _rows(lines: Sequence[tuple[int, int, bytes]]) -> list[list[str | int | None]]:
+    """Return the index rows of these lines, one for each effect."""
+    rows: dict[Any, list[str | int | None]] = {}
+    for segment, start, raw in lines:
+        row = _row(segment, start, raw)
+        if row is None:
+            continue
+        first = rows.setdefault(row[0], row)
+        if first is not row:
+            first[_KEY] = row[_KEY] if first[_KEY] is None else first[_KEY]
+            first[_STATUS] = first[_STATUS] if row[_STATUS] is None else row[_STATUS]
+            first[_LAST:] = segment, start
+    return list(rows.values())
+
+
+def _row(segment: int, start: int, raw: bytes) -> list[str | int | None] | None:
     """Return the index row for a line, or ``None`` if the line is not about an effect or is unreadable."""
     try:
-        fields = json.loads(raw)
+        fields = json.loads(hashed_part(raw)[0])
         if fields["kind"] not in {"intent", "note", "outcome"}:
             return None
         origin = fields.get("origin", {})
-        values = [fields["effect"], fields["time"], fields["op"].partition(".")[0], fields["op"]]
+        op = fields["op"]
+        values = [fields["effect"], fields["time"], op.partition(".")[0], op]
         values += [origin.get(name) for name in ("skill", "tool", "principal", "session", "run", "step", "parent")]
         values += [fields.get("key"), fields.get("status")]
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+    except (LineInvalid, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
-    return (*map(_text, values), segment, start)
+    return [*map(_text, values), segment, start, None, None]
 
 
 def _text(value: Any) -> str | None:
     """Return the value as text for SQLite, with lone surrogates replaced."""
-    return None if value is None else str(value).encode("utf-8", "replace").decode()
+    if value is None or (isinstance(value, str) and value.isascii()):
+        return value
+    return str(value).encode("utf-8", "replace").decode()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+import sqlite3
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import anyio
 from anyio import to_thread
@@ -19,16 +21,24 @@ from ..store import Store
 from ._chain import Chain
 from ._commit import GroupCommit
 from ._drafts import intent_draft, note_draft, outcome_draft
-from ._entries import Intent, Outcome
-from ._errors import LedgerClosed, LedgerError, LedgerUnwritable
+from ._entries import EffectRecord, Intent, Outcome
+from ._errors import LedgerClosed, LedgerError, LedgerIndexFailed, LedgerUnwritable
 from ._head import load_head, save_head
-from ._hosts import DeadHost, HostFile, Mark, adopt_dead_hosts, find_unsettled, is_alive, new_host_id
+from ._hosts import DeadHost, HostFile, adopt_dead_hosts, find_unsettled, is_alive, new_host_id
+from ._index import Index
+from ._keys import KeysBehind, current_index
 from ._lines import Draft, Head, draft
 from ._lock import held
+from ._segments import Mark, segment_numbers
 
 _log = logging.getLogger("sideband.ledger")
 _MEBIBYTE = 1024 * 1024
 _MAX_CLOSE_SECONDS = 5.0
+_MAX_TRIES = 5
+# A batch takes some milliseconds of a thread that shares the interpreter with the event loop.
+_INDEX_LINES = 500
+_INDEX_PAUSE = 0.02
+_Answer = TypeVar("_Answer")
 
 
 class Ledger:
@@ -45,6 +55,7 @@ class Ledger:
         store: the store that holds the head.
         rotate_bytes: the size in bytes at which a new segment is started.
         head_interval: the time between two syncs in the background, each followed by a write of the head, in seconds.
+        index_interval: the minimum time between two updates of the index in the background, in seconds.
         lock_timeout: the maximum time to wait for another host that is writing, in seconds.
         closed: returns whether the values of some secrets are unknown. Entries then have ``secrets: closed``.
 
@@ -62,6 +73,7 @@ class Ledger:
         *,
         rotate_bytes: int = 64 * _MEBIBYTE,
         head_interval: float = 1.0,
+        index_interval: float = 1.0,
         lock_timeout: float = 10.0,
         closed: Callable[[], object] = bool,
     ) -> None:
@@ -69,6 +81,7 @@ class Ledger:
         self.host = new_host_id()
         self._store = store
         self._head_interval = head_interval
+        self._index_interval = index_interval
         self._lock_timeout = lock_timeout
         self._closed = closed
         self._chain = Chain(folder, self.host, rotate_bytes)
@@ -86,6 +99,7 @@ class Ledger:
     async def __aenter__(self) -> Self:
         self._tasks = await anyio.create_task_group().__aenter__()
         self._tasks.start_soon(self._keep_head)
+        self._tasks.start_soon(self._keep_index)
         self._entered = True
         return self
 
@@ -106,39 +120,77 @@ class Ledger:
         self._effects += 1
         return f"{self.host}-{self._effects}"
 
-    async def register(self) -> None:
-        """Register this host as running, unless an earlier entry has done so."""
-        if not self._begun:
-            await self._begin()
-
     def is_alive(self, effect: str) -> bool:
         """Return whether the host that created this effect id is still running."""
         host = effect.rpartition("-")[0]
         return host == self.host or is_alive(self.folder, host)
 
-    async def intent(self, entry: Intent, *, durable: bool) -> None:
-        """Record an effect before it happens. The effect may happen only after this method has returned.
+    def is_running(self, effect: str) -> bool:
+        """Return whether this host has written an intent for the effect, but no outcome yet."""
+        return effect in self._running
+
+    async def intent(
+        self, entry: Intent, *, durable: bool, unless: Callable[[EffectRecord | None], _Answer | None] | None = None
+    ) -> _Answer | None:
+        """Record an effect before it happens. The effect may happen only after this method has returned ``None``.
 
         Outcomes that are due are on disk then, unless the level of the effect is ``SAFE``: nothing leaves the process.
 
         Args:
             entry: the intent.
             durable: whether to sync the entry to disk.
+            unless: called with the record of the last effect with the same key, if any, while no host can write. If it
+                returns an answer or raises, the intent is not written.
+
+        Returns:
+            The answer of ``unless``, or ``None`` if the intent was written.
 
         Raises:
             LedgerUnwritable: if the entry, or an outcome that is due, could not be written. The effect must not happen.
+                If ``is_running``, only the sync has failed: write an outcome.
         """
         if not self._begun:
             await self._begin()
+        line = intent_draft(entry)
         self._running[entry.effect] = self._chain.head
+        answer = None
         try:
-            await self._append(intent_draft(entry), durable=durable)
-            if entry.level is not Level.SAFE:
-                await self._commit.through(self._due)
+            if unless is None or entry.key is None:
+                await self._write(line)
+            else:
+                answer = await self._claim(line, entry.key, entry.origin.principal, unless)
         except BaseException:
-            # Cancelled or not written: the caller won't run the effect. If the line exists, it never gets an outcome.
-            self._running.pop(entry.effect, None)
+            del self._running[entry.effect]
             raise
+        if answer is not None:
+            del self._running[entry.effect]
+            return answer
+        if durable:
+            await self.sync()
+        elif entry.level is not Level.SAFE:
+            await self._commit.through(self._due)
+        return None
+
+    async def earlier(self, key: str, principal: str) -> EffectRecord | None:
+        """Return the record of the last effect with this key, or ``None``. Another host may just be writing one.
+
+        Args:
+            key: the idempotency key.
+            principal: the principal, which has its own keys.
+
+        Raises:
+            LedgerIndexFailed: if the index is needed and cannot be used.
+        """
+        self._check_open()
+        keys, head = self._chain.keys, self._chain.head
+        if keys.behind is None:
+            keys.behind = Mark(head.segment, head.size)
+
+        async def find() -> EffectRecord | None:
+            keys.read()
+            return keys.find(key, principal)
+
+        return await self._with_keys(find)
 
     async def note(self, effect: str, op: str, note: Mapping[str, Any]) -> None:
         """Record a note that an op makes before it changes anything. The note is synced to disk.
@@ -146,7 +198,8 @@ class Ledger:
         Raises:
             LedgerUnwritable: if the note could not be written. The op must not change anything.
         """
-        await self._append(note_draft(effect, op, note), durable=True)
+        await self._write(note_draft(effect, op, note))
+        await self.sync()
 
     async def outcome(self, entry: Outcome, *, durable: bool = False, due: bool = False) -> None:
         """Record the outcome of a dispatch.
@@ -162,7 +215,9 @@ class Ledger:
         """
         if not self._begun:
             await self._begin()
-        await self._append(outcome_draft(entry, follows=entry.effect in self._running), durable=durable)
+        await self._write(outcome_draft(entry, follows=entry.effect in self._running))
+        if durable:
+            await self.sync()
         self._note_outcome(entry, due=due)
 
     def outcome_now(self, entry: Outcome, *, due: bool = False) -> bool:
@@ -252,22 +307,46 @@ class Ledger:
         except OSError as error:
             raise LedgerUnwritable(self.folder, error) from error
 
-    async def _append(self, entry: Draft, *, durable: bool) -> None:
+    async def _write(self, entry: Draft, unless: Callable[[], bool] | None = None) -> None:
         self._check_open()
         entry = self._marked(entry)
-        if not self._chain.append((entry,)):
-            await self._write_locked((entry,))
+        if not self._chain.append((entry,), unless):
+            await self._write_locked((entry,), unless)
         self._changed.set()
-        if durable:
-            await self.sync()
 
     def _marked(self, entry: Draft) -> Draft:
         return entry._replace(middle=f'{entry.middle}"secrets":"closed",') if self._closed() else entry
 
-    async def _write_locked(self, entries: Sequence[Draft]) -> None:
+    async def _write_locked(self, entries: Sequence[Draft], unless: Callable[[], bool] | None = None) -> None:
         """Wait for the lock, then write the entries."""
         async with held(self._chain.lock, self._lock_timeout):
-            self._chain.append_locked(entries)
+            self._chain.append_locked(entries, unless)
+
+    async def _claim(
+        self, line: Draft, key: str, principal: str, unless: Callable[[EffectRecord | None], _Answer | None]
+    ) -> _Answer | None:
+        """Write the intent unless its key has an answer. Both happen under the lock of the ledger."""
+        answer = None
+
+        def answered() -> bool:
+            nonlocal answer
+            self._chain.read_keys()
+            answer = unless(self._chain.keys.find(key, principal))
+            return answer is not None
+
+        await self._with_keys(lambda: self._write(line, answered))
+        return answer
+
+    async def _with_keys(self, function: Callable[[], Awaitable[_Answer]]) -> _Answer:
+        """Call ``function``. If the keys are too far behind for the event loop, update the index and try again."""
+        for _ in range(_MAX_TRIES):
+            try:
+                return await function()
+            except KeysBehind as behind:
+                rebuild = behind.damaged
+            index = await to_thread.run_sync(partial(current_index, self.folder, rebuild=rebuild))
+            self._chain.keys.use(index)
+        raise LedgerIndexFailed(Index.path(self.folder), "other hosts write faster than it can be read")
 
     async def _keep_head(self) -> None:
         while True:
@@ -276,6 +355,34 @@ class Ledger:
             await anyio.sleep(self._head_interval)
             self._changed = anyio.Event()
             await self._save_head()
+
+    async def _keep_index(self) -> None:
+        """Index new lines in the background, those of earlier hosts first."""
+        written = -1
+        while True:
+            if self._chain.written == written:
+                await self._changed.wait()
+            await anyio.sleep(self._index_interval)
+            written = self._chain.written
+            try:
+                await self._index_lines()
+            except (sqlite3.Error, OSError) as error:
+                # If the index is damaged, the next look-up rebuilds it.
+                _log.warning("could not update the index of the ledger: %s", error)
+
+    async def _index_lines(self) -> None:
+        if not await to_thread.run_sync(segment_numbers, self.folder):
+            return
+        with ExitStack() as stack:
+            index = await to_thread.run_sync(Index, self.folder)
+            stack.callback(index.close)
+            steps = index.catch_up(_INDEX_LINES)
+            while await to_thread.run_sync(next, steps, False):  # noqa: ASYNC110 -- the pause lets others run
+                await anyio.sleep(_INDEX_PAUSE)
+            if self._chain.keys.gains_from(index):
+                index.hasten()
+                self._chain.keys.use(index)
+                stack.pop_all()
 
     async def _save_head(self) -> None:
         """Sync the file, then update the head in the store and the mark of this host. Only log a failure."""

@@ -95,6 +95,7 @@ class Draft(NamedTuple):
         after: the members between ``seq`` and ``time``.
         end: the members after ``v``, each preceded by a comma.
         content: the member ``content`` with everything before it, or an empty string.
+        keyed: for an effect with a key, the effect, the key and the principal; for its outcome, the effect only.
     """
 
     before: str
@@ -102,6 +103,7 @@ class Draft(NamedTuple):
     after: str = ""
     end: str = ""
     content: str = ""
+    keyed: tuple[str, ...] = ()
 
 
 def draft(fields: Mapping[str, Any], *, salt: str | None = None) -> Draft:
@@ -131,7 +133,7 @@ def draft_content(fields: dict[str, Any], *, salt: str | None = None) -> tuple[s
 
 def seal(line: Draft, seq: int, time: str, prev: str) -> tuple[bytes, str]:
     """Return the encoded line with its newline, and its hash."""
-    before, middle, after, end, content = line
+    before, middle, after, end, content, _ = line
     hashed = f'{before}"prev":"{prev}",{middle}"seq":{seq},{after}"time":"{time}","v":{VERSION}{end}'
     digest = sha256(f"{prev}{{{hashed}}}".encode("ascii")).hexdigest()
     return f'{{"hash":"{digest}",{hashed}{content}}}\n'.encode("ascii"), digest

@@ -17,6 +17,14 @@ _BLOCK = 64 * 1024
 _LONG_BLOCK = 1024 * 1024
 
 
+@frozen(order=True)
+class Mark:
+    """A position in the ledger: a segment and a byte offset in it."""
+
+    segment: int = 1
+    offset: int = 0
+
+
 @frozen
 class Tail:
     """The end of a segment.
@@ -101,6 +109,13 @@ def lines_from(folder: Path, segment: int, start: int) -> Iterator[tuple[int, in
         if number >= segment:
             for begin, raw in lines(folder, number, start if number == segment else 0):
                 yield number, begin, raw
+
+
+def size_from(folder: Path, start: Mark) -> int:
+    """Return the number of bytes of a ledger from this position on."""
+    numbers = [number for number in segment_numbers(folder) if number >= start.segment]
+    sizes = sum(segment_path(folder, number).stat().st_size for number in numbers)
+    return sizes - (start.offset if start.segment in numbers else 0)
 
 
 def lines(folder: Path, number: int, start: int = 0, stop: int | None = None) -> Generator[tuple[int, bytes]]:
