@@ -86,7 +86,7 @@ async def test_result_of_reconcile_is_redacted_durable_and_returned_for_the_key(
         await leave_running(intent())
         syncs.clear()
         await recover(host.broker, host.ledger, host.broker._claims)
-        assert syncs == ["00000001.jsonl"]
+        assert "00000001.jsonl" in syncs
         assert await host.broker.recall("k") == ("done", "sent with [redacted:canary]")
     (line,) = outcomes()
     assert (line["status"], line["state"], line["result"]) == ("done", "done", "sent with [redacted:canary]")

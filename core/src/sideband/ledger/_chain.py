@@ -17,7 +17,7 @@ from attrs import Factory, define, evolve, field
 
 from ..state import FileLock, sync_folder
 from ._errors import LedgerDamaged, LedgerError, LedgerUnwritable
-from ._keys import Keys
+from ._keys import KeyTable
 from ._lines import GENESIS, Draft, Head, LedgerLine, LineInvalid, draft, parse, seal
 from ._lock import folder_lock
 from ._segments import Mark, Tail, contains, make_folder, open_segment, read_tail, segment_numbers, segment_path
@@ -48,7 +48,7 @@ class Chain:
     rotate_bytes: int
     head: Head = _EMPTY
     lock: FileLock = field(init=False, default=Factory(lambda self: folder_lock(self.folder), takes_self=True))
-    keys: Keys = field(init=False, default=Factory(lambda self: Keys(self.folder), takes_self=True))
+    keys: KeyTable = field(init=False, default=Factory(lambda self: KeyTable(self.folder), takes_self=True))
     written: int = field(default=0, init=False)
     lost: Head | None = field(default=None, init=False)
     headless: bool = field(default=False, init=False)
@@ -133,7 +133,7 @@ class Chain:
         if not contains(self.folder, self.head):
             self.lost = self.head
             self.keys.close()
-            self.keys = Keys(self.folder)
+            self.keys = KeyTable(self.folder)
             _log.warning("ledger %s no longer contains entry %d", self.folder, self.head.seq)
             self._notice("mismatch", expected=self.head.as_dict())
         self._close_segment()

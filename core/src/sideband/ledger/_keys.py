@@ -41,7 +41,7 @@ class KeysBehind(Exception):
 
 
 @define
-class Keys:
+class KeyTable:
     """The keys of a ledger. Use it on the event loop only.
 
     Attributes:
@@ -176,7 +176,7 @@ def _updated(folder: Path) -> Index:
 
 
 def _words(raw: bytes) -> tuple[str, ...]:
-    """Return what ``Keys.add`` needs of a line. Empty if the line is not about an effect with a key."""
+    """Return what ``KeyTable.add`` needs of a line. Empty if the line is not about an effect with a key."""
     with suppress(LineInvalid, ValueError, LookupError, TypeError, RecursionError):
         fields = json.loads(hashed_part(raw)[0])
         if fields["kind"] == "intent":
