@@ -1,4 +1,4 @@
-"""The store protocol. A plugin implements it; the kernel keeps sessions, claims and heads in it.
+"""The store protocol. A plugin implements it; the kernel keeps sessions and the head of the ledger in it.
 
 Documents are JSON objects under a string key. Their version starts at 1 and grows by 1 with each write.
 Streams are append-only sequences of JSON objects, numbered from 0.
