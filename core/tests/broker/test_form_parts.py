@@ -70,7 +70,7 @@ def found(redactor, text):
     ]
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(VALUES, TEXTS)
 def test_automaton_and_tables_find_what_is_found_one_after_the_other(values, pieces):
     plain = redactor_with(AllForms(), values)
@@ -80,7 +80,7 @@ def test_automaton_and_tables_find_what_is_found_one_after_the_other(values, pie
     assert found(redactor_with(PartTable(), values), text) == expected
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(VALUES, TEXTS)
 def test_stream_cut_at_any_position_is_redacted_like_the_whole_text(values, pieces):
     plain = redactor_with(AllForms(), values)

@@ -85,6 +85,23 @@ def test_only_a_possible_beginning_of_a_value_is_held_back():
     assert stream.feed("eam") == "s3cream"
 
 
+@pytest.mark.parametrize("between", ["", "\n", " \t\r\n" * 2_000, "\\\\n" * 3_000])
+@pytest.mark.parametrize("split", [1, 4, 12, 22])
+def test_beginning_of_a_value_is_held_back_after_a_long_text(split, between):
+    value = "s3cr3t-value-in-2-lines"
+    stream = TextRedaction(redactor_for([value]))
+    beginning = "word " * 2_000 + value[:split] + between
+    assert stream.feed(beginning) + stream.feed(value[split:] + ".") + stream.end() == (
+        "word " * 2_000 + "[redacted:N0]."
+    )
+
+
+def test_value_that_was_first_known_as_bytes_is_held_back():
+    redactor = redactor_for([b"\xc3\n\xa9-s3cr3t-value", "é-s3cr3t-value"])
+    stream = TextRedaction(redactor)
+    assert stream.feed("é-s3cr3t") + stream.feed("-value") + stream.end() == "[redacted:N0]"
+
+
 def test_value_protected_while_its_beginning_is_held_back_is_redacted():
     redactor = redactor_for(["s3cr3t-other"])
     stream = TextRedaction(redactor)

@@ -33,6 +33,8 @@ class FormSearch:
 
     def find(self, data: str) -> list[str]:
         """Return the forms that occur in ``data``. A form may be repeated."""
+        if self._parts is None:
+            return []
         found = self._occurring(data)
         if _has_lines(data):
             found += filter(is_long, self._occurring(_joined(data)))

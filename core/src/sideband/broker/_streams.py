@@ -92,6 +92,7 @@ class TextRedaction:
     _text: str = ""  # received but not returned
     _size: int = 0  # the number of characters received
     _generation: int = 0
+    _escaped: bool = False  # a backslash was received
     _fronts: Sequence[_Front] = ()
     _unmatched: str = ""  # values are redacted, patterns are not searched yet
 
@@ -99,10 +100,12 @@ class TextRedaction:
         """Add a piece, and return the text that is safe to output."""
         self._text += piece
         self._size += len(piece)
-        if self._generation != self._redactor.generation:
-            self._generation, piece = self._redactor.generation, self._text
+        escaped = self._escaped or "\\" in piece
+        if self._generation != self._redactor.generation or escaped != self._escaped:
+            self._generation, self._escaped, piece = self._redactor.generation, escaped, self._text
             forms = self._redactor.beginnings
-            self._fronts = [_Front(forms[long], pieces) for long, pieces in _PIECES]
+            # Without a backslash, the last one is equal to the one before.
+            self._fronts = [_Front(forms[long], pieces) for long, pieces in _PIECES[: 3 if escaped else 2]]
         emitted = self._size - len(self._text)
         at = min(front.feed(piece, self._size) for front in self._fronts) - emitted
         cut, end = at, at
