@@ -259,7 +259,9 @@ def test_private_key_is_redacted_with_other_line_breaks():
 def test_short_value_is_not_found_across_lines():
     redactor = Redaction()
     redactor.protect("password", "short")
-    assert redactor.text("pass\nword") == "pass\nword"
+    for written in ("pass\nword", "pass\\nword"):
+        assert redactor.text(written) == written
+        assert redactor.unbound(written, None) is None
 
 
 def test_overlapping_values_are_redacted_together():
