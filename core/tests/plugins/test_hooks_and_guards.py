@@ -1,9 +1,15 @@
+from types import SimpleNamespace
+
+import anyio
 import pytest
-from sideband.hooks import OpCall, Phase
+from pydantic import BaseModel
+from sideband.hooks import OpCall, Phase, hookimpl
 from sideband.ops import Level, Origin
-from sideband.plugins import PluginHost, PluginInvalid, PluginPolicy, State
+from sideband.plugins import Plugin, PluginHost, PluginInvalid, PluginPolicy, State
 
 pytestmark = pytest.mark.anyio
+
+MAX_CALLS = 1_680  # to start one plugin of hooks
 
 GUARD = """
     from sideband.hooks import Deny, hookimpl
@@ -96,3 +102,23 @@ async def test_plugin_with_invalid_hooks_exits_its_lifespan(site, home, tmp_path
     async with PluginHost(home=home) as plugins:
         assert plugins.why("surf")[0].state is State.FAILED
         assert steps.read_text() == "exited"
+
+
+def test_start_of_a_host_takes_the_same_work_for_each_plugin_however_many_there_are(home, count_calls):
+    class Config(BaseModel):
+        limit: int = 3
+
+    def calls(number):
+        module = SimpleNamespace(Config=Config, agent_start=hookimpl(lambda event: None))
+
+        async def start():
+            inline = [Plugin("hook", f"surf{one}", SimpleNamespace(**vars(module))) for one in range(number)]
+            async with PluginHost(home=home, inline=inline, autoload=False):
+                pass
+
+        return count_calls(lambda: anyio.run(start))
+
+    calls(20)
+    few, some, many = calls(20), calls(110), calls(200)
+    assert many - some <= 1.05 * (some - few), "something is repeated for all plugins with each plugin"
+    assert (many - few) / 180 <= MAX_CALLS, "look for what can be done once, or in the thread that imports the plugin"

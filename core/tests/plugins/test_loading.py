@@ -289,3 +289,13 @@ async def test_host_without_loading_at_start_imports_nothing_until_it_is_request
         assert module not in sys.modules
         await plugins.load("hook", "tidal")
         assert module in sys.modules
+
+
+async def test_plugin_whose_import_failed_was_never_imported(site, home):
+    site.plugin("op", "tidal", "raise RuntimeError('no luck')")
+    async with PluginHost(home=home) as plugins:
+        with pytest.raises(PluginImportFailed):
+            await plugins.load("op", "tidal")
+        (record,) = plugins.why("tidal")
+    assert [step.state for step in record.trail] == [State.FOUND, State.FAILED]
+    assert record.load_ms is None

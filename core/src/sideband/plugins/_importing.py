@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import anyio
 from anyio.to_thread import run_sync
+from attrs import define
 
 from ..errors import SidebandError
 from ._errors import PluginImportFailed, PluginInvalid
@@ -18,38 +19,49 @@ from ._records import PluginRecord
 T = TypeVar("T")
 
 
-async def import_value(record: PluginRecord, *, seconds: float) -> Any:
-    """Import the object that a plugin's entry point names, and store the duration in the record.
+@define
+class Import:
+    """The import of the object that a plugin's entry point names. It is done for an object that was passed.
 
-    Raises:
-        PluginImportFailed: if the import raised, exited, or took longer than ``seconds``.
+    Args:
+        record: the plugin. The duration is stored in it.
+        value: the object.
+        is_done: whether it is imported.
     """
-    start = time.perf_counter()
-    value = await guarded(record, partial(resolve, record.value), PluginImportFailed, seconds=seconds)
-    record.load_ms = (time.perf_counter() - start) * 1000
-    return value
 
+    record: PluginRecord
+    value: Any = None
+    is_done: bool = False
 
-async def guarded(
-    record: PluginRecord,
-    work: Callable[[], T],
-    failure: type[PluginImportFailed | PluginInvalid],
-    *,
-    seconds: float,
-) -> T:
-    """Run code of a plugin in a thread and return its result.
+    async def and_check(self, check: Callable[[Any], T], *, seconds: float) -> T:
+        """Import the object and check it, with code of the plugin, in one thread, and return the result of the check.
 
-    Subclasses of ``SidebandError`` propagate. All other exceptions, and a timeout, become ``failure``. After a timeout
-    the thread is abandoned, since it cannot be interrupted.
-    """
-    with anyio.move_on_after(seconds):
-        value, error = await run_sync(partial(_contained, work), abandon_on_cancel=True)
-        if error is None:
-            return value  # type: ignore[no-any-return]  # what `work` returned
-        if isinstance(error, SidebandError):
-            raise error
-        raise failure(record, describe(error)) from error
-    raise failure(record, f"it timed out after {seconds:g} s")
+        Subclasses of ``SidebandError`` propagate. After a timeout the thread is abandoned, since it cannot be
+        interrupted.
+
+        Raises:
+            PluginImportFailed: if the import raised, exited, or took longer than ``seconds``.
+            PluginInvalid: if the check did.
+        """
+        with anyio.move_on_after(seconds):
+            value, error = await run_sync(_contained, partial(self._run, check), abandon_on_cancel=True)
+            if error is None:
+                return value  # type: ignore[no-any-return]  # what `check` returned
+            if isinstance(error, SidebandError):
+                raise error
+            raise self._failure(describe(error)) from error
+        raise self._failure(f"it timed out after {seconds:g} s")
+
+    def _run(self, check: Callable[[Any], T]) -> T:
+        if not self.is_done:
+            start = time.perf_counter()
+            self.value = resolve(self.record.value)
+            self.record.load_ms = (time.perf_counter() - start) * 1000
+            self.is_done = True
+        return check(self.value)
+
+    def _failure(self, problem: str) -> PluginImportFailed | PluginInvalid:
+        return (PluginInvalid if self.is_done else PluginImportFailed)(self.record, problem)
 
 
 def _contained(work: Callable[[], Any]) -> tuple[Any, BaseException | None]:

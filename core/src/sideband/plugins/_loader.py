@@ -24,7 +24,7 @@ from ._errors import (
     PluginInvalid,
     PluginMisconfigured,
 )
-from ._importing import guarded, import_value
+from ._importing import Import
 from ._kinds import KINDS
 from ._lifespan import Lifespan
 from ._objects import describe
@@ -86,23 +86,27 @@ class PluginLoader:
         Raises:
             PluginError: if the plugin is unusable; the record states the reason.
         """
+        backend = "asyncio" if anyio.get_cancelled_exc_class() is asyncio.CancelledError else "trio"
+        importing = Import(record) if inline is None else Import(record, inline.value, is_done=True)
         try:
-            value = inline.value if inline is not None else await import_value(record, seconds=self._import_seconds)
-            record.move(State.IMPORTED)
-            backend = "asyncio" if anyio.get_cancelled_exc_class() is asyncio.CancelledError else "trio"
-            validate = partial(self._validate, record, value, backend, alone=alone)
-            contribution, config, lifespan = await guarded(
-                record, validate, PluginInvalid, seconds=self._import_seconds
-            )
-        except PluginIncompatible:
-            raise  # the record already has this state
+            try:
+                validate = partial(self._validate, record, backend, alone=alone)
+                checked = await importing.and_check(validate, seconds=self._import_seconds)
+            finally:
+                if importing.is_done:
+                    record.move(State.IMPORTED)
         except PluginMisconfigured as error:
             record.move(State.FAILED, error.reason, decided_by=error.source or "configuration")
             raise
         except PluginError as error:
             record.move(State.FAILED, error.reason)
             raise
+        if isinstance(checked, str):
+            record.move(State.INCOMPATIBLE, checked)
+            raise PluginIncompatible(record)
         record.move(State.VALIDATED)
+        value = importing.value
+        contribution, config, lifespan = checked
         shared = self._share(record, value, config, lifespan)
         return LoadedPlugin(record, value, contribution, shared.config, shared.context)
 
@@ -147,17 +151,16 @@ class PluginLoader:
         return self._shared[plugin.record.name, id(plugin.value)].failure
 
     def _validate(
-        self, record: PluginRecord, value: Any, backend: str, *, alone: bool
-    ) -> tuple[Any, Any, _OpenLifespan]:
+        self, record: PluginRecord, backend: str, value: Any, *, alone: bool
+    ) -> tuple[Any, Any, _OpenLifespan] | str:
         """Run all code of the plugin that is needed to validate it, in a thread.
 
         Returns:
-            Its contribution, its configuration and its ``lifespan``.
+            Its contribution, its configuration and its ``lifespan``; or why it does not support this event loop.
         """
         backends = declared_backends(record, value)
         if backend not in backends:
-            record.move(State.INCOMPATIBLE, f"it supports {' and '.join(backends)}, but the host runs on {backend}")
-            raise PluginIncompatible(record)
+            return f"it supports {' and '.join(backends)}, but the host runs on {backend}"
         config = self._config(record, value, alone=alone)
         return read_contribution(record, value, config), config, getattr(value, "lifespan", None)
 
