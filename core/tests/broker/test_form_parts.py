@@ -168,7 +168,7 @@ def test_work_does_not_depend_on_the_number_of_secrets(count_calls):
         work.append(count_calls(lambda redactor=redactor: redactor.data(OBJECT)))
     few, many = work
     assert many <= few, "the search for secrets may not call a function for each secret"
-    assert many <= 120, "redaction searches the texts of an object together: call nothing for each of them"
+    assert many <= 85, "redaction searches the texts of an object together: call nothing for each of them"
 
 
 @pytest.mark.usefixtures("each_search")

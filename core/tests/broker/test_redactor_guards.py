@@ -50,6 +50,23 @@ def test_pattern_is_redacted_in_text():
     assert redactor.data(["it is forge_abc"]) == ["it is [redacted:forge]"]
 
 
+def test_keys_and_texts_of_plain_data_are_redacted_and_the_data_itself_is_unchanged(redactor):
+    redactor.add_pattern("forge_[a-z]+", "forge")
+    given = {"s3cr3t/value": [{"forge_abc": ("s3cr3t/value", "forge_abc", 1)}], "password": "x"}
+    assert redactor.data(given) == {
+        "[redacted:canary]": [{"[redacted:forge]": ["[redacted:canary]", "[redacted:forge]", 1]}],
+        "password": "[redacted]",
+    }
+    assert given == {"s3cr3t/value": [{"forge_abc": ("s3cr3t/value", "forge_abc", 1)}], "password": "x"}
+
+
+def test_result_for_clean_data_is_a_copy(redactor):
+    given = {"rows": [{"id": 1}]}
+    clean = redactor.data(given)
+    given["rows"][0]["id"] = "s3cr3t/value"
+    assert clean == {"rows": [{"id": 1}]}
+
+
 def test_all_strings_of_an_error_are_redacted(redactor):
     error = SidebandError("a s3cr3t/value", hint="not s3cr3t/value")
     redactor.error(error)
