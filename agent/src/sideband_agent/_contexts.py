@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from attrs import define, field
+from sideband.broker import Attempt
 from sideband.hooks import HookRegistry
 from sideband.host import HostPluginContext
 from sideband.messages import JsonPieces, Usage, parse_message
@@ -105,10 +106,12 @@ class AgentPluginContext:
     Attributes:
         base: the plugin's context in the host.
         agent: the agent.
+        attempt: the attempt to run a tool call, from which effects get their keys; ``None`` for effects without keys.
     """
 
     base: HostPluginContext = field(repr=False)
     agent: AgentControls = field(repr=False)
+    attempt: Attempt | None = field(default=None, init=False, repr=False)
 
     def _check_alive(self) -> None:
         """Raise an error if the context must no longer be used."""
@@ -194,7 +197,7 @@ class AgentPluginContext:
         self._check_alive()
         try:
             result = await self.base.dispatch_for(
-                self.origin, op, params, capabilities=capabilities, key=key, hooks=self.hooks
+                self.origin, op, params, capabilities=capabilities, key=key, hooks=self.hooks, attempt=self.attempt
             )
         except ProviderError as error:
             if error.usage is not None:

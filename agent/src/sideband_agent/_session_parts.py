@@ -25,7 +25,7 @@ from ._queues import Queues
 from ._runner import Runner
 from ._spending import Spending
 from ._system_prompt import SystemPrompt
-from ._tools import LongResults, OfferedSkills, ToolApprover, ToolCalls, ToolContexts, ToolEffects
+from ._tools import LongResults, OfferedSkills, Replays, ToolApprover, ToolCalls, ToolContexts, ToolEffects
 from ._turn_loop import TurnLoop
 from .sessions import Session
 
@@ -158,10 +158,11 @@ class SessionPartsMaker:
         self, tools: ToolView, skills: OfferedSkills, results: LongResults, spending: Spending
     ) -> ToolCalls:
         host = self.host
+        replays = Replays(host.broker, host.ledger.folder, host.settings.settings.policy.resume)
         return ToolCalls(
             hooks=self.hooks,
             announcer=self.announcer,
-            effects=ToolEffects(host.broker, results, self.settings.tool_seconds),
+            effects=ToolEffects(host.broker, results, replays, self.settings.tool_seconds),
             contexts=ToolContexts(
                 agent=self.agent,
                 registry=host.tools,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from attrs import Factory, field, frozen
 
@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 from .exit_codes import ExitCode
 
 __all__ = [
+    "STRICTER",
     "UNUSABLE_MODULES",
     "LoadedSkills",
+    "Resume",
     "SkillError",
     "SkillLoader",
     "SkillPackage",
@@ -25,6 +27,7 @@ __all__ = [
     "SkillSources",
     "SkillSpec",
     "ToolSpec",
+    "strictest",
 ]
 
 UNUSABLE_MODULES: Mapping[str, str] = {
@@ -36,6 +39,23 @@ UNUSABLE_MODULES: Mapping[str, str] = {
     "keyring": "secrets",
 }
 """Modules and functions that do not work in a worker, and the op family to use instead, or an empty string."""
+
+
+Resume = Literal["replay", "ask", "never"]
+"""What happens to a call that its host's death interrupted: it runs again, after a question, or never."""
+
+STRICTER: tuple[Resume, ...] = ("replay", "ask", "never")
+"""The values of ``resume``, each followed by the stricter ones."""
+
+
+def strictest(*values: Resume) -> Resume:
+    """Return the strictest of several values of ``resume``.
+
+    Example:
+        >>> strictest("replay", "ask")
+        'ask'
+    """
+    return max(values, key=STRICTER.index)
 
 
 @frozen
@@ -116,6 +136,7 @@ class SkillSpec:
         requires_python: the supported Python versions as a PEP 440 specifier set. Empty means any version.
         memory: the maximum resident memory of the skill's worker in bytes, or ``None`` for the limit of the policy.
         alone: whether each call of the skill gets its own worker.
+        resume: what happens to an interrupted call, unless the policy is stricter.
         families: the op families that the code imports from ``sideband.skill``, or ``None`` if they cannot be
             determined, which means all families.
         connections: reserved; not used yet.
@@ -140,6 +161,7 @@ class SkillSpec:
     requires_python: str = ""
     memory: int | None = None
     alone: bool = False
+    resume: Resume = "replay"
     connections: tuple[str, ...] = ()
     allowed_tools: tuple[str, ...] = ()
     license: str | None = None

@@ -12,13 +12,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from .workers.runtime import OpError, current_call, running
+from .workers.runtime import CallRandom, OpError, current_call, random_of_call, running, start_time
 
 if TYPE_CHECKING:
+    import datetime as dt
+    import random as _random
+
     # The families that `sideband sdk stubs` has written beside the skill; all others are `Any`.
     from sideband_sdk import *  # type: ignore[import-not-found]  # noqa: F403
 
-__all__ = ["OpError", "capabilities", "dispatch", "tool"]
+__all__ = ["OpError", "capabilities", "dispatch", "now", "random", "tool", "uuid"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Awaitable[Any]])
 _WITHOUT_ANSWER = frozenset({"progress.report"})
@@ -90,6 +93,32 @@ def capabilities() -> tuple[str, ...]:
     """
     call = current_call.get()
     return () if call is None else call.capabilities
+
+
+random: _random.Random = CallRandom()  # type: ignore[assignment]
+"""A ``random.Random`` for the current call. If an interrupted call runs again, it returns the same numbers.
+
+Its seed is recorded, so it must not be used for secrets: use the modules ``secrets`` or ``os`` for them, which are
+never seeded. The numbers are the same if they are requested in the same order, which concurrent tasks do not guarantee.
+"""
+
+
+def now() -> dt.datetime:
+    """Return the time at which the call began, in UTC. If an interrupted call runs again, it returns the same time.
+
+    Use ``datetime.now(UTC)`` for the current time, and ``time.monotonic()`` to measure a duration.
+    """
+    return start_time()
+
+
+def uuid() -> str:
+    """Return a new UUID as text, made of numbers from ``random``. If an interrupted call runs again, it is the same.
+
+    Use it to identify what the call creates, such as an order. It is not secret.
+    """
+    from uuid import UUID  # noqa: PLC0415  only needed when it is called
+
+    return str(UUID(int=random_of_call().getrandbits(128), version=4))
 
 
 class _Family:

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from .contexts import ToolContext
 from .hooks._frozen import freeze
+from .loading import STRICTER, Resume
 from .ops import Level
 from .ops._declaration import check_name, check_options, params_model
 from .providers import ToolSchema
@@ -99,6 +100,9 @@ class Tool:
             progress.
         exclusive: whether no other call may run at the same time.
         timeout: the maximum duration in seconds, or ``None`` for the host's default.
+        resume: what happens to a call that its host's death interrupted, unless `[policy] resume` is stricter:
+            ``replay`` runs it again and answers its recorded effects from the record, so all its effects must be
+            dispatched through the context; ``ask`` asks first; ``never`` reports that its outcome is unknown.
         source: the origin of the tool, for display: ``skill github``, ``plugin memory``.
     """
 
@@ -111,6 +115,7 @@ class Tool:
     read_only: bool = False
     exclusive: bool = False
     timeout: float | None = None
+    resume: Resume = "never"
     source: str = ""
 
     @property
@@ -137,13 +142,14 @@ def tool(
     read_only: bool = False,
     exclusive: bool = False,
     timeout: float | None = None,
+    resume: Resume = "never",
 ) -> Callable[[Callable[[Any, ToolContext], Awaitable[Any]]], Tool]:
     """Declare a tool. The annotation of the function's first parameter is a pydantic model of the tool's parameters.
 
     The docstring of the function is the description.
 
     Args:
-        name, level, read_only, exclusive, timeout: the attributes of ``Tool``.
+        name, level, read_only, exclusive, timeout, resume: the attributes of ``Tool``.
 
     Raises:
         TypeError: if the name, the function or an argument is invalid.
@@ -159,6 +165,8 @@ def tool(
         ('echo', {'text': 'hello'})
     """
     check_name("tool", name)
+    if resume not in STRICTER:
+        raise TypeError(f"tool `{name}`: `resume` must be one of {', '.join(STRICTER)}, got {resume!r}")
 
     def declare(function: Callable[[Any, ToolContext], Awaitable[Any]]) -> Tool:
         if not is_tool_name(name):
@@ -188,6 +196,7 @@ def tool(
             read_only=read_only,
             exclusive=exclusive,
             timeout=timeout,
+            resume=resume,
         )
 
     return declare

@@ -5,8 +5,9 @@ encoded as ``{"__bytes__": BASE64}``. A host sends:
 
 - ``{"__type__": "call", "__id__": ID, "__call__": {"module": FILE, "function": NAME, "kwargs": {…}, "working_dir":
   FOLDER, "capabilities": […], "env": {"timezone": …, "locale": …}}}`` to start a call. Any number of calls may run
-  concurrently. With ``"begin_by": TIME`` in ``__call__``, the worker sends ``begun`` before it runs the function, or
-  ``late`` instead of running it after that time on the monotonic clock;
+  concurrently. ``env`` may have the ``started`` time (ISO 8601) and the ``seed`` of the call, for the values that are
+  the same when an interrupted call runs again. With ``"begin_by": TIME`` in ``__call__``, the worker sends ``begun``
+  before it runs the function, or ``late`` instead of running it after that time on the monotonic clock;
 - ``{"__type__": "ping", "number": N}``, which the event loop answers with ``{"__type__": "pong", "number": N}``;
 - ``{"__type__": "dispatch_result", "__dispatch_id__": ID, "payload": …}`` to answer an op. A failure has
   ``"__error__": {"code", "message", "op", "retryable", "hint"}`` (or a string) instead of ``payload``;

@@ -8,7 +8,7 @@ import pytest
 from attrs import frozen
 from pydantic import BaseModel, Field
 from sideband import hookimpl
-from sideband.broker import Call, KeyReused
+from sideband.broker import Attempt, Call, KeyReused
 from sideband.broker._values import digest_of
 from sideband.hooks import Deny
 from sideband.ledger import Intent
@@ -88,7 +88,8 @@ def vault(family):
 
 def call_of(skill="notes", code="snapshot-1", grant=("vault",), principal="user", key="k"):
     grant = Grant.parse(grant)
-    return Call("c", grant, "d", Origin(principal, skill=skill), anyio.current_time() + 60, key=key, code=code)
+    attempt = Attempt.first(key) if key else None
+    return Call("c", grant, "d", Origin(principal, skill=skill), anyio.current_time() + 60, code=code, attempt=attempt)
 
 
 @pytest.mark.parametrize("other", ["bob", "Alice", "alice/", "", "a%6cice", "claims/alice", "../alice", "ali\x00ce"])

@@ -3,7 +3,7 @@
 import anyio
 import pytest
 from pydantic import BaseModel
-from sideband.broker import Call
+from sideband.broker import Attempt, Call
 from sideband.ops import Grant, Level, OpContext, Origin, op
 
 pytestmark = pytest.mark.anyio
@@ -33,7 +33,7 @@ def bank(family):
 
 
 def call(key):
-    return Call("c", Grant.of([]), "d", Origin(), anyio.current_time() + 60, key=key)
+    return Call("c", Grant.of([]), "d", Origin(), anyio.current_time() + 60, attempt=key and Attempt.first(key))
 
 
 async def test_repeated_call_repeats_reads_but_no_other_effects(make_host, bank):

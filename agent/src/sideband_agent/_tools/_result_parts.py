@@ -14,7 +14,7 @@ from sideband.tools import RESULT_LIMITS
 _OURS = frozenset(
     {
         *("code", "denied", "effect", "hint", "ms", "output", "plugin"),
-        *("repaired", "replayed", "unknown", "withheld_by"),
+        *("repaired", "replay", "replayed", "unknown", "withheld_by"),
     }
 )
 _OF_SKILLS = frozenset({"effects", "isolation"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -27,13 +27,11 @@ from sideband.tools import Tool, ToolView
 from .._announcer import Announcer
 from .._errors import RunHalted, ToolDenied, ToolRejected
 from .._spending import Spending
+from ._replays import InterruptedCall, ToolApprover
 from ._result_parts import as_parts, redacted
 from ._tool_answer import ToolAnswer
-from ._tool_context import ToolContexts
-from ._tool_effects import ToolEffects, is_durable, is_repeatable
-
-ToolApprover = Callable[[str, Any], Awaitable[bool]]
-"""Asks a person a guard's question about a ``ToolCall`` or an ``OpCall``. Returns whether the person approved it."""
+from ._tool_context import ToolCallContext, ToolContexts
+from ._tool_effects import ToolEffects, is_durable, is_repeatable, unrepeated
 
 
 @frozen
@@ -72,6 +70,7 @@ class _Planned:
     decisions: list[dict[str, Any]] = field(factory=list)
     answer: ToolAnswer | None = None
     begun: bool = False
+    interrupted: InterruptedCall | None = None
 
     @property
     def message(self) -> ToolResultMessage:
@@ -169,15 +168,31 @@ class ToolCalls:
         return one.message
 
     async def _recall(self, one: _Planned) -> bool:
-        """Answer the call from its record. Return whether it has one; guards are not asked again then."""
+        """Answer the call from its record, or prepare to run it again. Return whether guards need not be asked."""
         tool = self.view.get(one.part.name)
-        key = self.contexts.make(tool, one.part.id, one.step).key
-        answer = await self.effects.recall(key, one.part.name)
+        ctx = self.contexts.make(tool, one.part.id, one.step)
+        answer = await self.effects.recall(ctx.key, one.part.name)
         if answer is None or ("unknown" in answer.metadata and tool is not None and is_repeatable(tool)):
             return False
         one.tool = tool
-        one.answer = await self._after(one, answer)
+        if "unknown" in answer.metadata and "replayed" not in answer.metadata:
+            answer = await self._resume(one, ctx, answer)
+        if answer is not None:
+            one.answer = await self._after(one, answer)
         return True
+
+    async def _resume(self, one: _Planned, ctx: ToolCallContext, unknown: ToolAnswer) -> ToolAnswer | None:
+        """Prepare to run an interrupted call again. Return its answer if it is not run again.
+
+        Guards are not asked again: they have decided about this call, and are asked about its further effects.
+        """
+        if self._look_up(one) is not None or one.tool is None:
+            return unknown
+        found = await self.effects.interrupted(one.tool, one.arguments, ctx, self.approver)
+        if isinstance(found, str):
+            return unrepeated(one.tool.name, found)
+        one.interrupted = found
+        return None
 
     async def _plan(self, one: _Planned) -> RunHalted | None:
         """Find the tool, validate the arguments, and ask the guards."""
@@ -287,7 +302,7 @@ class ToolCalls:
     ) -> ToolAnswer:
         ctx = self.contexts.make(tool, one.part.id, one.step, on_progress)
         try:
-            return await self.effects.run(tool, one.arguments, ctx, one.decisions)
+            return await self.effects.run(tool, one.arguments, ctx, one.decisions, one.interrupted)
         finally:
             ctx.end()
 

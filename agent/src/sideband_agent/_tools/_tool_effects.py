@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from functools import cache
@@ -10,15 +11,17 @@ from typing import Any
 
 from attrs import define, field
 from pydantic import BaseModel, ConfigDict
-from sideband.broker import BoundOp, Broker, KeyReused, safe_text
+from sideband.broker import Attempt, BoundOp, Broker, KeyReused, safe_text
 from sideband.errors import SidebandError
 from sideband.exit_codes import ExitCode
 from sideband.messages import TextPart
 from sideband.ops import EffectInFlight, EffectUnknown, Level, OpContext, OpError, OpSpec, OpTimeout
 from sideband.tools import Tool, ToolOutput
+from sideband.workers import CodeChanged
 
 from .._broker_calls import LONGEST_CALL, new_call
 from ._long_results import LongResults
+from ._replays import InterruptedCall, Replays, ToolApprover, listed
 from ._result_parts import fitted_metadata, fitted_parts, redacted
 from ._tool_answer import ToolAnswer
 from ._tool_context import ToolCallContext
@@ -27,6 +30,8 @@ PLUGIN_TOOL_SECONDS = 600.0
 """The timeout of a plugin's tool if neither the tool nor a setting defines one."""
 
 _OP = "tool.call"
+_MAX_LISTED = 100
+_log = logging.getLogger("sideband.agent")
 
 Decisions = Sequence[Mapping[str, Any]]
 """The decisions of guards about a call, as recorded."""
@@ -56,12 +61,14 @@ class _RunningCall:
         effects: runs the tool.
         tool: the tool.
         ctx: the context of the call.
+        interrupted: the interrupted call that it repeats, if any.
         ran: whether the tool was run, and not answered from its record.
     """
 
     effects: ToolEffects
     tool: Tool
     ctx: ToolCallContext
+    interrupted: InterruptedCall | None = None
     ran: bool = False
 
 
@@ -72,37 +79,50 @@ class ToolEffects:
     Args:
         broker: claims and records effects.
         results: stores results that are too long for the model.
+        replays: finds interrupted calls that may run again.
         seconds: the timeout of tools without their own, if a setting defines one.
     """
 
     broker: Broker = field(repr=False)
     results: LongResults = field(repr=False)
+    replays: Replays = field(repr=False)
     seconds: float | None = None
 
     async def run(
-        self, tool: Tool, arguments: dict[str, Any], ctx: ToolCallContext, decisions: Decisions = ()
+        self,
+        tool: Tool,
+        arguments: dict[str, Any],
+        ctx: ToolCallContext,
+        decisions: Decisions = (),
+        interrupted: InterruptedCall | None = None,
     ) -> ToolAnswer:
         """Run a tool, or return its recorded answer if it has run under this key before.
 
         An exception of the tool becomes an answer for the model, and so does an error of the broker about this call. A
-        call that was running when its host ended is not repeated: its outcome is unknown, and the answer reports that.
+        call that was running when its host ended is repeated only if it is passed as ``interrupted``; else its outcome
+        is unknown, and the answer reports that.
 
         Args:
             tool: the tool.
             arguments: validated arguments.
             ctx: the context of the call.
             decisions: the decisions of guards, recorded with the call.
+            interrupted: the interrupted call that is to run again.
 
         Raises:
             LedgerError: if the call cannot be recorded; it was not run.
         """
+        if interrupted is not None:
+            ctx.attempt = interrupted.attempt
+        elif tool.resume != "never" or _is_of_skill(tool):
+            ctx.attempt = Attempt.first(ctx.key)
         try:
             try:
-                return await self._dispatch(tool, arguments, ctx, ctx.key, decisions)
+                return await self._dispatch(tool, arguments, ctx, decisions, interrupted=interrupted)
             except (EffectInFlight, EffectUnknown, KeyReused) as error:
                 if not is_repeatable(tool):
                     return _unknown(tool, error)
-            return await self._dispatch(tool, arguments, ctx, f"{ctx.key}~{token_hex(4)}", decisions)
+            return await self._dispatch(tool, arguments, ctx, decisions, key=f"{ctx.key}~{token_hex(4)}")
         except OpTimeout as error:
             return ToolAnswer.error(self._timeout_message(tool, error), code=error.code)
         except OpError as error:
@@ -115,18 +135,17 @@ class ToolEffects:
             key: the key.
             name: the name of the tool, as the model knows it.
         """
-        found = await self.broker.recall(key)
+        found = await self.replays.last(key)
         if found is None:
             return None
-        state, result = found
-        if state == "done":
-            return ToolAnswer.model_validate(result).noting(replayed=True)
-        return ToolAnswer.error(
-            f"It is unknown whether {name} was executed: its run ended while it was running, and it was not repeated. "
-            "Check the current state before you decide what to do.",
-            code="effect.unknown",
-            unknown=True,
-        )
+        _, state, result = found
+        return ToolAnswer.model_validate(result).noting(replayed=True) if state == "done" else unrepeated(name)
+
+    async def interrupted(
+        self, tool: Tool, arguments: dict[str, Any], ctx: ToolCallContext, approver: ToolApprover | None
+    ) -> InterruptedCall | str:
+        """Return how a call that its host's death interrupted may run again, or why it may not."""
+        return await self.replays.find(tool, _params(tool, arguments, ctx), ctx, approver)
 
     async def refuse(
         self, name: str, arguments: Mapping[str, Any], ctx: ToolCallContext, error: OpError, decisions: Decisions = ()
@@ -165,16 +184,37 @@ class ToolEffects:
         return f"{tool.name} timed out after {limit}: {hint}. It may have been executed in part."
 
     async def _dispatch(
-        self, tool: Tool, arguments: dict[str, Any], ctx: ToolCallContext, key: str, decisions: Decisions
+        self,
+        tool: Tool,
+        arguments: dict[str, Any],
+        ctx: ToolCallContext,
+        decisions: Decisions,
+        *,
+        interrupted: InterruptedCall | None = None,
+        key: str = "",
     ) -> ToolAnswer:
         call = new_call(ctx.origin, ctx.hooks, seconds=self._seconds(tool))
-        params = {"tool": tool.name, "arguments": arguments, "call": ctx.call}
-        running = _RunningCall(self, tool, ctx)
+        attempt = ctx.attempt
+        note: dict[str, Any] = {} if attempt is None else {"started": attempt.started, "seed": attempt.seed}
+        if interrupted is not None:
+            key = interrupted.key
+            note |= {"replay": interrupted.number, "interrupted": interrupted.effect}
+        call.note, call.decided = note, interrupted is not None
+        running = _RunningCall(self, tool, ctx, interrupted)
         outer = _running.set(running)
         try:
-            result = await self.broker.dispatch(call, _OP, params, key=key, own=_op(tool.level), decisions=decisions)
+            result = await self.broker.dispatch(
+                call,
+                _OP,
+                _params(tool, arguments, ctx),
+                key=key or ctx.key,
+                own=_op(tool.level),
+                decisions=(*decisions, *(interrupted.decisions if interrupted else ())),
+            )
         finally:
             _running.reset(outer)
+            if attempt is not None:
+                await self.broker.attempts.forget(attempt)
         answer = ToolAnswer.model_validate(result)
         return answer if running.ran else answer.noting(replayed=True)
 
@@ -232,6 +272,8 @@ async def _run(params: ToolCallParams, own: OpContext) -> ToolAnswer:
     running = _running.get()
     running.ran = True
     answer = await running.effects.answer(running.tool, params.arguments, running.ctx)
+    if running.interrupted is not None:
+        answer = _reported(answer, running.tool, running.interrupted)
     return answer.noting(effect=own.effect)
 
 
@@ -268,6 +310,53 @@ def _is_of_skill(tool: Tool) -> bool:
 
 def _text_of(error: SidebandError) -> str:
     return f"{error.message}. {error.hint}" if error.hint else error.message
+
+
+def _params(tool: Tool, arguments: dict[str, Any], ctx: ToolCallContext) -> dict[str, Any]:
+    return {"tool": tool.name, "arguments": arguments, "call": ctx.call}
+
+
+def unrepeated(name: str, reason: str = "") -> ToolAnswer:
+    """Return the answer to an interrupted call that is not run again.
+
+    Args:
+        name: the name of the tool.
+        reason: why it is not run again, if it could have been.
+    """
+    why = f" ({reason})" if reason else ""
+    return ToolAnswer.error(
+        f"It is unknown whether {name} was executed: its run ended while it was running, and it was not repeated{why}. "
+        "Check the current state before you decide what to do.",
+        code="effect.unknown",
+        unknown=True,
+    )
+
+
+def _reported(answer: ToolAnswer, tool: Tool, interrupted: InterruptedCall) -> ToolAnswer:
+    """Return the answer of a call that was run again, with what differs from the interrupted attempt."""
+    attempt = interrupted.attempt
+    skipped = attempt.skipped
+    replay = {"number": interrupted.number, "answered": attempt.answered[:_MAX_LISTED]}
+    if skipped:
+        replay["skipped"] = [one.effect for one in skipped[:_MAX_LISTED]]
+    if (error := attempt.unknown) is not None:
+        return ToolAnswer.error(
+            f"{tool.name} was interrupted and could not be completed, because the outcome of one of its effects is "
+            f"unknown: {_text_of(error)}. Check the current state before you decide what to do.",
+            code=error.code,
+            unknown=True,
+            replay=replay,
+        )
+    if answer.metadata.get("code") == CodeChanged.code:
+        answer = answer.noting(unknown=True)
+    if skipped:
+        text = (
+            f"{tool.name} was interrupted and run again. This time it took another path and did not request effects "
+            f"that the interrupted attempt had begun: {listed(skipped)}."
+        )
+        _log.warning("%s", text)
+        answer = answer.model_copy(update={"content": (*answer.content, TextPart(text=f"[{text}]"))})
+    return answer.noting(replay=replay)
 
 
 def _unknown(tool: Tool, error: OpError) -> ToolAnswer:

@@ -1,5 +1,6 @@
 """The broker: the single entry point for all effects of skills, tools and plugins."""
 
+from ._attempt import Attempt
 from ._broker import Broker
 from ._call import Call, EffectReport, Progress
 from ._claims import Claims, LedgerClaims, Replay, claims_of
@@ -12,9 +13,11 @@ from ._recovery import Recovered, recover
 from ._redaction import Redaction, Unserializable
 from ._secret_sources import SecretSources
 from ._undo import PlannedStep, UndoneStep, UndoPlan, carry_out, plan_undo
+from ._values import recordable
 
 __all__ = [
     "Approver",
+    "Attempt",
     "BoundOp",
     "Broker",
     "Call",
@@ -40,6 +43,7 @@ __all__ = [
     "claims_of",
     "decisions_as_data",
     "plan_undo",
+    "recordable",
     "recover",
     "redact_json_text",
     "safe_text",

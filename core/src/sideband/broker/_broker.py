@@ -33,6 +33,7 @@ from ..ops import (
     Recorded,
 )
 from ..plugins import LoadedPlugin
+from ._attempts import Attempts
 from ._call import Call
 from ._claims import Claims
 from ._context import DispatchContext, StartProgram
@@ -71,10 +72,12 @@ class Broker:
     _claims: Claims
     _home: Path
     _approver: Approver | None = None
+    attempts: Attempts = field(init=False)
     _recorder: EffectRecorder = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._recorder = EffectRecorder(self._ledger, self._claims, self.redactor, self._hooks)
+        self.attempts = Attempts(self._ledger, self._home / "replays")
+        self._recorder = EffectRecorder(self._ledger, self._claims, self.redactor, self._hooks, self.attempts)
 
     async def dispatch(
         self,
@@ -132,8 +135,10 @@ class Broker:
             spec = await self._look_up(dispatch)
             self._validate(dispatch, spec, params)
             self._check_grant(dispatch, spec)
-            await self._decide(dispatch, spec)
-            replay = await self._recorder.intend(dispatch)
+            replay = None if dispatch.call.attempt is None else await self._recorder.recall(dispatch)
+            if replay is None:
+                await self._decide(dispatch, spec)
+                replay = await self._recorder.intend(dispatch)
         except OpError as error:
             await self._recorder.refuse(dispatch, error)
             raise
@@ -147,8 +152,7 @@ class Broker:
             await self._recorder.refuse(dispatch, OpCancelled(dispatch.op))
             raise
         if replay is not None:
-            # It was redacted with the secrets that were known then.
-            return self.redactor.data(replay.result, sensitive_keys=False)
+            return replay.answer(self.redactor)
         return await self._run(dispatch, spec)
 
     async def recall(self, key: str) -> tuple[str, Any] | None:
@@ -222,7 +226,7 @@ class Broker:
 
     async def _decide(self, dispatch: Dispatch, spec: OpSpec) -> None:
         hooks = dispatch.call.hooks or self._hooks
-        if not hooks.has("op_call"):
+        if dispatch.call.decided or not hooks.has("op_call"):
             return
         params = dispatch.valid.model_dump(exclude_unset=True)
         event = OpCall(

@@ -10,6 +10,7 @@ from attrs import define, field, frozen
 
 from ..hooks import HookRegistry
 from ..ops import Grant, Origin
+from ._attempt import Attempt
 
 
 @frozen
@@ -70,11 +71,13 @@ class Call:
         isolation: the label of the tier that the worker runs on.
         code: a digest of the code that causes the effects; empty if it is not a skill's. A stored result is returned
             only to the same code.
-        key: an idempotency key for the call. Each effect gets the key ``key:op:digest:occurrence``.
+        attempt: the attempt to run a call with an idempotency key, from which each effect gets its own key.
         on_progress: called with each progress report, redacted. Must not block.
         on_effect: called with each effect that has ended. Must not block.
         on_part: called with the parts of incomplete results, redacted.
         hooks: the hooks that decide about and observe the effects of the call, or ``None`` for those of the host.
+        note: data that is added to the record of an op of the host itself.
+        decided: whether guards have decided about that op before, in an attempt that was interrupted.
         most_values: the maximum number of values in the parameters of one effect, at any depth. Each value costs
             microseconds to validate and record, which delays other calls.
         ends_dispatches: whether the creator of the call cancels its dispatches at its deadline, so that an op needs no
@@ -88,24 +91,17 @@ class Call:
     deadline: float
     isolation: str = "none"
     code: str = ""
-    key: str | None = None
+    attempt: Attempt | None = None
     granted_by: Mapping[str, str] = field(factory=dict)
     on_progress: Callable[[Progress], None] | None = None
     on_effect: Callable[[EffectReport], None] | None = None
     on_part: Callable[[Mapping[str, Any]], Awaitable[None]] | None = None
     hooks: HookRegistry | None = None
+    note: Mapping[str, Any] = field(factory=dict)
+    decided: bool = False
     most_values: int = 100_000
     ends_dispatches: bool = False
     _closers: list[Callable[[], Awaitable[None]]] = field(factory=list, init=False)
-    _occurrences: dict[str, int] = field(factory=dict, init=False)
-
-    def effect_key(self, op: str, params_digest: str) -> str | None:
-        """Return the idempotency key of the next effect with these parameters, or ``None`` if the call has no key."""
-        if self.key is None:
-            return None
-        name = f"{op}:{params_digest[:16]}"
-        number = self._occurrences[name] = self._occurrences.get(name, 0) + 1
-        return f"{self.key}:{name}:{number}"
 
     def givers(self, capabilities: Iterable[str]) -> tuple[str, ...]:
         """Return the source of each capability, or an empty string for a narrowed one. Empty if no source is known."""

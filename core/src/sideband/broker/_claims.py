@@ -10,12 +10,13 @@ from functools import partial
 from typing import Any, Protocol
 from urllib.parse import quote
 
-from attrs import define, frozen
+from attrs import Factory, define, frozen
 
 from ..ledger import EffectRecord, Intent, Ledger, Outcome
-from ..ops import EffectInFlight, EffectUnknown, Grant, OpParamsInvalid, Origin
+from ..ops import EffectInFlight, EffectUnknown, Grant, OpError, OpParamsInvalid, Origin
 from ..store import Store
 from ._errors import KeyReused
+from ._redaction import Redaction
 
 UNDO = "undo:"
 """The prefix of the keys of undo steps. No other effect may use it."""
@@ -25,11 +26,22 @@ _USER = Origin()
 
 @frozen
 class Replay:
-    """The stored result of an effect that was already done with this key, and the capabilities that it used."""
+    """The stored result of an effect that was already done with this key, and the capabilities that it used.
+
+    An earlier attempt of a call may also have got an error as the answer.
+    """
 
     effect: str
-    result: Any
-    rights: Grant
+    result: Any = None
+    rights: Grant = Factory(Grant)
+    error: OpError | None = None
+
+    def answer(self, redactor: Redaction) -> Any:
+        """Return the result, or raise the error. They were redacted with the secrets that were known then."""
+        if self.error is not None:
+            redactor.error(self.error)
+            raise self.error
+        return redactor.data(self.result, sensitive_keys=False)
 
 
 class Claims(Protocol):

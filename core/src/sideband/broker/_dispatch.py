@@ -21,12 +21,14 @@ class Dispatch:
     Attributes:
         grant: the grant of the call, or a narrower one.
         key: the idempotency key, if any.
+        digest: the digest of the parameters that the caller passed, if it has a key.
+        claimed: whether the key is claimed. That of a read only names its recorded answer.
         recorded: the recordable parameters.
         covering: the capabilities that allowed it.
         used: these capabilities, and those that it and its child effects used while running.
         intended: whether its intent is in the ledger.
         decisions: the answers of the guards.
-        note: the notes that the op has made so far.
+        note: the notes that the caller and the op have made so far.
         within: the id of the enclosing effect, if another op made this dispatch.
     """
 
@@ -37,6 +39,8 @@ class Dispatch:
     origin: Origin = Factory(lambda self: self.call.origin, takes_self=True)
     started: float = field(factory=perf_counter)
     key: str | None = None
+    digest: str = ""
+    claimed: bool = True
     bound: BoundOp | None = None
     params: BaseModel | None = None
     recorded: dict[str, Any] = field(factory=dict)
@@ -44,7 +48,7 @@ class Dispatch:
     used: set[Capability] = field(factory=set)
     intended: bool = False
     decisions: list[dict[str, Any]] = field(factory=list)
-    note: dict[str, Any] = field(factory=dict)
+    note: dict[str, Any] = Factory(lambda self: dict(self.call.note), takes_self=True)
     within: str | None = None
 
     @property

@@ -13,17 +13,31 @@ from anyio import CancelScope
 from attrs import evolve, frozen
 
 from ..hooks import Effect, HookRegistry
-from ..ledger import Intent, Ledger, LedgerError, Outcome, Status
-from ..ops import Level, OpCancelled, OpDenied, OpError, OpParamsInvalid, OpTimeout, Origin
+from ..ledger import EffectRecord, Intent, Ledger, LedgerError, Outcome, Status
+from ..ops import (
+    EffectInFlight,
+    EffectUnknown,
+    Grant,
+    Level,
+    OpCancelled,
+    OpDenied,
+    OpError,
+    OpParamsInvalid,
+    OpTimeout,
+    Origin,
+)
+from ._attempt import BLOB, recorded_error
+from ._attempts import Attempts
 from ._call import EffectReport
 from ._claims import UNDO, Claims, Replay
 from ._dispatch import Dispatch
 from ._errors import KeyReused, safe_text
 from ._gate import check_used
-from ._redaction import Redaction, Unserializable
-from ._values import digest_of, secret_fields, shortened
+from ._redaction import Redaction
+from ._values import digest_of, recordable, secret_fields
 
 _log = logging.getLogger("sideband.broker")
+_LARGE = 32_768
 
 
 @frozen
@@ -35,23 +49,18 @@ class EffectRecorder:
         claims: the claims on idempotency keys.
         redactor: the redaction of everything that is written.
         hooks: the hooks that observe effects, unless the call has its own.
+        attempts: keeps large answers until the outcome of their call is recorded.
     """
 
     _ledger: Ledger
     _claims: Claims
     _redactor: Redaction
     _hooks: HookRegistry
+    _attempts: Attempts
 
     def recordable(self, params: Mapping[str, Any], allowed: Iterable[str]) -> dict[str, Any]:
         """Return the recordable parameters: those in ``allowed`` redacted, of the others only the names."""
-        shown = {name: params[name] for name in allowed if name in params}
-        hidden: dict[str, str] = {}
-        if len(shown) < len(params):
-            hidden = dict.fromkeys((self._redactor.text(str(name))[:40] for name in params if name not in shown), "…")
-        try:
-            return {**hidden, **shortened(self._redactor.data(shown))}
-        except Unserializable:
-            return dict.fromkeys([*hidden, *shown], "…")
+        return recordable(self._redactor, params, allowed)
 
     async def intend(self, dispatch: Dispatch) -> Replay | None:
         """Write the intent, synced to disk if the op is durable. This claims the key.
@@ -67,12 +76,8 @@ class EffectRecorder:
         spec = dispatch.found.spec
         if dispatch.call.deadline <= anyio.current_time():
             raise OpTimeout(dispatch.op, 0)
-        digest = ""
-        if dispatch.key is not None or dispatch.call.key is not None:
-            digest = digest_of(dispatch.valid)
-            if dispatch.key is None and not spec.idempotent:
-                dispatch.key = dispatch.call.effect_key(dispatch.op, digest)
-        if dispatch.key is not None:
+        if dispatch.key is not None and dispatch.claimed:
+            dispatch.digest = dispatch.digest or digest_of(dispatch.valid)
             if name := self._redactor.unbound(dispatch.key, None):
                 raise OpParamsInvalid(dispatch.op, f"the idempotency key contains the secret `{name}`")
             if dispatch.key.startswith(UNDO) and not dispatch.call.domain.startswith(UNDO):
@@ -91,11 +96,12 @@ class EffectRecorder:
             within=dispatch.within,
             code=dispatch.call.code,
             # Which of its rights the effect uses is known only when it ends.
-            rights=() if dispatch.key is None else dispatch.grant.texts(),
-            params_digest=digest,
+            rights=() if dispatch.key is None or not dispatch.claimed else dispatch.grant.texts(),
+            params_digest=dispatch.digest,
+            note=dispatch.note,
         )
         try:
-            if dispatch.key is None:
+            if dispatch.key is None or not dispatch.claimed:
                 await self._ledger.intent(intent, durable=spec.durable)
             else:
                 replay = await self._claims.take(intent, durable=spec.durable)
@@ -103,6 +109,9 @@ class EffectRecorder:
                     self._check(dispatch, replay)
                     return replay
         except BaseException as raised:
+            attempt = dispatch.call.attempt
+            if attempt is not None and attempt.stops and isinstance(raised, (EffectInFlight, EffectUnknown, KeyReused)):
+                attempt.unknown = attempt.unknown or raised
             # The effect did not happen and never will. If its intent was written, an outcome follows.
             dispatch.intended = self._ledger.is_running(dispatch.effect)
             if dispatch.intended and isinstance(raised, LedgerError):
@@ -120,9 +129,63 @@ class EffectRecorder:
         check_used(dispatch.grant, dispatch.op, replay.rights)
         dispatch.used.update(replay.rights.capabilities)
 
+    async def recall(self, dispatch: Dispatch) -> Replay | None:
+        """Give an effect of a call with a key its own key, and return its answer if an earlier attempt got one.
+
+        This happens before guards are asked: they have decided about the effect, and could replace its parameters.
+
+        Raises:
+            OpError: if the call may cause no further effects, or the key is claimed by another effect.
+            OpDenied: if the grant does not cover what the earlier effect used.
+        """
+        attempt, spec = dispatch.call.attempt, dispatch.found.spec
+        assert attempt is not None  # noqa: S101  checked by the caller
+        if dispatch.key is not None:
+            attempt.begin(dispatch.effect, dispatch.key)
+            return None
+        dispatch.digest = digest_of(dispatch.valid)
+        domain = dispatch.call.domain if spec.idempotent else ""
+        key = attempt.effect_key(dispatch.effect, dispatch.op, dispatch.digest, within=dispatch.within, domain=domain)
+        if attempt.unknown is not None:
+            raise EffectUnknown(dispatch.op, key, attempt.stopped_by)
+        unrecorded = (
+            spec.reveals or spec.fire_and_forget or dispatch.within is not None or secret_fields(dispatch.valid)
+        )
+        if spec.idempotent and unrecorded:
+            return None
+        dispatch.key, dispatch.claimed = key, not spec.idempotent
+        record = attempt.answer(key)
+        replay = None if record is None else await self._recorded(dispatch, record)
+        if replay is not None:
+            attempt.answered.append(replay.effect)
+            attempt.end(dispatch.effect)
+        return replay
+
+    async def _recorded(self, dispatch: Dispatch, record: EffectRecord) -> Replay | None:
+        """Return the recorded answer of an effect, or ``None`` if only its claim can tell, or a read is not kept."""
+        if (error := recorded_error(record)) is not None:
+            return Replay(record.effect, error=error)
+        result, rights = record.result, Grant.parse(record.rights)
+        known = (record.state, record.params_digest, record.code, record.origin.plugin)
+        same = known == ("done", dispatch.digest, dispatch.call.code, dispatch.origin.plugin)
+        if record.erased or (dispatch.claimed and (not same or secret_fields(dispatch.valid))):
+            return None
+        if dispatch.claimed:
+            self._check(dispatch, Replay(record.effect, result, rights))
+        elif BLOB in record.note:
+            try:
+                result = await self._attempts.kept(str(record.note[BLOB]))
+            except LookupError:
+                return None
+        return Replay(record.effect, result, rights)
+
     async def done(self, dispatch: Dispatch, result: Any, size: int) -> None:
         """Record a success. The result is stored if the effect has a key."""
-        await self._outcome(dispatch, "done", size=size, result=result if dispatch.key else None)
+        if dispatch.key is None or (not dispatch.claimed and size > _LARGE):
+            if dispatch.key is not None and dispatch.call.attempt is not None:
+                dispatch.note[BLOB] = await self._attempts.keep(dispatch.call.attempt, result)
+            result = None
+        await self._outcome(dispatch, "done", size=size, result=result)
 
     async def settle(self, dispatch: Dispatch, status: Status, error: OpError) -> OpError:
         """Record the outcome of an effect that ended without a result, and return the redacted error."""
@@ -195,15 +258,18 @@ class EffectRecorder:
                 isolation=dispatch.call.isolation,
                 within=dispatch.within,
             )
+        if dispatch.call.attempt is not None:
+            dispatch.call.attempt.end(dispatch.effect)
         due = dispatch.intended and dispatch.found.spec.durable
         written = self._ledger.outcome_now(outcome, due=due)
-        if written and dispatch.key is None:
+        is_claim = dispatch.key is not None and dispatch.claimed
+        if written and not is_claim:
             await self._report(dispatch, outcome)
             return
         with CancelScope(shield=True):
             if not written:
                 await self._ledger.outcome(outcome, due=due)
-            if dispatch.key is not None:
+            if is_claim:
                 await self._claims.settle(outcome, dispatch.origin)
             await self._report(dispatch, outcome)
 

@@ -11,6 +11,7 @@ from attrs import frozen
 
 from ..ledger import Intent, Ledger, Outcome, Status
 from ..ops import Grant, OpError, Reconciled
+from ._attempt import is_read
 from ._broker import Broker
 from ._call import Call
 from ._claims import Claims
@@ -42,7 +43,7 @@ async def recover(broker: Broker, ledger: Ledger, claims: Claims) -> Sequence[Re
         status, result, repeatable = await _reconcile(broker, intent)
         outcome = _outcome(intent, status, result, repeatable=repeatable)
         await ledger.outcome(outcome, durable=True)
-        if intent.key is not None:
+        if intent.key is not None and not is_read(intent.key):
             await claims.settle(outcome, intent.origin)
         recovered.append(Recovered(intent.effect, intent.op, status))
     return recovered

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from ..models._pieces import CarryingModel
-from ._redaction import Redaction
+from ._redaction import Redaction, Unserializable
 
 PLAIN = Redaction()
 """A redaction without secrets. It converts results of ops that reveal a secret to their caller to plain data."""
@@ -55,6 +55,18 @@ def shortened(value: Any) -> Any:
     if isinstance(value, list):
         return [shortened(item) for item in value[:_MAX_LIST]] + (["…"] if len(value) > _MAX_LIST else [])
     return value
+
+
+def recordable(redactor: Redaction, params: Mapping[str, Any], allowed: Iterable[str]) -> dict[str, Any]:
+    """Return the recordable parameters: those in ``allowed`` redacted and shortened, of the others only the names."""
+    shown = {name: params[name] for name in allowed if name in params}
+    hidden: dict[str, str] = {}
+    if len(shown) < len(params):
+        hidden = dict.fromkeys((redactor.text(str(name))[:40] for name in params if name not in shown), "…")
+    try:
+        return {**hidden, **shortened(redactor.data(shown))}
+    except Unserializable:
+        return dict.fromkeys([*hidden, *shown], "…")
 
 
 def secret_fields(params: BaseModel) -> set[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import Factory, field, frozen
 
-from ..broker import EffectReport, Progress
+from ..broker import Attempt, EffectReport, Progress
 from ..hooks import HookRegistry
 from ..ops import Origin
 from ..workers import LogLine
@@ -25,7 +25,9 @@ class CallRequest:
         timeout: the timeout in seconds, including the wait for a worker; ``None`` for that of the tool, the skill or
             the policy.
         alone: whether the call gets its own worker, which ends with it. The skill or the policy can require that too.
-        key: an idempotency key: another call with the same key does not repeat its effects.
+        key: an idempotency key: another call with the same key does not repeat its effects, and gets the same start
+            time, seed and answers to its reads.
+        attempt: the attempt to run a call of an agent, which has a key and the record of earlier attempts.
         principal: the principal on whose behalf the call runs.
         on_progress, on_effect, on_log: called for each progress report, effect and log line; must not block.
         origin: the session, run and step of the calling agent, if any; recorded with each effect.
@@ -43,6 +45,7 @@ class CallRequest:
     on_effect: Callable[[EffectReport], None] | None = field(default=None, repr=False)
     on_log: Callable[[LogLine], None] | None = field(default=None, repr=False)
     origin: Origin | None = None
+    attempt: Attempt | None = field(default=None, repr=False)
     hooks: HookRegistry | None = field(default=None, repr=False)
 
 
@@ -57,6 +60,8 @@ class CallResult:
         isolation: the isolation tier of the worker.
         grant: the capabilities of the call.
         effects: the effects of the call, in the order in which they ended.
+        answered: the ids of earlier effects with the same key whose recorded answer was used again.
+        skipped: the ids of earlier effects with the same key that were not requested again. The code took another path.
         logs: the output of the skill to stdout and stderr.
         ms: the duration in milliseconds.
     """
@@ -69,3 +74,5 @@ class CallResult:
     effects: tuple[EffectReport, ...]
     logs: tuple[LogLine, ...]
     ms: float
+    answered: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()

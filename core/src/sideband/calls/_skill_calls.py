@@ -12,16 +12,17 @@ import anyio
 from anyio import to_thread
 from attrs import define, evolve, field
 
-from ..broker import Broker, Call, EffectReport
+from ..broker import Attempt, Broker, Call, EffectReport
 from ..errors import SidebandError
 from ..loading import SkillSpec, ToolSpec
 from ..ops import OpDenied, OpError, Origin
 from ..settings import Policy
-from ..workers import ArgumentsInvalid, SkillFailed, SkillRefused, WorkerCall, WorkerPool
+from ..workers import ArgumentsInvalid, CodeChanged, SkillFailed, SkillRefused, WorkerCall, WorkerPool
 from ._call_plans import CallPlan, CallPlans
 from ._catalog import SkillCatalog
 from ._hints import hint
 from ._isolation import ChosenSandbox
+from ._keyed_attempts import KeyedAttempts
 from ._launches import SkillLaunches
 from ._limits import call_timeout
 from ._requests import CallRequest, CallResult
@@ -45,9 +46,13 @@ class SkillCalls:
     _pool: WorkerPool
     _sandbox: ChosenSandbox
     _report: Callable[[Exception], object]
+    _attempts: KeyedAttempts = field(init=False)
     _running: set[str] = field(factory=set, init=False)
     _plans: CallPlans = field(factory=CallPlans, init=False)
     _quiet: anyio.Event | None = field(default=None, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._attempts = KeyedAttempts(self._broker)
 
     async def run(self, request: CallRequest) -> CallResult:
         """Run the tool that ``request`` names.
@@ -74,11 +79,16 @@ class SkillCalls:
             origin=_origin(request, identifier, skill, tool),
             deadline=anyio.current_time() + timeout,
             code=plan.code,
-            key=request.key,
             on_progress=request.on_progress,
             hooks=request.hooks,
             ends_dispatches=True,
         )
+        attempt = request.attempt
+        if request.key is not None and attempt is None:
+            attempt = await self._attempts.of(call, request.key)
+        call.attempt = attempt
+        if attempt is not None and attempt.stops and attempt.codes - {call.code}:
+            raise CodeChanged(tool.full_name)
         running = RunningCall(call, self._broker, request.on_effect, request.on_log)
         worker_call = WorkerCall(
             id=identifier,
@@ -90,11 +100,16 @@ class SkillCalls:
             function=tool.name,
             arguments=arguments,
             capabilities=plan.capabilities,
-            environment=plan.environment,
+            environment=_environment(plan, attempt),
             timeout=timeout,
             handler=running,
         )
-        return await self._run(running, worker_call, plan)
+        try:
+            return await self._run(running, worker_call, plan)
+        finally:
+            # An agent records the outcome of its call first.
+            if request.attempt is None and attempt is not None:
+                await self._broker.attempts.forget(attempt)
 
     async def _run(self, running: RunningCall, worker_call: WorkerCall, plan: CallPlan) -> CallResult:
         started = time.perf_counter()
@@ -125,6 +140,8 @@ class SkillCalls:
             effects=tuple(running.effects),
             logs=tuple(running.logs),
             ms=round((time.perf_counter() - started) * 1000, 3),
+            answered=tuple(call.attempt.answered) if call.attempt else (),
+            skipped=tuple(one.effect for one in call.attempt.skipped) if call.attempt else (),
         )
 
     async def finish(self) -> None:
@@ -178,3 +195,9 @@ def _origin(request: CallRequest, call: str, skill: SkillSpec, tool: ToolSpec) -
     if request.origin is None:
         return Origin(principal=request.principal, run=call, skill=skill.key, tool=tool.name)
     return evolve(request.origin, principal=request.principal, skill=skill.key, tool=tool.name)
+
+
+def _environment(plan: CallPlan, attempt: Attempt | None) -> Mapping[str, str]:
+    if attempt is None:
+        return plan.environment
+    return {**plan.environment, "started": attempt.started, "seed": attempt.seed}

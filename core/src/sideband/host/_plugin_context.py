@@ -9,7 +9,7 @@ from typing import Any
 
 from attrs import define, evolve, field
 
-from ..broker import Broker, Call, Progress, Redaction, check_egress
+from ..broker import Attempt, Broker, Call, Progress, Redaction, check_egress
 from ..hooks import HookRegistry
 from ..messages import JsonPieces
 from ..ops import Credential, Grant, Origin
@@ -52,12 +52,13 @@ class HostPluginContext:
         key: str | None = None,
         hooks: HookRegistry | None = None,
         on_progress: Callable[[Progress], None] | None = None,
+        attempt: Attempt | None = None,
     ) -> Any:
         """Dispatch an op for an agent: with its session, run and step in the record, and with its guards."""
         broker = self._broker()
         grant = self._rights() if capabilities is None else await broker.ops.grant(capabilities)
         async with self._call(grant, origin) as call:
-            call.hooks, call.on_progress = hooks, on_progress
+            call.hooks, call.on_progress, call.attempt = hooks, on_progress, attempt
             return await broker.dispatch(call, op, params, key=key)
 
     async def credential(self, handle: str, audience: str) -> Credential:

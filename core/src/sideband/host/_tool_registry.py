@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from attrs import evolve
 
-from ..broker import Ops, Progress
+from ..broker import Attempt, Ops, Progress
 from ..calls import CallRequest, SkillCalls, SkillCatalog
 from ..hooks import HookRegistry
 from ..hooks._frozen import freeze
@@ -32,6 +32,7 @@ class HostToolContext(ToolContext, Protocol):
     origin: Origin
     hooks: HookRegistry
     on_progress: Callable[[Progress], None]
+    attempt: Attempt | None
 
 
 class ToolRegistry:
@@ -137,6 +138,7 @@ class ToolRegistry:
             run=partial(self._run, spec.full_name),
             level=level,
             timeout=spec.timeout or skill.timeout,
+            resume=skill.resume,
             source=f"skill {skill.name}",
         )
 
@@ -161,6 +163,7 @@ class ToolRegistry:
                 on_progress=ctx.on_progress,
                 origin=ctx.origin,
                 hooks=ctx.hooks,
+                attempt=ctx.attempt,
             )
         )
         effects = [effect.id for effect in result.effects[:_MAX_EFFECTS]]

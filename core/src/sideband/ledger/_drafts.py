@@ -31,6 +31,8 @@ def intent_draft(intent: Intent) -> Draft:
     content: dict[str, Any] = {"params": intent.params}
     if intent.decisions:
         content["decisions"] = intent.decisions
+    if intent.note:
+        content["note"] = intent.note
     granted, kind = _prepared(intent.op, intent.level, intent.grant, intent.granted_by, intent.isolation)
     code = key = rights = ""
     if intent.key is not None:

@@ -35,7 +35,8 @@ class Intent:
         code: a digest of the code that caused the effect, if it is a skill's. Written only if there is a ``key``.
         rights: all capabilities of the call, as strings. Written only if there is a ``key``.
         params_digest: the digest of all parameters except secrets. Written only if there is a ``key``.
-        note: the notes that the op made while it ran. Set only when read back, because notes have their own lines.
+        note: the data that the host adds for an op of its own. When read back, also the notes that the op made while it
+            ran, which have their own lines.
         time: the time of writing. Set only when read back.
     """
 

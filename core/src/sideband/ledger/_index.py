@@ -81,6 +81,7 @@ class Filter:
     """The conditions that effects must meet. ``None`` matches any value.
 
     Args:
+        under: the beginning of the key.
         exact: the required value of each of these columns.
     """
 
@@ -91,6 +92,7 @@ class Filter:
     status: str | None
     since: str | None
     until: str | None
+    under: str | None
     exact: Mapping[str, str | None]
 
     def conditions(self) -> Iterator[tuple[str, Sequence[Any]]]:
@@ -115,6 +117,8 @@ class Filter:
             yield "time >= ?", (self.since,)
         if self.until is not None:
             yield "time < ?", (self.until,)
+        if self.under:
+            yield "key >= ? AND key < ?", (self.under, f"{self.under[:-1]}{chr(ord(self.under[-1]) + 1)}")
         for column, value in self.exact.items():
             if value is not None:
                 yield f"{column} = ?", (_text(value),)

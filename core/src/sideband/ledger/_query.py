@@ -48,6 +48,7 @@ async def query(
     until: datetime | None = None,
     effect: str | None = None,
     key: str | None = None,
+    under: str | None = None,
     principal: str | None = None,
     session: str | None = None,
     run: str | None = None,
@@ -70,6 +71,7 @@ async def query(
         until: the latest start time, exclusive.
         effect: the id of the effect.
         key: the idempotency key.
+        under: the beginning of the idempotency key, such as that of a call and ``:``.
         principal: the principal of the effect.
         session: the session of an agent.
         run: a run of an agent, or the id of a call that was not made by an agent.
@@ -85,7 +87,9 @@ async def query(
     """
     exact = {"effect": effect, "key": key, "principal": principal, "session": session, "run": run, "parent": parent}
     start, end = _utc(since), _utc(until)
-    wanted = Filter(op=op, skill=skill, tool=tool, step=step, status=status, since=start, until=end, exact=exact)
+    wanted = Filter(
+        op=op, skill=skill, tool=tool, step=step, status=status, since=start, until=end, under=under, exact=exact
+    )
     if not await to_thread.run_sync(segment_numbers, folder):
         return ()
     try:

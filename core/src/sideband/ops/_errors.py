@@ -221,6 +221,7 @@ class EffectUnknown(OpError, RuntimeError):
             hint=f"check the target and `sideband audit why {effect}`; to repeat the effect, use a new key",
             op=op,
         )
+        self.effect = effect
 
 
 _COUNTED = {

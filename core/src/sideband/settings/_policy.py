@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationInfo, field_validator
 
+from ..loading import Resume
 from ..sandboxing import Isolation
 from ..suggestions import did_you_mean
 from ._byte_counts import format_bytes, parse_bytes
@@ -60,6 +61,11 @@ class Policy(BaseModel):
     )
     idle_seconds: float = Field(
         default=300.0, ge=1, allow_inf_nan=False, description="the seconds after which an idle worker is stopped"
+    )
+    resume: Resume = Field(
+        default="replay",
+        description="what happens to a call of a skill that its host's death interrupted: `replay` runs it again and "
+        "answers its recorded effects from the record, `ask` asks first, `never` reports its outcome as unknown",
     )
     deny: dict[str, str] = Field(default_factory=dict, description="plugins that must not load, each with a reason")
     only: list[str] | None = Field(default=None, description="the only plugins that may load, such as `op.*`")

@@ -30,6 +30,7 @@ __all__ = [
     "CallError",
     "CallHandler",
     "CallTimeout",
+    "CodeChanged",
     "GrantRequired",
     "Isolation",
     "IsolationUnavailable",

@@ -8,6 +8,7 @@ CallError(SidebandError)                      call.failed
 ├── SkillFailed(RuntimeError)                 skill.raised
 ├── SkillRefused(TypeError)                   skill.refused      not `async def`, unknown function, invalid result
 ├── CallTimeout(TimeoutError)                 call.timeout
+├── CodeChanged(RuntimeError)                 call.code          the skill changed since its call was interrupted
 └── CallCancelled(RuntimeError)               call.cancelled
 WorkerError(SidebandError)                    worker.failed
 ├── WorkerStartFailed(OSError)                worker.start
@@ -34,6 +35,7 @@ __all__ = [
     "CallCancelled",
     "CallError",
     "CallTimeout",
+    "CodeChanged",
     "GrantRequired",
     "IsolationUnavailable",
     "ProtocolViolation",
@@ -160,6 +162,18 @@ class SkillRefused(CallError, TypeError):
 
     code = "skill.refused"
     topic = ""
+
+
+class CodeChanged(CallError, RuntimeError):
+    """A call was interrupted, and its skill has changed since. The record of the old code is not used for the new."""
+
+    code = "call.code"
+
+    def __init__(self, tool: str) -> None:
+        super().__init__(
+            f"{tool} was interrupted, and its skill has changed since; it is unknown whether its work was finished",
+            hint="check what the recorded effects have done, then call the tool again",
+        )
 
 
 class CallTimeout(CallError, TimeoutError):

@@ -210,6 +210,7 @@ def _read(
         requires_python=requirements.python,
         memory=manifest.memory,
         alone=manifest.alone,
+        resume=manifest.resume,
         connections=manifest.connections,
         allowed_tools=manifest.allowed_tools,
         license=manifest.license,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from attrs import evolve, field, frozen
+from sideband.loading import STRICTER, Resume
 from sideband.ops import Capability, CapabilityInvalid
 from sideband.suggestions import did_you_mean
 
@@ -19,7 +20,7 @@ from ._skill_files import Identity, read_text
 from ._skill_names import FORMAT_NAME, MAXIMUM_MODEL_NAME, key_of
 
 _FORMAT_KEYS = frozenset({"name", "description", "license", "compatibility", "metadata", "allowed-tools"})
-_OWN_KEYS = frozenset({"capabilities", "connections", "isolation", "memory", "timeout"})
+_OWN_KEYS = frozenset({"capabilities", "connections", "isolation", "memory", "resume", "timeout"})
 _AGENTOS_KEYS = frozenset(
     {
         "accounts",
@@ -71,6 +72,7 @@ class Manifest:
     timeout: float | None = None
     memory: int | None = None
     alone: bool = False
+    resume: Resume = "replay"
     connections: tuple[str, ...] = ()
     allowed_tools: tuple[str, ...] = ()
     license: str | None = None
@@ -122,6 +124,7 @@ def read_manifest(
         timeout=_timeout(source, metadata, problems),
         memory=_memory(source, metadata, problems),
         alone=_alone(source, metadata, problems),
+        resume=_resume(source, metadata, problems),
         connections=_connections(source, metadata, problems),
         allowed_tools=_allowed_tools(source, problems),
         license=_text(values.get("license")) or None,
@@ -377,6 +380,23 @@ def _alone(source: _Source, metadata: Mapping[str, str], problems: Problems) -> 
             file=source.file,
         )
     return bool(text)
+
+
+def _resume(source: _Source, metadata: Mapping[str, str], problems: Problems) -> Resume:
+    text = metadata.get("sideband.resume") or _text(source.values.get("resume"))
+    for known in STRICTER:
+        if text == known:
+            return known
+    if text:
+        problems.warn(
+            "resume",
+            f"`sideband.resume` must be `replay`, `ask` or `never`, got {shown(text)}; using `never`, the strictest "
+            "value",
+            "write `ask` or `never` to be stricter than the policy, or remove the key",
+            file=source.file,
+        )
+        return "never"
+    return "replay"
 
 
 def _connections(source: _Source, metadata: Mapping[str, str], problems: Problems) -> tuple[str, ...]:

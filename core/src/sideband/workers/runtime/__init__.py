@@ -5,6 +5,7 @@ from ._context import CALL_FILE, current_call
 from ._errors import OpError
 from ._output import MAX_LINE, OutputAllowance, left_out
 from ._runtime import PROTOCOL, running, serve
+from ._same_values import CallRandom, random_of_call, start_time
 
 __all__ = [
     "CALL_FILE",
@@ -14,6 +15,7 @@ __all__ = [
     "MAX_VALUES",
     "PROTOCOL",
     "BadFrame",
+    "CallRandom",
     "LineBuffer",
     "OpError",
     "OutputAllowance",
@@ -22,6 +24,8 @@ __all__ = [
     "decode",
     "encode",
     "left_out",
+    "random_of_call",
     "running",
     "serve",
+    "start_time",
 ]

@@ -10,7 +10,11 @@ from concurrent.futures import Future
 from concurrent.futures.thread import ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import datetime as dt
+    import random
 
 CALL_FILE = "<call>"
 """The file name of the stack frame whose function name is the id of the running call."""
@@ -73,7 +77,9 @@ class CurrentCall:
     Attributes:
         id: the call's id.
         capabilities: the granted capabilities as strings.
-        environment: ``timezone`` and ``locale`` of the caller.
+        environment: ``timezone`` and ``locale`` of the caller; of a call with a key also ``started`` and ``seed``.
+        started_at: the start time of the call, if the skill has asked for it.
+        random: the generator of the call's random numbers, if the skill has asked for it.
         task: the task that runs the function.
         children: the running tasks that it has started.
         slots: the semaphore that limits the dispatches in flight.
@@ -83,12 +89,17 @@ class CurrentCall:
             printed stack shows which call is running.
     """
 
-    __slots__ = ("cancelled", "capabilities", "children", "environment", "id", "slots", "started", "step", "task")
+    __slots__ = (
+        *("cancelled", "capabilities", "children", "environment", "id"),
+        *("random", "slots", "started", "started_at", "step", "task"),
+    )
 
     def __init__(self, id: str, capabilities: tuple[str, ...], environment: Mapping[str, Any]) -> None:  # noqa: A002  the name on the wire
         self.id = id
         self.capabilities = capabilities
         self.environment = environment
+        self.started_at: dt.datetime | None = None
+        self.random: random.Random | None = None
         self.task: asyncio.Task[None] | None = None
         self.children: set[asyncio.Task[Any]] = set()
         self.slots = Slots(MAX_IN_FLIGHT)

@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 
 __all__ = ["sideband_commands"]
 
+_RESUME = {
+    "ask": ["an interrupted call runs again only after a question"],
+    "never": ["an interrupted call is never run again"],
+}
+
 
 def sideband_commands() -> Command:
     """Register the command."""
@@ -149,7 +154,8 @@ def _names(skill: SkillSpec) -> list[str]:
 
 def _describe_limits(skill: SkillSpec) -> list[str]:
     lines = [f"memory limit: {skill.memory / (1 << 20):g} MiB"] if skill.memory else []
-    return [*lines, "each call runs in its own worker"] if skill.alone else lines
+    lines += ["each call runs in its own worker"] if skill.alone else []
+    return lines + _RESUME.get(skill.resume, [])
 
 
 def _describe(problem: SkillProblem) -> str:
@@ -173,6 +179,7 @@ def _data(skill: SkillSpec) -> dict[str, Any]:
         "requirements": list(skill.requirements),
         "memory": skill.memory,
         "alone": skill.alone,
+        "resume": skill.resume,
         "tools": [
             {
                 "name": tool.name,

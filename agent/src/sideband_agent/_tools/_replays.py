@@ -1,0 +1,142 @@
+"""Replays: a call that its host's death interrupted runs again, and its recorded effects are answered from the record.
+
+Each attempt is its own effect with its own key: ``KEY`` for the first one, then ``KEY~1`` and so on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve, frozen
+from sideband.broker import Attempt, Broker, approval, approval_as_data, recordable
+from sideband.hooks import ToolCall
+from sideband.ledger import EffectRecord, query
+from sideband.loading import Resume, strictest
+from sideband.tools import Tool
+
+from ._tool_context import ToolCallContext
+
+ToolApprover = Callable[[str, Any], Awaitable[bool]]
+"""Asks a person a question about a ``ToolCall`` or an ``OpCall``. Returns whether the person approved it."""
+
+MOST_REPLAYS = 3
+"""The maximum number of replays of a call. A call that ends its host each time must not do so forever."""
+
+_SHOWN = 5
+
+
+@frozen
+class InterruptedCall:
+    """An interrupted call that may run again.
+
+    Attributes:
+        number: the number of the replay, from 1.
+        key: the key of its effect.
+        attempt: the attempt, with the record of the earlier ones.
+        effect: the effect of the interrupted attempt.
+        decisions: the answer of the person who was asked, as recorded.
+    """
+
+    number: int
+    key: str
+    attempt: Attempt
+    effect: str
+    decisions: tuple[Mapping[str, Any], ...] = ()
+
+    def question(self, tool: Tool) -> str:
+        """Return the question whether the call may run again."""
+        done = self.attempt.skipped  # nothing has been requested again yet
+        known = f"{len(done)} of its effects are recorded ({listed(done)})" if done else "none of its effects was begun"
+        return (
+            f"The call of {tool.name} was interrupted; {known}. Run it again? Recorded effects are not repeated "
+            "but answered from the record."
+        )
+
+
+@frozen
+class Replays:
+    """Finds out whether an interrupted call may run again.
+
+    Args:
+        broker: knows the recorded effects of calls.
+        folder: the folder of the ledger.
+        policy: what the policy allows.
+    """
+
+    broker: Broker
+    folder: Path
+    policy: Resume
+
+    async def last(self, key: str) -> tuple[int, str, Any] | None:
+        """Return the last attempt of a call: its number, its state and its answer; ``None`` if no attempt was begun."""
+        last = None
+        for number in range(MOST_REPLAYS + 1):
+            found = await self.broker.recall(attempt_key(key, number))
+            if found is None:
+                break
+            last = number, *found
+        return last
+
+    async def find(
+        self, tool: Tool, params: Mapping[str, Any], ctx: ToolCallContext, approver: ToolApprover | None
+    ) -> InterruptedCall | str:
+        """Return how an interrupted call may run again, or why it may not.
+
+        Args:
+            tool: the tool.
+            params: the parameters of its effect.
+            ctx: the context of the call.
+            approver: asks a person, if that is required.
+        """
+        allowed = strictest(self.policy, tool.resume)
+        if allowed == "never":
+            return "calls of this tool are not resumed"
+        last = await self.last(ctx.key)
+        number = last[0] if last else 0
+        if number == MOST_REPLAYS:
+            return f"it was interrupted {MOST_REPLAYS + 1} times"
+        records = await query(self.folder, key=attempt_key(ctx.key, number), op="tool.call", limit=1)
+        if problem := _problem(records, recordable(self.broker.redactor, params, params)):
+            return problem
+        started, seed = str(records[0].note["started"]), str(records[0].note["seed"])
+        attempts, principal = self.broker.attempts, ctx.principal
+        attempt = await attempts.again(ctx.key, principal=principal, started=started, seed=seed, stops=True)
+        found = InterruptedCall(number + 1, attempt_key(ctx.key, number + 1), attempt, records[0].effect)
+        if allowed == "replay":
+            return found
+        event = ToolCall(ctx.call, tool.name, params["arguments"], level=tool.level, read_only=tool.read_only)
+        approved, problem = await approval(approver, found.question(tool), event)
+        decision = approval_as_data(approved=approved)
+        return evolve(found, decisions=(decision,)) if approved else f"this was not approved{problem}"
+
+
+def _problem(records: Sequence[EffectRecord], params: Mapping[str, Any]) -> str:
+    """Return why a recorded call cannot run again, or an empty string.
+
+    Args:
+        records: its record, if any.
+        params: the parameters with which it would run, as they would be recorded.
+    """
+    # A call that was cancelled, or that its deadline ended, has an outcome of its own; that of a running one is open.
+    if not records or records[0].status != "unknown":
+        return "it was not interrupted by the end of its host"
+    if not {"started", "seed"} <= records[0].note.keys():
+        return "its beginning is not recorded"
+    if records[0].params != json.loads(json.dumps(params)):
+        return "a guard has changed its arguments"
+    return ""
+
+
+def attempt_key(key: str, number: int) -> str:
+    """Return the key of an attempt of the call with this key. The first attempt has the number 0."""
+    return f"{key}~{number}" if number else key
+
+
+def listed(records: tuple[EffectRecord, ...]) -> str:
+    """Return the ops and ids of effects, for a sentence."""
+    names = [f"{one.op}, effect {one.effect}" for one in records[:_SHOWN]]
+    more = len(records) - len(names)
+    return "; ".join([*names, f"and {more} more"] if more else names)

@@ -1,0 +1,152 @@
+"""Attempts to run a call. A call that its host's death interrupted runs again, and its recorded effects are answered.
+
+The key of an effect consists of the key of its call, the op, a digest of the parameters, and its ordinal among equal
+ones. A read, which is never claimed, also has the digest of the call's domain in its key: after a change of the code or
+of the grant it is requested again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from secrets import token_hex
+from typing import Self
+
+from attrs import define, field
+
+from ..ledger import EffectRecord
+from ..ops import OpError, OpFailed
+
+BLOB = "sideband.answer"
+"""The name in the note of an effect under which the digest of its answer stands, if it is too large for the ledger."""
+
+_RELATIVE = re.compile(r"[^:/@]+:[0-9a-f]{16}:[0-9]+(?:@[0-9a-f]{16})?")
+_READ = re.compile(r".*:[0-9a-f]{16}:[0-9]+@[0-9a-f]{16}", re.DOTALL)
+_RECOVERED = "effect.failed"
+"""The code of the error of an effect that a recovery found not to have happened. Its call never got an answer."""
+
+
+@define(eq=False, kw_only=True)
+class Attempt:
+    """One attempt to run a call, with the record of the earlier ones.
+
+    Args:
+        key: the key of the call.
+        started: the time at which the first attempt began (ISO 8601), the same for all attempts.
+        seed: the seed of the call's random numbers, the same for all attempts. It is recorded, and not secret.
+        stops: whether the call may cause no further effects after one whose outcome is unknown.
+        records: the recorded effects of earlier attempts, oldest first.
+
+    Attributes:
+        answered: the ids of the effects whose recorded answer was used again.
+        unknown: the error about the effect that stopped the call.
+        blobs: the digests of large answers, which are kept until the outcome of the call is recorded.
+    """
+
+    key: str
+    started: str
+    seed: str
+    stops: bool = False
+    answered: list[str] = field(factory=list, init=False)
+    unknown: OpError | None = field(default=None, init=False)
+    blobs: set[str] = field(factory=set, init=False)
+    _records: dict[str, EffectRecord] = field(factory=dict, init=False, repr=False)
+    _requested: set[str] = field(factory=set, init=False, repr=False)
+    _ordinals: Counter[str] = field(factory=Counter, init=False, repr=False)
+    _running: dict[str, str] = field(factory=dict, init=False, repr=False)
+
+    @classmethod
+    def first(cls, key: str) -> Self:
+        """Return the first attempt of a call that begins now."""
+        return cls(key=key, started=datetime.now(UTC).isoformat(timespec="microseconds"), seed=token_hex(16))
+
+    def remember(self, records: Iterable[EffectRecord]) -> None:
+        """Add the recorded effects of earlier attempts, oldest first."""
+        for record in records:
+            relative = (record.key or "")[len(self.key) + 1 :]
+            # Another call may have a key that begins like that of this one, and effects of an op are not the call's.
+            if _RELATIVE.fullmatch(relative) is None:
+                continue
+            known = self._records.get(record.key or "")
+            if known is None or not _is_answer(known):
+                self._records[record.key or ""] = record
+            if (blob := record.note.get(BLOB)) is not None:
+                self.blobs.add(str(blob))
+
+    def effect_key(self, effect: str, op: str, digest: str, *, within: str | None = None, domain: str = "") -> str:
+        """Return the key of the next effect with these parameters.
+
+        Args:
+            effect: the id of the effect.
+            op: the op.
+            digest: the digest of the parameters.
+            within: the id of the enclosing effect, which has its own ordinals: it is not requested again if it is
+                answered from the record.
+            domain: the domain of the call, for a read.
+        """
+        outer = self.key if within is None else f"{self._running.get(within, within)}/"
+        name = f"{outer}:{op}:{digest[:16]}"
+        self._ordinals[name] += 1
+        key = f"{name}:{self._ordinals[name]}" + (
+            f"@{hashlib.sha256(domain.encode()).hexdigest()[:16]}" if domain else ""
+        )
+        self.begin(effect, key)
+        return key
+
+    def begin(self, effect: str, key: str) -> None:
+        """Note the key of a running effect, from which those of its child effects are derived."""
+        self._running[effect] = key
+
+    def end(self, effect: str) -> None:
+        """Forget the key of an effect that has ended."""
+        self._running.pop(effect, None)
+
+    def answer(self, key: str) -> EffectRecord | None:
+        """Return the recorded effect with that key, if it was answered. It now counts as requested again."""
+        self._requested.add(key)
+        record = self._records.get(key)
+        return record if record is not None and _is_answer(record) else None
+
+    @property
+    def stopped_by(self) -> str:
+        """The id of the effect that stopped the call, or an empty string."""
+        return str(getattr(self.unknown, "effect", ""))
+
+    @property
+    def codes(self) -> frozenset[str]:
+        """The digests of the code that caused the recorded effects which change something."""
+        return frozenset(one.code for one in self._records.values() if _may_have_happened(one))
+
+    @property
+    def skipped(self) -> tuple[EffectRecord, ...]:
+        """The recorded effects that change something and that this attempt has not requested."""
+        return tuple(
+            one for key, one in self._records.items() if _may_have_happened(one) and key not in self._requested
+        )
+
+
+def is_read(key: str) -> bool:
+    """Return whether this is the key of a read, which only names its recorded answer and is not claimed."""
+    return _READ.fullmatch(key) is not None
+
+
+def recorded_error(record: EffectRecord) -> OpError | None:
+    """Return the error that was the answer of a recorded effect, or ``None`` if it had a result."""
+    if record.status != "failed" or record.error is None:
+        return None
+    known = {"hint": "", "code": None, "retryable": None, "op": record.op, "plugin": None, **record.error}
+    del known["message"]
+    return OpFailed(str(record.error.get("message", "")), **known)
+
+
+def _is_answer(record: EffectRecord) -> bool:
+    if record.status == "failed" and record.error is not None:
+        return record.error.get("code") != _RECOVERED
+    return record.status == "done"
+
+
+def _may_have_happened(record: EffectRecord) -> bool:
+    return not is_read(record.key or "") and record.status in {"done", "unknown", None}

@@ -1,0 +1,86 @@
+"""Attempts to run a call that its caller repeats with the same idempotency key, outside of agents."""
+
+from __future__ import annotations
+
+from attrs import evolve, frozen
+from pydantic import BaseModel, ConfigDict
+
+from ..broker import Attempt, BoundOp, Broker, Call
+from ..hooks import HookRegistry
+from ..ops import EffectUnknown, Grant, Level, OpContext, OpSpec
+
+_OP = "skill.begin"
+_NO_RIGHTS = Grant()
+_MOST_BEGINNINGS = 8
+
+
+class Beginning(BaseModel):
+    """What all calls with the same key have in common.
+
+    Attributes:
+        call: the id of the first of them.
+        started: the time at which it began.
+        seed: the seed of its random numbers.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    call: str
+    started: str
+    seed: str
+
+
+class _Key(BaseModel):
+    """No parameters: equal keys have equal parameters, whichever call asks first."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+@frozen
+class KeyedAttempts:
+    """Records when the first call with a key begins, and finds the record for the later ones."""
+
+    _broker: Broker
+
+    async def of(self, call: Call, key: str) -> Attempt:
+        """Return the attempt of a call with this key. Only the caller knows how often it may repeat the call.
+
+        Raises:
+            LedgerError: if the beginning of the call cannot be recorded.
+        """
+        first = Attempt.first(key)
+        # Guards decide about the effects of the call, not about its record.
+        own = Call(
+            id=call.id,
+            grant=_NO_RIGHTS,
+            domain=call.domain,
+            origin=evolve(call.origin, plugin="host"),
+            deadline=call.deadline,
+            hooks=HookRegistry(),
+        )
+        begin = _begin(Beginning(call=call.id, started=first.started, seed=first.seed))
+        for number in range(_MOST_BEGINNINGS):
+            try:
+                found = await self._broker.dispatch(own, _OP, {}, key=f"{key}:begin~{number}", own=begin)
+                break
+            except EffectUnknown:
+                continue  # the host died here, before the call began
+        else:
+            return first
+        begun = Beginning.model_validate(found)
+        if begun.call == call.id:
+            return first
+        principal = call.origin.principal
+        return await self._broker.attempts.again(
+            key, principal=principal, started=begun.started, seed=begun.seed, stops=False
+        )
+
+
+def _begin(beginning: Beginning) -> BoundOp:
+    """Return the op whose recorded result is the beginning of a call."""
+
+    async def handle(params: _Key, own: OpContext) -> Beginning:  # noqa: ARG001  the signature of a handler
+        return beginning
+
+    spec = OpSpec(name=_OP, handler=handle, params=_Key, result=Beginning, level=Level.SAFE)
+    return BoundOp.own(spec, plugin="host")

@@ -1,0 +1,203 @@
+"""Fork hosts that kill themselves at chosen points. An order is one JSON object on a line of standard input.
+
+An order is ``{"home", "settings", "approve", …}``. The host resumes the session, or begins it with the task ``go``. The
+file ``armed`` in the home has the points at which a host kills itself, each once per line. The exit status is printed.
+"""
+
+import json
+import os
+import signal
+import sys
+import traceback
+from pathlib import Path
+from types import SimpleNamespace
+
+import anyio
+import sideband_llm.plugin
+import sideband_secrets.plugin
+import sideband_skills.plugin
+import sideband_store_sqlite.plugin
+from pydantic import BaseModel
+from sideband import CallRequest, Host, Plugin
+from sideband.hooks import Deny, hookimpl
+from sideband.messages import ToolResultMessage
+from sideband.ops import Level, OpFamily, Reconciled, op
+from sideband.tools import tool
+from sideband_agent import Agent
+from sideband_scripted import Scripted, Turn
+
+
+class Mark(BaseModel):
+    mark: str = ""
+    size: int = 0
+
+
+def note(home, name, text):
+    """Append one line atomically."""
+    descriptor = os.open(home / name, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(descriptor, f"{text}\n".encode())
+    os.close(descriptor)
+
+
+def lines(home, name):
+    path = home / name
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def reach(home, point):
+    """Kill this host if it reaches an armed point."""
+    armed = lines(home, "armed")
+    if point in armed:
+        armed.remove(point)
+        (home / "armed").write_text("".join(f"{one}\n" for one in armed))
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@op("till.pay", level=Level.CONTROLLED, requires="till", record=["mark"])
+async def pay(params: Mark, ctx) -> str:
+    """Pay, which cannot be repeated."""
+    reach(ctx.home, f"before {params.mark.partition(' ')[0]}")
+    if params.mark.startswith("fail"):
+        raise ValueError("out of paper")
+    note(ctx.home, "effects", params.mark)
+    reach(ctx.home, f"after {params.mark.partition(' ')[0]}")
+    return f"receipt {len(lines(ctx.home, 'effects'))}"
+
+
+async def has_sent(record, ctx):
+    return Reconciled(record.params["mark"] in lines(ctx.home, "effects"), "sent")
+
+
+@op("till.send", level=Level.CONTROLLED, record=["mark"], reconcile=has_sent)
+async def send(params: Mark, ctx) -> str:
+    """Send, whose outcome can be determined later."""
+    reach(ctx.home, f"before {params.mark.partition(' ')[0]}")
+    note(ctx.home, "effects", params.mark)
+    reach(ctx.home, f"after {params.mark.partition(' ')[0]}")
+    return "sent"
+
+
+@op("till.look", level=Level.SAFE, requires="till", record=["mark"])
+async def look(params: Mark, ctx) -> str:
+    """Return a number that is never the same, followed by padding."""
+    note(ctx.home, "looks", params.mark)
+    return f"{len(lines(ctx.home, 'looks'))}{'.' * params.size}"
+
+
+@op("till.point", level=Level.SAFE)
+async def point(params: Mark, ctx) -> None:
+    """Do nothing, except at an armed point."""
+    reach(ctx.home, params.mark)
+
+
+class Nothing(BaseModel):
+    pass
+
+
+@tool("twice", resume="replay")
+async def twice(params: Nothing, ctx) -> str:
+    """Pay twice the same, and look between."""
+    first = await ctx.dispatch("till.pay", {"mark": "same"})
+    seen = await ctx.dispatch("till.look", {})
+    await ctx.dispatch("till.point", {"mark": "between"})
+    second = await ctx.dispatch("till.pay", {"mark": "same"})
+    return f"{first}, {seen}, {second}"
+
+
+@tool("plain")
+async def plain(params: Nothing, ctx) -> str:
+    """Reach a point, in a tool that does not resume."""
+    await ctx.dispatch("till.point", {"mark": "between"})
+    return "done"
+
+
+PLUGINS = (
+    Plugin("op", "llm", sideband_llm.plugin),
+    Plugin("op", "secrets", sideband_secrets.plugin),
+    Plugin("loader", "skills", sideband_skills.plugin),
+    Plugin("store", "sqlite", sideband_store_sqlite.plugin),
+    Plugin("op", "till", SimpleNamespace(sideband_ops=lambda: OpFamily("till", (pay, send, look, point)))),
+    Plugin("tool", "twice", twice),
+    Plugin("tool", "plain", plain),
+)
+
+
+def guards(home, order):
+    """Count the questions to guards; deny what the order forbids."""
+
+    class Asked:
+        @hookimpl
+        def tool_call(self, event):
+            note(home, "asked", event.tool)
+
+        @hookimpl
+        def op_call(self, event):
+            if event.op.startswith("till."):
+                note(home, "asked", f"{event.op} {event.params.get('mark', '').partition(' ')[0]}")
+            return Deny("not now") if event.op in order.get("deny", []) else None
+
+    return {"asked": Asked}
+
+
+async def main(order):
+    home = Path(order["home"])
+
+    def play(request):
+        """Call the tool once, derived from the conversation without a counter."""
+        if any(isinstance(one, ToolResultMessage) for one in request.messages):
+            return "finished"
+        return Turn(tool_calls=[(order["tool"], order.get("arguments", {}))])
+
+    async def approver(question, event):
+        note(home, "questions", question)
+        return order["approve"]
+
+    settings = {
+        "agent": {"model": "scripted:test"},
+        "policy": {"isolation": "none", **order.get("policy", {})},
+        "grants": {"buyer": order.get("grants", ["till", "secrets:mode=reveal"])},
+    }
+    provider = Plugin("provider", "scripted", Scripted([play], repeat=True))
+    skills = [home.parent / "skills"]
+    async with Host(
+        home=home, settings=settings, plugins=[*PLUGINS, provider], autoload=False, skill_dirs=skills
+    ) as host:
+        if "key" in order:
+            result = await host.run(CallRequest(order["tool"], order.get("arguments", {}), key=order["key"]))
+            answer = {"output": result.output, "answered": len(result.answered), "skipped": len(result.skipped)}
+        else:
+            answer = await converse(host, home, order, approver if "approve" in order else None)
+    (home / "answer").write_text(json.dumps(answer))
+
+
+async def converse(host, home, order, approver):
+    sessions = [one.id for one in await Agent(host).sessions.list()]
+    session = sessions[0] if sessions else None
+    async with Agent(host, session=session, approver=approver, guards=guards(home, order)) as agent:
+        if session and not order.get("new_input"):
+            await agent.resume()
+        else:
+            await agent.invoke("go")
+        results = [one for one in agent.session.messages() if isinstance(one, ToolResultMessage)]
+        one = results[0] if results else None
+        metadata = {name: one.metadata.get(name) for name in ("code", "unknown", "replay", "replayed")} if one else {}
+        return {"text": one and one.text, "error": one and one.is_error, **metadata}
+
+
+def serve():
+    for line in sys.stdin:
+        order = json.loads(line)
+        pid = os.fork()
+        if pid == 0:
+            os.close(0)
+            try:
+                anyio.run(main, order)
+            except BaseException:  # noqa: BLE001  any error must be reported to the test
+                (Path(order["home"]) / "failure").write_text(traceback.format_exc())
+            os._exit(0)
+        _, status = os.waitpid(pid, 0)
+        print(status, flush=True)
+
+
+if __name__ == "__main__":
+    serve()

@@ -1,0 +1,416 @@
+"""A skill call whose host is killed runs again, and each recorded effect is answered from the record."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import anyio
+import pytest
+from sideband.ledger import query
+
+SERVER = Path(__file__).with_name("replay_server.py")
+HEAD = """
+import asyncio
+import random as plain
+from sideband.skill import OpError, now, random, secrets, till, tool, uuid
+"""
+
+BUY = '''
+@tool
+async def buy() -> list:
+    """Buy two things."""
+    seen = await till.look()
+    first = await till.pay(mark=f"a {seen} {uuid()} {now().isoformat()}")
+    await till.point(mark="between")
+    second = await till.pay(mark=f"b {seen} {random.random()} {random.choice('xyz')}")
+    await till.point(mark="end")
+    return [seen, first, second]
+'''
+
+
+@pytest.fixture(scope="module")
+def server():
+    with subprocess.Popen(
+        [sys.executable, SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        yield process
+        process.stdin.close()
+
+
+@pytest.fixture
+def shop(server, tmp_path):
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+
+    def write(code, **metadata):
+        metadata = {"sideband.capabilities": "till secrets:mode=reveal", **metadata}
+        folder = tmp_path / "skills" / "buyer"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "SKILL.md").write_text(
+            f"---\nname: buyer\ndescription: Buys.\nmetadata: {json.dumps(metadata)}\n---\nCall `buy`.\n"
+        )
+        (folder / "tools.py").write_text(HEAD + code)
+
+    def run(**order):
+        """Run a host, and return its answer, or ``None`` if it killed itself."""
+        server.stdin.write(json.dumps({"home": str(home), "tool": "buyer__buy", **order}) + "\n")
+        server.stdin.flush()
+        status = int(server.stdout.readline())
+        assert not (home / "failure").exists(), (home / "failure").read_text()
+        if status == signal.SIGKILL:
+            return None
+        assert status == 0
+        return json.loads((home / "answer").read_text())
+
+    def arm(*points):
+        (home / "armed").write_text("".join(f"{point}\n" for point in points))
+
+    def lines(name):
+        return (home / name).read_text().splitlines() if (home / name).exists() else []
+
+    def records(**filters):
+        return anyio.run(lambda: query(home / "ledger", **filters))
+
+    write(BUY)
+    return SimpleNamespace(home=home, write=write, run=run, arm=arm, lines=lines, records=records)
+
+
+@pytest.mark.parametrize("point", ["between", "end"])
+def test_killed_call_is_completed_and_repeats_no_effect(shop, point):
+    shop.arm(point)
+    assert shop.run() is None
+    answer = shop.run()
+    assert json.loads(answer["text"]) == ["1", "receipt 1", "receipt 2"]
+    assert [one[:3] for one in shop.lines("effects")] == ["a 1", "b 1"]
+    assert len(shop.lines("looks")) == 1
+    assert len(answer["replay"]["answered"]) == {"between": 2, "end": 4}[point]
+
+
+def test_start_time_random_numbers_and_uuids_are_the_same_in_a_replay(shop):
+    shop.write("""
+@tool
+async def buy() -> list:
+    \"\"\"Buy.\"\"\"
+    await till.pay(mark="a")
+    values = [now().isoformat(), random.random(), random.randint(1, 9**9), uuid(), uuid()]
+    other = [plain.random(), random.SystemRandom().random() if hasattr(random, "SystemRandom") else 0]
+    await till.look(mark=repr(values))
+    await till.point(mark=f"{plain.random()}")
+    await till.point(mark="between")
+    return values
+""")
+    shop.arm("between")
+    assert shop.run() is None
+    answer = shop.run()
+    assert shop.lines("looks") == [repr(json.loads(answer["text"]))]
+
+
+@pytest.mark.parametrize("point", ["before a", "after a"])
+def test_unknown_effect_stops_the_replay_and_is_named(shop, point):
+    shop.arm(point)
+    assert shop.run() is None
+    answer = shop.run()
+    effect = shop.records(op="till.pay")[-1]
+    assert (answer["code"], answer["unknown"]) == ("effect.unknown", True)
+    assert effect.effect in answer["text"]
+    assert "till.pay" in answer["text"]
+    assert len(shop.lines("effects")) == (point == "after a")
+
+
+def test_skill_that_ignores_the_unknown_effect_causes_no_further_one(shop):
+    shop.write("""
+@tool
+async def buy() -> str:
+    \"\"\"Buy.\"\"\"
+    for mark in ("a", "b"):
+        try:
+            await till.pay(mark=mark)
+        except OpError:
+            await till.pay(mark=f"{mark}-again")
+    return "bought"
+""")
+    shop.arm("after a")
+    assert shop.run() is None
+    answer = shop.run()
+    assert (answer["unknown"], answer["error"]) == (True, True)
+    assert shop.lines("effects") == ["a"]
+
+
+@pytest.mark.parametrize("point", ["before s", "after s"])
+def test_interrupted_effect_that_can_be_reconciled_does_not_stop_the_replay(shop, point):
+    shop.write("""
+@tool
+async def buy() -> str:
+    \"\"\"Buy.\"\"\"
+    await till.pay(mark="a")
+    return await till.send(mark="s")
+""")
+    shop.arm(point)
+    assert shop.run() is None
+    answer = shop.run()
+    assert answer["text"] == "sent"
+    assert shop.lines("effects") == ["a", "s"]
+
+
+def test_recorded_failure_is_answered_again(shop):
+    shop.write("""
+@tool
+async def buy() -> str:
+    \"\"\"Buy.\"\"\"
+    try:
+        await till.pay(mark="fail")
+    except OpError as error:
+        caught = f"{error.code} {error}"
+    await till.point(mark="between")
+    return caught
+""")
+    shop.arm("between")
+    assert shop.run() is None
+    answer = shop.run()
+    assert answer["text"].startswith("op.failed")
+    assert "out of paper" in answer["text"]
+    assert len(shop.records(op="till.pay")) == 1
+
+
+def test_effect_that_is_not_requested_again_is_reported_to_the_model_and_in_the_record(shop):
+    shop.write("""
+@tool
+async def buy() -> str:
+    \"\"\"Buy.\"\"\"
+    await till.pay(mark=f"a {plain.random()}")
+    await till.point(mark="between")
+    return "bought"
+""")
+    shop.arm("between")
+    assert shop.run() is None
+    answer = shop.run()
+    first = shop.records(op="till.pay")[-1]
+    assert answer["replay"]["skipped"] == [first.effect]
+    assert answer["text"].startswith("bought")
+    assert first.effect in answer["text"]
+    assert "another path" in answer["text"]
+    call = shop.records(op="tool.call")[0]
+    assert call.result["metadata"]["replay"]["skipped"] == [first.effect]
+
+
+def test_order_of_concurrent_effects_does_not_matter(shop):
+    shop.write("""
+@tool
+async def buy() -> list:
+    \"\"\"Buy.\"\"\"
+    marks = ["a", "b", "a", "c"]
+    plain.shuffle(marks)
+    found = await asyncio.gather(*(till.pay(mark=mark) for mark in marks))
+    await till.point(mark="between")
+    return sorted(found)
+""")
+    shop.arm("between")
+    assert shop.run() is None
+    answer = shop.run()
+    assert json.loads(answer["text"]) == [f"receipt {number}" for number in (1, 2, 3, 4)]
+    assert sorted(shop.lines("effects")) == ["a", "a", "b", "c"]
+    assert "skipped" not in answer["replay"]
+
+
+def test_call_is_replayed_at_most_three_times(shop):
+    shop.arm(*["between"] * 5)
+    assert [shop.run() for _ in range(4)] == [None] * 4
+    answer = shop.run()
+    assert answer["unknown"] is True
+    assert "interrupted 4 times" in answer["text"]
+    assert shop.lines("armed") == ["between"]
+    assert len(shop.lines("effects")) == 1
+
+
+def test_large_read_is_answered_from_a_blob_that_is_deleted_with_the_outcome(shop):
+    shop.write("""
+@tool
+async def buy() -> int:
+    \"\"\"Buy.\"\"\"
+    found = await till.look(size=200_000)
+    await till.point(mark="between")
+    await till.pay(mark=f"a {found[0]}")
+    return len(found)
+""")
+    shop.arm("between")
+    assert shop.run() is None
+    assert len(list((shop.home / "replays").glob("??/*"))) == 1
+    answer = shop.run()
+    assert answer["text"] == "200001"
+    assert len(shop.lines("looks")) == 1
+    assert list((shop.home / "replays").glob("??/*")) == []
+
+
+def test_read_whose_blob_is_lost_is_requested_again(shop):
+    shop.write("""
+@tool
+async def buy() -> int:
+    \"\"\"Buy.\"\"\"
+    found = await till.look(size=200_000)
+    await till.point(mark="between")
+    return len(found)
+""")
+    shop.arm("between")
+    assert shop.run() is None
+    (blob,) = (shop.home / "replays").glob("??/*")
+    blob.unlink()
+    assert shop.run()["text"] == "200001"
+    assert len(shop.lines("looks")) == 2
+
+
+def test_changed_skill_is_not_replayed_with_the_record_of_the_old_one(shop):
+    shop.arm("between")
+    assert shop.run() is None
+    shop.write(BUY + "\n# changed\n")
+    answer = shop.run()
+    assert (answer["code"], answer["unknown"]) == ("call.code", True)
+    assert "has changed since" in answer["text"]
+    assert len(shop.lines("effects")) == 1
+
+
+def test_changed_skill_runs_again_if_it_had_changed_nothing(shop):
+    shop.write("""
+@tool
+async def buy() -> str:
+    \"\"\"Buy.\"\"\"
+    found = await till.look()
+    await till.point(mark="between")
+    return found
+""")
+    shop.arm("between")
+    assert shop.run() is None
+    shop.write("""
+@tool
+async def buy() -> str:
+    \"\"\"Buy.\"\"\"
+    return f"new {await till.look()}"
+""")
+    answer = shop.run()
+    # The read of the old code is not an answer for the new one.
+    assert answer["text"] == "new 2"
+
+
+def test_narrowed_grant_denies_recorded_and_new_effects(shop):
+    shop.arm("between")
+    assert shop.run() is None
+    answer = shop.run(grants=["till:mark=nothing"])
+    assert answer["error"] is True
+    assert len(shop.lines("effects")) == 1
+
+
+def test_guards_are_asked_about_new_effects_only(shop):
+    shop.arm("between")
+    assert shop.run() is None
+    before = shop.lines("asked")
+    assert before == ["buyer.buy", "till.look ", "till.pay a", "till.point between"]
+    shop.run()
+    assert shop.lines("asked")[len(before) :] == ["till.point between", "till.pay b", "till.point end"]
+
+
+def test_guard_can_deny_a_new_effect_of_a_replay(shop):
+    shop.arm("between")
+    assert shop.run() is None
+    answer = shop.run(deny=["till.pay"])
+    assert "not now" in answer["text"]
+    assert [one[0] for one in shop.lines("effects")] == ["a"]
+
+
+@pytest.mark.parametrize("approve", [True, False])
+def test_policy_ask_asks_the_approver_with_what_is_known(shop, approve):
+    shop.arm("between")
+    assert shop.run() is None
+    answer = shop.run(policy={"resume": "ask"}, approve=approve)
+    (question,) = shop.lines("questions")
+    (paid,) = shop.records(op="till.pay")[-1:]
+    assert paid.effect in question
+    assert "buyer.buy was interrupted" in question
+    assert len(shop.lines("effects")) == (2 if approve else 1)
+    assert answer["unknown"] is (None if approve else True)
+
+
+def test_policy_ask_without_an_approver_does_not_replay(shop):
+    shop.arm("between")
+    assert shop.run() is None
+    answer = shop.run(policy={"resume": "ask"})
+    assert answer["unknown"] is True
+    assert len(shop.lines("effects")) == 1
+
+
+@pytest.mark.parametrize(
+    ("policy", "metadata"),
+    [("never", {}), ("replay", {"sideband.resume": "never"}), ("ask", {"sideband.resume": "never"})],
+)
+def test_call_is_not_replayed_if_policy_or_skill_forbid_it(shop, policy, metadata):
+    shop.write(BUY, **metadata)
+    shop.arm("between")
+    assert shop.run() is None
+    answer = shop.run(policy={"resume": policy}, approve=True)
+    assert answer["unknown"] is True
+    assert shop.lines("questions") == []
+    assert len(shop.lines("effects")) == 1
+
+
+def test_answers_from_the_record_cause_no_effects(shop):
+    shop.arm("end")
+    assert shop.run() is None
+    before = len(shop.records(op="till"))
+    shop.run()
+    after = shop.records(op="till")
+    assert [one.op for one in after[: len(after) - before]] == ["till.point"]
+
+
+def test_replay_is_recorded_as_a_further_attempt_of_the_call(shop):
+    shop.arm("between")
+    assert shop.run() is None
+    shop.run()
+    second, first = shop.records(op="tool.call")
+    assert (first.status, second.status) == ("unknown", "done")
+    assert second.key == f"{first.key}~1"
+    assert (second.note["replay"], second.note["interrupted"]) == (1, first.effect)
+    assert {name: second.note[name] for name in ("started", "seed")} == dict(first.note)
+
+
+def test_call_of_an_abandoned_run_is_not_run_again(shop):
+    shop.arm("between")
+    assert shop.run() is None
+    # A new input ends the interrupted run, whose call is not run again then.
+    answer = shop.run(new_input=True)
+    assert answer["unknown"] is True
+    assert len(shop.lines("effects")) == 1
+
+
+def test_plugin_tool_can_opt_in(shop):
+    shop.arm("between")
+    assert shop.run(tool="twice") is None
+    answer = shop.run(tool="twice")
+    assert answer["text"] == "receipt 1, 1, receipt 2"
+    assert shop.lines("effects") == ["same", "same"]
+
+
+def test_plugin_tool_is_not_replayed_by_default(shop):
+    shop.arm("between")
+    assert shop.run(tool="plain") is None
+    assert shop.run(tool="plain")["unknown"] is True
+
+
+def test_repeated_call_with_a_key_gets_the_same_values_and_answers(shop):
+    shop.arm("between")
+    order = {"tool": "buyer.buy", "key": "k"}
+    assert shop.run(**order) is None
+    answer = shop.run(**order)
+    assert answer["output"] == ["1", "receipt 1", "receipt 2"]
+    assert (answer["answered"], answer["skipped"]) == (2, 0)
+    assert len(shop.lines("effects")) == 2
+    # Also after it has ended.
+    assert shop.run(**order)["output"] == ["1", "receipt 1", "receipt 2"]
+    assert len(shop.lines("effects")) == 2
+
+
+def test_calls_with_keys_that_begin_alike_do_not_share_records(shop):
+    assert shop.run(tool="buyer.buy", key="k:1")["output"][0] == "1"
+    shop.run(tool="buyer.buy", key="k")
+    answer = shop.run(tool="buyer.buy", key="k")
+    assert (answer["output"][0], answer["skipped"]) == ("2", 0)
