@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from contextlib import suppress
 from hashlib import sha256
 
 import attrs
@@ -232,3 +233,19 @@ async def test_lines_of_version_1_remain_readable_and_are_verified_in_the_same_c
 def test_number_that_json_cannot_represent_is_recorded_as_text():
     line, _ = written(outcome_draft(Outcome(effect="e", op="x.y", status="done", ms=math.nan), follows=True))
     assert line["ms"] == "<nan>"
+
+
+async def test_writing_the_lines_of_an_effect_takes_little_work(folder, store, count_calls):
+    async with Ledger(folder, store) as ledger:
+        await record(ledger)
+        effect = ledger.new_effect_id()
+        intent = Intent(effect=effect, op="x.y", params={"a": 1}, origin=Origin(skill="demo"))
+        outcome = Outcome(effect=effect, op="x.y", status="done", ms=1.5, bytes=7)
+
+        def write():
+            for line in (ledger.intent(intent, durable=False), ledger.outcome(outcome)):
+                with suppress(StopIteration):
+                    line.send(None)
+
+        calls = count_calls(write)
+    assert calls <= 60, f"{calls} calls: the path of each effect has become longer; shorten it"

@@ -2,7 +2,7 @@
 
 import shutil
 import sqlite3
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 
 import anyio
 import pytest
@@ -83,6 +83,16 @@ async def test_outcome_in_memory_completes_an_intent_in_the_index(folder, ledger
     ledger._chain.keys.use(current_index(folder))
     await settle(ledger, first, "k", result=1)
     assert (await ledger.earlier("k", "user")).result == 1
+
+
+async def test_outcome_of_an_effect_of_another_host_settles_its_key_for_both(ledger, other):
+    """Recovery writes such outcomes."""
+    first = await claim(other, "k")
+    assert await claim(ledger, "k") == first
+    await settle(ledger, first, "k", result=1)
+    for one in (ledger, other):
+        assert await claim(one, "k") == first
+        assert (await one.earlier("k", "user")).result == 1
 
 
 async def test_later_effect_with_a_key_replaces_an_earlier_one_in_the_index(folder, ledger):
@@ -188,6 +198,35 @@ async def test_memory_for_keys_is_bounded(folder, store, monkeypatch):
         effects = [await claim(ledger, f"k{number}") for number in range(50)]
         await until(lambda: len(ledger._chain.keys._intents) <= 20)
         assert [await claim(ledger, f"k{number}") for number in range(50)] == effects
+
+
+def step(coroutine):
+    """Run a coroutine that never waits, so that the calls of the event loop are not counted."""
+    with suppress(StopIteration):
+        coroutine.send(None)
+        pytest.fail("it waits: an effect must not depend on a thread or another task to claim its key")
+
+
+async def test_claiming_a_key_and_settling_it_takes_little_work(ledger, count_calls):
+    await settle(ledger, await claim(ledger, "first"), "first")
+    effect = ledger.new_effect_id()
+    intent = Intent(effect=effect, op="bank.pay", key="k", params={"amount": 5})
+    outcome = Outcome(effect=effect, op="bank.pay", status="done", key="k", state="done", result=5, ms=1.5)
+
+    def effect_with_a_key():
+        step(ledger.intent(intent, durable=False, unless=lambda found: None))
+        step(ledger.outcome(outcome))
+
+    calls = count_calls(effect_with_a_key)
+    assert calls <= 84, f"{calls} calls: the path of each effect with a key has become longer; shorten it"
+
+
+async def test_keys_are_looked_up_in_the_index_without_waiting(folder, ledger, count_calls):
+    await claim(ledger, "old")
+    ledger._chain.keys.use(current_index(folder))
+    for key in ("old", "new"):
+        intent = Intent(effect=ledger.new_effect_id(), op="bank.pay", key=key)
+        step(ledger.intent(intent, durable=False, unless=lambda found: found and found.effect))
 
 
 steps = st.lists(

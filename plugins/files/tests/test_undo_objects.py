@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from sideband.broker import Claims, recover
+from sideband.broker import recover
 from sideband.ledger import Intent, find
 from sideband.ops import Level, OpError, Origin, Recorded
 from sideband_confined_files import ConfinedFolder, FileError
@@ -374,7 +374,7 @@ class LostEffect:
 
 async def recovered_status(host, record):
     """Return the status of an effect as if the host had died during it."""
-    (recovered,) = await recover(host.broker, LostEffect(record), Claims(host.store, host.ledger))
+    (recovered,) = await recover(host.broker, LostEffect(record), host.broker._claims)
     return recovered.status
 
 

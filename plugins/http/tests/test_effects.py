@@ -3,8 +3,9 @@
 import hashlib
 
 import pytest
+from attrs import evolve
 from sideband import Plugin, hookimpl
-from sideband.broker import Claims, recover
+from sideband.broker import recover
 from sideband.hooks import Deny
 from sideband.ledger import Intent, find
 from sideband.ops import EffectUnknown, Level, OpDenied, Origin
@@ -68,7 +69,9 @@ async def lose(host, record, *, grant=GRANT, key=None, noted=True):
         note=record.note if noted else {},
     )
     ledger = Ledger(intent)
-    (recovered,) = await recover(host.broker, ledger, Claims(host.store, host.ledger))
+    (recovered,) = await recover(host.broker, ledger, host.broker._claims)
+    if key:
+        await host.ledger.outcome(evolve(ledger.outcomes[0], effect=record.effect))
     return recovered.status, ledger.outcomes[0].result
 
 

@@ -59,9 +59,9 @@ def outcome_draft(outcome: Outcome, *, follows: bool) -> Draft:
         outcome: the outcome to write.
         follows: whether an intent was written, which has the origin, the parameters and the grant.
     """
+    keyed = () if outcome.key is None else (outcome.effect,)
     if not follows:
-        names = _REFUSED if outcome.key is None else _REFUSED + _KEYED
-        return draft(line_fields("outcome", outcome, names))
+        return draft(line_fields("outcome", outcome, _REFUSED + _KEYED if keyed else _REFUSED))._replace(keyed=keyed)
     content: dict[str, Any] = {}
     if outcome.error is not None:
         content["error"] = outcome.error
@@ -88,7 +88,7 @@ def outcome_draft(outcome: Outcome, *, follows: bool) -> Draft:
         f'{state}"status":{_text(outcome.status)},',
         "",
         text,
-        () if outcome.key is None else (outcome.effect,),
+        keyed,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -66,6 +67,8 @@ _LATEST = """
 """
 _LATEST_OF_ANY, _LATEST_OF_ONE = _LATEST.format(""), _LATEST.format(" AND principal = ?")
 _KEY, _STATUS, _LAST = 11, 12, 15
+_KINDS = frozenset({"intent", "note", "outcome"})
+_ORIGIN = ("skill", "tool", "principal", "session", "run", "step", "parent")
 
 
 @frozen
@@ -266,34 +269,29 @@ def _as_row(effect: str, segment: int, offset: int, last: int | None, last_offse
 
 
 def _rows(lines: Sequence[tuple[int, int, bytes]]) -> list[list[str | int | None]]:
-    """Return the index rows of these lines, one for each effect."""
+    """Return the index rows of these lines, one for each effect. Other lines, also unreadable ones, have none."""
     rows: dict[Any, list[str | int | None]] = {}
     for segment, start, raw in lines:
-        row = _row(segment, start, raw)
-        if row is None:
-            continue
-        first = rows.setdefault(row[0], row)
-        if first is not row:
-            first[_KEY] = row[_KEY] if first[_KEY] is None else first[_KEY]
-            first[_STATUS] = first[_STATUS] if row[_STATUS] is None else row[_STATUS]
-            first[_LAST:] = segment, start
+        with suppress(LineInvalid, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            fields = json.loads(hashed_part(raw)[0].decode("ascii"))
+            if fields["kind"] not in _KINDS:
+                continue
+            row = rows.get(fields["effect"])
+            if row is None:
+                rows[fields["effect"]] = [*_columns(fields), segment, start, None, None]
+            else:
+                row[_KEY] = _text(fields.get("key")) if row[_KEY] is None else row[_KEY]
+                row[_STATUS] = _text(fields.get("status")) or row[_STATUS]
+                row[_LAST:] = segment, start
     return list(rows.values())
 
 
-def _row(segment: int, start: int, raw: bytes) -> list[str | int | None] | None:
-    """Return the index row for a line, or ``None`` if the line is not about an effect or is unreadable."""
-    try:
-        fields = json.loads(hashed_part(raw)[0])
-        if fields["kind"] not in {"intent", "note", "outcome"}:
-            return None
-        origin = fields.get("origin", {})
-        op = fields["op"]
-        values = [fields["effect"], fields["time"], op.partition(".")[0], op]
-        values += [origin.get(name) for name in ("skill", "tool", "principal", "session", "run", "step", "parent")]
-        values += [fields.get("key"), fields.get("status")]
-    except (LineInvalid, ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        return None
-    return [*map(_text, values), segment, start, None, None]
+def _columns(fields: Mapping[str, Any]) -> list[str | None]:
+    """Return the values of a line in the order of the columns up to ``status``."""
+    op, origin = fields["op"], fields.get("origin", {})
+    values = [fields["effect"], fields["time"], op.partition(".")[0], op]
+    values += [*map(origin.get, _ORIGIN), fields.get("key"), fields.get("status")]
+    return [None if value is None else _text(value) for value in values]
 
 
 def _text(value: Any) -> str | None:
