@@ -31,7 +31,7 @@ from ._replays import InterruptedCall, ToolApprover
 from ._result_parts import as_parts, redacted
 from ._tool_answer import ToolAnswer
 from ._tool_context import ToolCallContext, ToolContexts
-from ._tool_effects import ToolEffects, is_durable, is_repeatable, unrepeated
+from ._tool_effects import ToolEffects, changes_something, is_repeatable, unrepeated
 
 
 @frozen
@@ -134,7 +134,7 @@ class ToolCalls:
                 break
             await self._run_group([one for one in group if one.answer is None])
         terminate = all(one.answer is not None and one.answer.terminate for one in planned)
-        changed = any(one.begun and one.tool is not None and is_durable(one.tool) for one in planned)
+        changed = any(one.begun and one.tool is not None and changes_something(one.tool) for one in planned)
         messages = tuple(one.message for one in planned)
         return TurnAnswers(messages, terminate=terminate, changed=changed, halt=halt)
 

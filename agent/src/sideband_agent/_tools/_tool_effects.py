@@ -208,7 +208,7 @@ class ToolEffects:
                 _OP,
                 _params(tool, arguments, ctx),
                 key=key or ctx.key,
-                own=_op(tool.level),
+                own=_op_of(tool),
                 decisions=(*decisions, *(interrupted.decisions if interrupted else ())),
             )
         finally:
@@ -277,8 +277,14 @@ async def _run(params: ToolCallParams, own: OpContext) -> ToolAnswer:
     return answer.noting(effect=own.effect)
 
 
+def _op_of(tool: Tool) -> BoundOp:
+    """Return the op that runs a tool."""
+    indirect = _is_of_skill(tool) or tool.resume != "never"
+    return _op(tool.level, repeatable=is_repeatable(tool), indirect=indirect)
+
+
 @cache
-def _op(level: Level) -> BoundOp:
+def _op(level: Level, *, repeatable: bool = True, indirect: bool = False) -> BoundOp:
     """Return the op that runs tools of a level. All agents share it."""
     spec = OpSpec(
         name=_OP,
@@ -287,7 +293,8 @@ def _op(level: Level) -> BoundOp:
         result=ToolAnswer,
         level=level,
         timeout=LONGEST_CALL,
-        idempotent=False,
+        idempotent=repeatable,
+        indirect=indirect,
         record=("tool", "arguments", "call"),
         foreign_names=True,
     )
@@ -299,9 +306,9 @@ def is_repeatable(tool: Tool) -> bool:
     return tool.read_only or tool.level is Level.SAFE
 
 
-def is_durable(tool: Tool) -> bool:
-    """Return whether a call must be on disk before it is run, and its result before the model sees it."""
-    return tool.level >= Level.CONTROLLED and not tool.read_only
+def changes_something(tool: Tool) -> bool:
+    """Return whether the result of a call must be on disk before the model sees it."""
+    return tool.level >= Level.CONTROLLED and not is_repeatable(tool)
 
 
 def _is_of_skill(tool: Tool) -> bool:

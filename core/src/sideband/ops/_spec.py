@@ -48,6 +48,7 @@ class OpSpec:
             records are.
         foreign_names: whether the keys in the result are chosen by others, like the arguments of a tool. Values are
             then not redacted because of a key such as ``password``; known secret values still are.
+        indirect: whether it causes effects through other ops only, as a call of a skill does.
         preview: describes what the op would do, without doing it.
         reconcile: determines whether an effect without a recorded outcome has happened.
         undo: plans how to revert an effect, without doing it.
@@ -66,6 +67,7 @@ class OpSpec:
     record: tuple[str, ...] = ()
     reveals: bool = False
     foreign_names: bool = False
+    indirect: bool = False
     preview: Preview | None = field(default=None, repr=False)
     reconcile: Reconcile | None = field(default=None, repr=False)
     undo: PlanUndo | None = field(default=None, repr=False)
@@ -98,9 +100,9 @@ class OpSpec:
     def durable(self) -> bool:
         """Whether the intent must be on disk before the op runs, and the outcome before anything depends on it.
 
-        This is true for effects that change something and cannot be repeated.
+        This is true for effects that change something and cannot be repeated, unless they are effects of other ops.
         """
-        return self.level >= Level.CONTROLLED and not self.idempotent
+        return self.level >= Level.CONTROLLED and not self.idempotent and not self.indirect
 
 
 def op(

@@ -1,0 +1,98 @@
+"""How often a run waits for the disk. Ledger and store are synced together, so each sync of the ledger is one wait."""
+
+from types import SimpleNamespace
+
+import pytest
+from pydantic import BaseModel
+from sideband import Plugin
+from sideband.ops import Level, OpFamily, op
+from sideband.tools import tool
+from sideband_scripted import Turn
+
+pytestmark = pytest.mark.anyio
+
+
+class Nothing(BaseModel):
+    pass
+
+
+@tool("fetch", exclusive=True, read_only=True)
+async def fetch(params: Nothing, ctx) -> str:
+    """Read something."""
+    return "read"
+
+
+FETCH = Plugin("tool", "fetch", fetch)
+TOO_MANY = "a hot path waits for the disk more often: see `Durability` in docs/architecture.md before you allow it"
+
+
+@pytest.fixture
+def change(kit):
+    @tool("change", level=Level.CONTROLLED)
+    async def change(params: kit.Text, ctx) -> str:
+        """Change something."""
+        return "changed"
+
+    return Plugin("tool", "change", change)
+
+
+def turns(name, count):
+    return [*(Turn(tool_calls=[(name, {})]) for _ in range(count)), "done"]
+
+
+async def waits(stage, syncs, plugin, script):
+    """Return how often a run waits, after a first run that creates the files."""
+    async with stage(["ready", *script], plugin) as agent:
+        await agent.invoke("first")
+        syncs.clear()
+        result = await agent.invoke("second")
+        assert result.text == "done"
+        return sum(name.endswith(".jsonl") for name in syncs)
+
+
+async def test_run_that_only_reads_waits_for_the_disk_once(stage, kit, syncs):
+    assert await waits(stage, syncs, kit.echo, turns("echo", 10)) == 1, TOO_MANY
+
+
+async def test_turn_that_changes_something_waits_for_the_disk_twice(stage, change, syncs):
+    assert await waits(stage, syncs, change, turns("change", 3)) == 2 * 3 + 1, TOO_MANY
+
+
+async def test_call_that_only_causes_effects_of_ops_does_not_wait_itself(stage, kit, syncs):
+    @tool("relay", level=Level.CONTROLLED, resume="replay")
+    async def relay(params: kit.Text, ctx) -> str:
+        """Cause an effect through an op."""
+        return await ctx.dispatch("bell.ring", {})
+
+    @op("bell.ring", level=Level.CONTROLLED)
+    async def ring(params: Nothing, ctx) -> str:
+        """Ring."""
+        return "ding"
+
+    bell = SimpleNamespace(sideband_ops=lambda: OpFamily("bell", (ring,)))
+    async with stage(
+        ["ready", *turns("relay", 3)], Plugin("tool", "relay", relay), Plugin("op", "bell", bell)
+    ) as agent:
+        await agent.invoke("first")
+        syncs.clear()
+        await agent.invoke("second")
+    assert sum(name.endswith(".jsonl") for name in syncs) == 2 * 3 + 1, TOO_MANY
+
+
+async def test_calls_of_one_turn_share_their_waits(stage, change, syncs):
+    script = [Turn(tool_calls=[("change", {"text": str(number)}) for number in range(8)]), "done"]
+    assert await waits(stage, syncs, change, script) <= 2 + 2, TOO_MANY
+
+
+async def test_model_sees_no_result_of_a_change_before_it_is_on_disk(stage, kit, change):
+    """The second call syncs the outcome of the first one, before the results are in the session."""
+    unsynced = []
+
+    def answer(request):
+        unsynced.append(agent.host.store.unsynced())
+        return "done"
+
+    script = [Turn(tool_calls=[("change", {}), ("fetch", {})]), answer]
+    async with stage(script, change, FETCH) as agent:
+        await agent.invoke("go")
+    assert unsynced == [None]
