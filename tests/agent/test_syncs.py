@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 from pydantic import BaseModel
 from sideband import Plugin
+from sideband.ledger import Ledger
 from sideband.ops import Level, OpFamily, op
 from sideband.tools import tool
 from sideband_scripted import Turn
@@ -26,6 +27,11 @@ FETCH = Plugin("tool", "fetch", fetch)
 TOO_MANY = "a hot path waits for the disk more often: see `Durability` in docs/architecture.md before you allow it"
 
 
+@pytest.fixture(autouse=True)
+def no_background_syncs(monkeypatch):
+    monkeypatch.setitem(Ledger.__init__.__kwdefaults__, "head_interval", 1_000)
+
+
 @pytest.fixture
 def change(kit):
     @tool("change", level=Level.CONTROLLED)
@@ -40,9 +46,9 @@ def turns(name, count):
     return [*(Turn(tool_calls=[(name, {})]) for _ in range(count)), "done"]
 
 
-async def waits(stage, syncs, plugin, script):
+async def waits(stage, syncs, plugins, script):
     """Return how often a run waits, after a first run that creates the files."""
-    async with stage(["ready", *script], plugin) as agent:
+    async with stage(["ready", *script], *plugins) as agent:
         await agent.invoke("first")
         syncs.clear()
         result = await agent.invoke("second")
@@ -51,11 +57,11 @@ async def waits(stage, syncs, plugin, script):
 
 
 async def test_run_that_only_reads_waits_for_the_disk_once(stage, kit, syncs):
-    assert await waits(stage, syncs, kit.echo, turns("echo", 10)) == 1, TOO_MANY
+    assert await waits(stage, syncs, [kit.echo], turns("echo", 10)) == 1, TOO_MANY
 
 
 async def test_turn_that_changes_something_waits_for_the_disk_twice(stage, change, syncs):
-    assert await waits(stage, syncs, change, turns("change", 3)) == 2 * 3 + 1, TOO_MANY
+    assert await waits(stage, syncs, [change], turns("change", 3)) == 2 * 3 + 1, TOO_MANY
 
 
 async def test_call_that_only_causes_effects_of_ops_does_not_wait_itself(stage, kit, syncs):
@@ -70,18 +76,13 @@ async def test_call_that_only_causes_effects_of_ops_does_not_wait_itself(stage, 
         return "ding"
 
     bell = SimpleNamespace(sideband_ops=lambda: OpFamily("bell", (ring,)))
-    async with stage(
-        ["ready", *turns("relay", 3)], Plugin("tool", "relay", relay), Plugin("op", "bell", bell)
-    ) as agent:
-        await agent.invoke("first")
-        syncs.clear()
-        await agent.invoke("second")
-    assert sum(name.endswith(".jsonl") for name in syncs) == 2 * 3 + 1, TOO_MANY
+    plugins = Plugin("tool", "relay", relay), Plugin("op", "bell", bell)
+    assert await waits(stage, syncs, plugins, turns("relay", 3)) == 2 * 3 + 1, TOO_MANY
 
 
 async def test_calls_of_one_turn_share_their_waits(stage, change, syncs):
     script = [Turn(tool_calls=[("change", {"text": str(number)}) for number in range(8)]), "done"]
-    assert await waits(stage, syncs, change, script) <= 2 + 2, TOO_MANY
+    assert await waits(stage, syncs, [change], script) <= 2 + 2, TOO_MANY
 
 
 async def test_model_sees_no_result_of_a_change_before_it_is_on_disk(stage, kit, change):
