@@ -115,6 +115,16 @@ def test_shares_of_several_children_do_not_exceed_the_rest():
     assert allowance.left("calls") == 90
 
 
+def test_time_of_a_child_is_charged_to_the_child_only():
+    from sideband_agent import Allowance
+
+    allowance = Allowance(Budget(calls=100, seconds=100))
+    with allowance.share(0.5) as share:
+        share.charge(calls=2, seconds=30)
+    assert (share.used.calls, share.used.seconds) == (2, 30)
+    assert (allowance.used.calls, allowance.used.seconds) == (2, 0)
+
+
 @pytest.mark.parametrize("fraction", [0, -1, 1.1, float("nan")])
 def test_invalid_share_is_rejected(fraction):
     from sideband_agent import Allowance

@@ -33,6 +33,7 @@ async def test_agents_share_the_view_of_the_tools_and_the_descriptions_of_skills
 async def test_skills_that_are_loaded_again_are_seen_at_once(stage, kit, tmp_path):
     found = [skill("one", tmp_path)]
     async with stage(["ok"], kit.echo, loader(found)) as agent:
+        assert [one["name"] for one in await agent.skills()] == ["one"]
         found[:] = [skill("two", tmp_path)]
         await agent.reload()
         assert agent.tools.names == ("echo", "two.go")

@@ -1,8 +1,11 @@
 """The work of an agent, in Python calls: it must not grow unnoticed, nor with what an agent does not use."""
 
+import asyncio
+import gc
 import sys
+import tracemalloc
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,7 +13,7 @@ import pytest
 from sideband import Plugin
 from sideband.hooks import hookimpl
 from sideband.loading import LoadedSkills, SkillSpec, ToolSpec
-from sideband.tools import Tool
+from sideband.tools import Tool, tool
 from sideband_agent import Agent
 from sideband_scripted import Scripted, Turn
 
@@ -92,10 +95,24 @@ async def test_run_makes_and_copies_no_event_that_no_plugin_observes(stage, kit)
     assert [file for file in found if file.endswith("hooks/_frozen.py")] == []
 
 
+@pytest.mark.parametrize(("observed", "tasks"), [((), 0), (("tool_execution_update",), 1)])
+async def test_tool_call_takes_a_second_task_only_if_a_plugin_observes_its_progress(stage, kit, observed, tasks):
+    @tool("count")
+    async def count(params: kit.Text, ctx) -> int:
+        """Count the tasks that pass on progress."""
+        return sum("_Updates" in one.get_name() for one in asyncio.all_tasks())
+
+    plugins = [Plugin("hook", "idle", kit.hooks(**dict.fromkeys(observed, lambda event: None)))] if observed else []
+    async with stage([Turn(tool_calls=[("count", {})]), "ok"], Plugin("tool", "count", count), *plugins) as agent:
+        await agent.invoke("hi")
+        (answer,) = [one for one in agent.session.messages() if one.role == "tool"]
+    assert int(answer.text) == tasks
+
+
 async def test_run_with_ten_tool_calls_takes_few_python_calls(stage, kit):
     async with stage((), kit.echo, scripted=scripted()) as agent:
         found = await work_of_a_run(agent.host)
-    assert found.total() < 50_000, (
+    assert found.total() < 34_500, (
         "profile benchmarks.agent_runs and remove the added work, or state here why it is needed"
     )
 
@@ -137,6 +154,21 @@ async def test_opening_an_agent_takes_few_python_calls(stage, kit):
     async with stage(["ok"], Plugin("guard", "own", kit.guard(tool_call=lambda event: None))) as agent:
         found = await work_of_opening(agent.host, on_event=lambda event: None)
     assert found < 600, "keep what belongs to the host out of the agent, or state here why it is needed"
+
+
+async def test_idle_agent_takes_little_memory(stage, kit):
+    async with stage(["ok"], kit.echo, *observers(200)) as agent, AsyncExitStack() as agents:
+        await agents.enter_async_context(Agent(agent.host))
+        gc.collect()
+        tracemalloc.start()
+        try:
+            for _ in range(20):
+                await agents.enter_async_context(Agent(agent.host))
+            gc.collect()
+            used, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert used / 20 < 17_000, "keep what belongs to the host out of the agent: a host may have thousands"
 
 
 async def test_turn_takes_one_call_for_each_tool_that_is_sent(stage, kit, tmp_path):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 from sideband.hooks import HookRegistry
+from sideband.host import HostPluginContext
 from sideband.settings import AgentSettings
 from sideband.store import Store
 from sideband.tools import ToolView
@@ -101,6 +102,7 @@ class SessionPartsMaker:
         """Make the parts for a session that is open for writing."""
         tools, offered = await self._tools()
         host, inherited = self.host, self.inherited
+        own = host.context_for("agent")
         skills = OfferedSkills(host.tools, offered)
         spending = Spending.of(session, self.limit, inherited.allowance if inherited else None)
         results = LongResults(self.store, session.id, session.parent, self.settings.output_tokens)
@@ -113,9 +115,9 @@ class SessionPartsMaker:
             hooks=self.hooks,
             announcer=self.announcer,
             phase=self.phase,
-            host=host.context_for("agent"),
+            host=own,
         )
-        calls = self._tool_calls(tools, skills, results, spending)
+        calls = self._tool_calls(tools, skills, results, spending, own)
         turns = TurnLoop(
             session=session,
             history=history,
@@ -155,7 +157,12 @@ class SessionPartsMaker:
         return tools, known if self.inherited else tools
 
     def _tool_calls(
-        self, tools: ToolView, skills: OfferedSkills, results: LongResults, spending: Spending
+        self,
+        tools: ToolView,
+        skills: OfferedSkills,
+        results: LongResults,
+        spending: Spending,
+        own: HostPluginContext,
     ) -> ToolCalls:
         host = self.host
         replays = Replays(host.broker, host.ledger.folder, host.settings.settings.policy.resume)
@@ -166,7 +173,7 @@ class SessionPartsMaker:
             contexts=ToolContexts(
                 agent=self.agent,
                 registry=host.tools,
-                of_skills=host.context_for("agent"),
+                of_skills=own,
                 results=results,
                 skills=skills,
                 redactor=host.redactor,

@@ -43,6 +43,10 @@ async def test_implementations_receive_the_agents_context():
     assert (await registry().derive(agents).decide(CALL)).reason == "1 by agent of host"
 
 
+def test_callbacks_of_a_plugin_receive_the_agents_context():
+    assert registry().derive(agents).context_of("counting", CALL) == "agent of host"
+
+
 async def test_hook_plugins_are_shared_between_agents():
     seen = []
     plugin = SimpleNamespace(save_point=hookimpl(lambda event: seen.append(event.entry)))

@@ -55,10 +55,13 @@ def redacted(content: Any, redactor: Redaction) -> Any:
 
 def fitted_parts(content: Any) -> Sequence[TextPart | ImagePart]:
     """Return the parts of a result, with texts joined and invalid images replaced by a note."""
+    given = as_parts(content)
+    if len(given) == 1 and isinstance(given[0], TextPart) and given[0].text.isascii():
+        return given
     parts: list[TextPart | ImagePart] = []
     images = 0
     texts: list[str] = []
-    for part in as_parts(content):
+    for part in given:
         if isinstance(part, TextPart):
             texts.append(part.text)
             continue
@@ -84,6 +87,8 @@ def fitted_metadata(given: Mapping[str, Any], redactor: Redaction, *, of_skill: 
         redactor: removes secrets from it.
         of_skill: whether the host made the metadata, for a skill's tool.
     """
+    if not given:
+        return {}
     reserved = _OURS if of_skill else _OURS | _OF_SKILLS
     try:
         text = json.dumps({str(name): value for name, value in given.items() if name not in reserved}, default=str)

@@ -252,7 +252,7 @@ class ToolEffects:
             if isinstance(part, TextPart):
                 text, handle = await self.results.shown(redactor.text(part.text), share=texts)
                 handles += [handle] if handle else []
-                content.append(TextPart(text=text))
+                content.append(part if text == part.text else TextPart(text=text))
             else:
                 content.append(part)
         known = {"output": handles[0]} if handles else {}

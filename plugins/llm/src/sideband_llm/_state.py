@@ -63,15 +63,23 @@ class ModelCatalog:
 
     async def find(self, name: ModelName, provider: Provider, ctx: PluginContext) -> ModelInfo | None:
         """Return the properties of a model, or ``None`` if the provider fails or does not list it."""
-        async with self._locks.setdefault(name.provider, anyio.Lock()):
-            cached = self._cache.get(name.provider)
-            if cached is None or cached.until < anyio.current_time():
-                try:
-                    await self.ask(provider, ctx, seconds=_CALL_SECONDS)
-                except SidebandError:
-                    # The model call will report the problem.
-                    self._store(name.provider, (), _FAILURE_CACHE_SECONDS)
-            return self._cache[name.provider].models.get(name.model)
+        models = self._fresh(name.provider)
+        if models is None:  # only then: all sessions share the lock
+            async with self._locks.setdefault(name.provider, anyio.Lock()):
+                models = self._fresh(name.provider)
+                if models is None:
+                    try:
+                        await self.ask(provider, ctx, seconds=_CALL_SECONDS)
+                    except SidebandError:
+                        # The model call will report the problem.
+                        self._store(name.provider, (), _FAILURE_CACHE_SECONDS)
+                    models = self._cache[name.provider].models
+        return models.get(name.model)
+
+    def _fresh(self, provider: str) -> Mapping[str, ModelInfo] | None:
+        """Return the cached models of a provider, or ``None`` if they must be requested."""
+        cached = self._cache.get(provider)
+        return None if cached is None or cached.until < anyio.current_time() else cached.models
 
     def prices_of(self, name: ModelName, info: ModelInfo | None) -> Prices | None:
         """Return the prices of a model from the configuration, else from its provider."""
