@@ -367,8 +367,6 @@ class _Updates:
 
     async def deliver(self, announcer: Announcer) -> None:
         while True:
-            await self._changed.wait()
-            self._changed = anyio.Event()
             newest, self._newest = self._newest, None
             if newest is not None:
                 await announcer.emit(
@@ -382,5 +380,6 @@ class _Updates:
                 )
             elif self._closed:
                 return
-            if self._closed:
-                self._changed.set()
+            else:
+                await self._changed.wait()
+                self._changed = anyio.Event()

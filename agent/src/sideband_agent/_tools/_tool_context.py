@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 from attrs import define, field, frozen
 from sideband.broker import Progress, Redaction
 from sideband.host import HostPluginContext, ToolRegistry
@@ -128,10 +129,11 @@ class ToolCallContext(AgentPluginContext):
         self, *, current: float | None = None, total: float | None = None, message: str | None = None
     ) -> None:
         """Report the progress of the call."""
-        if self._ended:
+        if self._ended or self._on_progress is None:
             return
         text = None if message is None else self._shared.redactor.text(message)
-        self.on_progress(Progress(self.call, self.plugin, current, total, text))
+        self._on_progress(Progress(self.call, self.plugin, current, total, text))
+        await anyio.lowlevel.checkpoint()  # so that it is emitted before the next step of the tool
 
     async def output(self, handle: str) -> str:
         """Return the full text of a result that was shortened for the model."""
