@@ -62,3 +62,22 @@ def test_unknown_id_is_a_usage_error_with_a_hint(sideband):
     assert done.returncode == 2
     assert "`call_nothing`" in done.stderr
     assert "sideband audit query" in done.stderr
+
+
+def test_effect_with_erased_content_is_shown_and_verification_reports_it(sideband, tmp_path):
+    sideband("op", "sql.execute", "sql=CREATE TABLE secret_name (a)", "db=t.db")
+    (segment,) = (tmp_path / "home" / "ledger").glob("*.jsonl")
+    lines = segment.read_bytes().splitlines(keepends=True)
+    for number, line in enumerate(lines):
+        hashed, separator, content = line.partition(b', "content":')
+        if content:
+            lines[number] = hashed + separator + b"null".ljust(len(content) - 2) + b"}\n"
+    segment.write_bytes(b"".join(lines))
+    (effect,) = json.loads(sideband("audit", "query", "--op", "sql", "--json").stdout)
+    shown = [sideband("audit", *words) for words in (["tail"], ["query"], ["why", effect["effect"]])]
+    assert [done.returncode for done in shown] == [0, 0, 0]
+    assert all("sql.execute" in done.stdout and "secret_name" not in done.stdout for done in shown)
+    assert "parameters  erased" in shown[2].stdout
+    done = sideband("audit", "verify")
+    assert done.returncode == 1
+    assert "the content was erased" in done.stdout + done.stderr
