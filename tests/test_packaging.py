@@ -128,7 +128,11 @@ INSTALLED = re.findall(r"^\| `(sideband.*?)` \|", INSTALL, re.MULTILINE)
 @pytest.mark.parametrize("words", INSTALLED[1:])
 def test_packages_of_the_readme_can_be_installed(words, environment):
     environment.install(*words.split())
-    program = ("sideband", "doctor", "--isolation", "none") if "cli" in words else ("python", "-c", "import sideband")
+    program = (
+        ("sideband", "doctor", "--isolation", "none")
+        if "sideband-cli" in words
+        else ("python", "-c", "import sideband")
+    )
     done = environment.run(*program)
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -3,19 +3,28 @@
 import gzip
 import json
 import socket
+import sys
 from contextlib import aclosing
 
 import anyio
 import httpx
 import pytest
 from sideband.providers import ProviderRefused, ProviderTimeout, ProviderUnreachable, StreamBroken
-from sideband_model_client import ServiceConnections, ServiceReply, ServiceRequest, read_events
+from sideband_model_client import ServiceConnections, ServiceReply, ServiceRequest, _connections, read_events
 from trio.testing import MockClock
 
 pytestmark = pytest.mark.anyio
 BOTH_BACKENDS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+
+
+@pytest.fixture(params=["aiohttp", "httpx"], autouse=True)
+def library(request, monkeypatch):
+    """Run each test with both libraries. On trio both are httpx."""
+    if request.param == "httpx":
+        monkeypatch.setattr(_connections, "_has_aiohttp", lambda: False)
+    return request.param
 
 
 @pytest.fixture
@@ -70,9 +79,10 @@ async def test_repr_of_a_request_shows_neither_key_nor_body(access):
 
 async def test_cookies_are_not_kept(server, ask, access):
     server.reply(b"", headers=[("Set-Cookie", "a=b")])
+    named = server.base_url.replace("127.0.0.1", "localhost")  # some cookie jars ignore addresses
     async with ServiceConnections() as connections:
         for _ in range(2):
-            async with connections.exchange(ServiceRequest(access(server.base_url), "/chat")) as reply:
+            async with connections.exchange(ServiceRequest(access(named), "/chat")) as reply:
                 await reply.text(10)
     assert "cookie" not in server.seen[1].headers
 
@@ -312,6 +322,44 @@ async def test_exception_in_the_reader_leaves_nothing_to_the_garbage_collector(s
             with pytest.raises(ZeroDivisionError):
                 await read()
             collect_garbage()
+
+
+async def test_request_that_lost_its_connection_is_not_sent_again(server, access):
+    def script(handler):
+        if len(server.seen) == 1:
+            handler.send(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx")
+        return len(server.seen) == 1
+
+    server.script = script
+    request = ServiceRequest(access(server.base_url), "/models")
+    async with ServiceConnections() as connections:
+        async with connections.exchange(request) as reply:
+            assert await reply.text(10) == "x"
+            await reply.drain()
+        with pytest.raises(ProviderUnreachable):
+            async with connections.exchange(request):
+                pass
+    assert len(server.seen) == 2
+    assert len({one.connection for one in server.seen}) == 1
+
+
+async def test_aiohttp_is_used_where_it_is_installed(library):
+    made = ServiceConnections().transports(None)
+    assert (type(made).__name__ == "AiohttpTransport") == (library == "aiohttp")
+    await made.aclose()
+
+
+@pytest.mark.parametrize("anyio_backend", ["trio"])
+async def test_httpx_is_used_on_trio():
+    assert isinstance(ServiceConnections().transports(None), httpx.AsyncHTTPTransport)
+
+
+def test_missing_aiohttp_is_noticed(monkeypatch):
+    monkeypatch.undo()
+    _connections._has_aiohttp.cache_clear()
+    monkeypatch.setitem(sys.modules, "aiohttp", None)
+    assert not _connections._has_aiohttp()
+    _connections._has_aiohttp.cache_clear()
 
 
 @BOTH_BACKENDS

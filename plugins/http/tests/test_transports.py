@@ -7,7 +7,7 @@ import anyio
 import pytest
 from sideband.ops import OpUnavailable
 from sideband_http import HttpTimeout, ProtocolFailed, TransportUnavailable
-from sideband_http._transport._aiohttp import AiohttpTransport
+from sideband_http._transport._aiohttp import PinnedAiohttpTransport
 from sideband_http._transport._choice import transport_named
 from sideband_http._transport._interface import TransportOptions
 from sideband_http._transport._trust import Trust
@@ -140,14 +140,14 @@ async def options(*, http2):
 )
 async def test_configuration_selects_the_transport(name, http2, fast):
     made = transport_named(name)(await options(http2=http2))
-    assert isinstance(made, AiohttpTransport) is fast
+    assert isinstance(made, PinnedAiohttpTransport) is fast
     await made.aclose()
 
 
 @pytest.mark.parametrize("anyio_backend", ["trio"])
 async def test_auto_selects_httpx_on_trio():
     made = transport_named("auto")(await options(http2=False))
-    assert not isinstance(made, AiohttpTransport)
+    assert not isinstance(made, PinnedAiohttpTransport)
     await made.aclose()
 
 

@@ -1,216 +1,34 @@
-"""A transport based on aiohttp, for HTTP/1.1 on asyncio. It is several times as fast as the default of httpx.
-
-The automatic features of aiohttp are disabled: redirects, cookies, settings from the environment, decompression,
-retries, and default headers other than those for framing.
+"""The transport based on aiohttp, changed to connect only to the checked address.
 
 aiohttp is optional, so this module is imported only if it is chosen.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
-
-import aiohttp
-import anyio
 import httpx
-from aiohttp.abc import AbstractStreamWriter
-from yarl import URL
+from sideband_model_client.fast_transport import AiohttpTransport
 
 from .._request._streams import BytesStream
 from ._interface import TransportOptions, peer_of
 
 _KEEPALIVE_SECONDS = 15.0
-_MAX_LINE_BYTES = 16_384
-_MAX_FIELD_BYTES = 32_768
-_MAX_HEADERS = 256
-_READ_BYTES = 65_536
 _MAX_UNSTREAMED_BYTES = 65_536
-# The headers that aiohttp would add by default.
-_SKIPPED_HEADERS = ("accept", "accept-encoding", "content-type", "user-agent")
-# The httpx error for each aiohttp error. The first match applies.
-_ERRORS: tuple[tuple[type[Exception], type[httpx.TransportError]], ...] = (
-    (aiohttp.ConnectionTimeoutError, httpx.ConnectTimeout),
-    (aiohttp.ServerTimeoutError, httpx.ReadTimeout),
-    (aiohttp.ClientConnectorError, httpx.ConnectError),
-    (aiohttp.ServerFingerprintMismatch, httpx.ConnectError),
-    (aiohttp.ClientResponseError, httpx.RemoteProtocolError),
-    (aiohttp.ClientPayloadError, httpx.RemoteProtocolError),
-    (aiohttp.ServerDisconnectedError, httpx.RemoteProtocolError),
-    (aiohttp.InvalidURL, httpx.UnsupportedProtocol),
-    (aiohttp.NonHttpUrlClientError, httpx.UnsupportedProtocol),
-    (aiohttp.ClientError, httpx.ReadError),
-    (OSError, httpx.ReadError),
-    (ValueError, httpx.LocalProtocolError),
-)
 
 
-class AiohttpTransport(httpx.AsyncBaseTransport):
-    """Implements the httpx interface with aiohttp. It never negotiates HTTP/2."""
+class PinnedAiohttpTransport(AiohttpTransport):
+    """Sends each request to its ``peer``, over HTTP/1.1."""
 
     def __init__(self, options: TransportOptions) -> None:
-        connector = aiohttp.TCPConnector(
-            ssl=options.tls,
-            limit=options.max_connections,
-            keepalive_timeout=_KEEPALIVE_SECONDS,
-            use_dns_cache=False,
-        )
-        self._session = aiohttp.ClientSession(
-            connector=connector,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            trust_env=False,
-            auto_decompress=False,
-            requote_redirect_url=False,
-            skip_auto_headers=_SKIPPED_HEADERS,
-            max_line_size=_MAX_LINE_BYTES,
-            max_field_size=_MAX_FIELD_BYTES,
-            max_headers=_MAX_HEADERS,
-            read_bufsize=_READ_BYTES,
-            middlewares=(_without_retry,),
-        )
+        super().__init__(options.tls, max_connections=options.max_connections, keep_seconds=_KEEPALIVE_SECONDS)
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request and return the response before its body is read."""
-        upload = _upload_of(request)
+    def destination_of(self, request: httpx.Request) -> tuple[str, str | None]:
+        """Return the checked address, and the name in the URL."""
         peer = peer_of(request)
-        try:
-            with _as_httpx(upload):
-                response = await self._session.request(
-                    request.method,
-                    _url(request, str(peer.address)),
-                    data=upload,
-                    headers=[(name.decode("ascii"), value.decode("ascii")) for name, value in request.headers.raw],
-                    allow_redirects=False,
-                    timeout=_timeout(request.extensions.get("timeout", {})),
-                    server_hostname=peer.name,
-                )
-        except BaseException:
-            if isinstance(upload, _Upload):
-                await upload.aclose()
-            raise
-        version = response.version or aiohttp.HttpVersion11
-        return httpx.Response(
-            response.status,
-            headers=list(response.raw_headers),
-            stream=_AiohttpBody(response, upload),
-            extensions={
-                "http_version": f"HTTP/{version.major}.{version.minor}".encode(),
-                "reason_phrase": (response.reason or "").encode("utf-8", "surrogateescape"),
-            },
-        )
+        return str(peer.address), peer.name
 
-    async def aclose(self) -> None:
-        """Close all connections."""
-        await self._session.close()
-
-
-async def _without_retry(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-    """Prevent aiohttp from resending a request after a lost connection: each request is recorded and sent once."""
-    try:
-        return await send(request)
-    except aiohttp.ClientConnectorError:
-        raise
-    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
-        raise httpx.RemoteProtocolError(_reason(error)) from error
-
-
-def _url(request: httpx.Request, host: str) -> URL:
-    authority = f"[{host}]" if ":" in host else host
-    port = request.url.port or {"http": 80, "https": 443}[request.url.scheme]
-    url = URL(f"{request.url.scheme}://{authority}:{port}{request.url.raw_path.decode('ascii')}", encoded=True)
-    if url.raw_path_qs.encode() != request.url.raw_path:
-        raise httpx.UnsupportedProtocol("the client would send a different URL")
-    return url
-
-
-def _timeout(seconds: dict[str, float | None]) -> aiohttp.ClientTimeout:
-    return aiohttp.ClientTimeout(
-        total=None,
-        connect=seconds.get("pool"),
-        sock_connect=seconds.get("connect"),
-        sock_read=seconds.get("read"),
-    )
-
-
-@contextmanager
-def _as_httpx(upload: _Upload | bytes | None) -> Iterator[None]:
-    """Convert aiohttp errors to httpx errors. An error of the upload is raised unchanged."""
-    try:
-        yield
-    except httpx.TransportError:
-        raise
-    except Exception as error:
-        if isinstance(upload, _Upload) and upload.error is not None:
-            raise upload.error from None
-        for kind, converted in _ERRORS:
-            if isinstance(error, kind):
-                raise converted(_reason(error)) from error
-        raise
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, aiohttp.ClientResponseError):
-        # The text of the exception contains the URL.
-        return error.message.partition("\n")[0]
-    return str(error) or type(error).__name__
-
-
-def _upload_of(request: httpx.Request) -> _Upload | bytes | None:
-    stream = request.stream
-    if isinstance(stream, BytesStream) and len(stream.content) <= _MAX_UNSTREAMED_BYTES:
-        return stream.content or None
-    if isinstance(stream, httpx.ByteStream):
-        return None
-    assert isinstance(stream, httpx.AsyncByteStream)  # noqa: S101
-    return _Upload(stream)
-
-
-class _Upload(aiohttp.Payload):
-    """A body that is streamed. aiohttp sends it in a task, which ``aclose`` waits for."""
-
-    def __init__(self, stream: httpx.AsyncByteStream) -> None:
-        super().__init__(stream)
-        self.error: Exception | None = None
-        self._ended: anyio.Event | None = None
-
-    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:  # noqa: ARG002  aiohttp's signature
-        raise TypeError("a streamed body is not available as text")
-
-    async def write(self, writer: AbstractStreamWriter) -> None:
-        self._ended = anyio.Event()
-        try:
-            async for piece in self._value:
-                await writer.write(piece)
-        except Exception as error:
-            self.error = error
-            raise
-        finally:
-            self._ended.set()
-
-    async def aclose(self) -> None:
-        """Wait for the sending task to end, then close the stream. The request must have ended before."""
-        if self._ended is not None:
-            with anyio.CancelScope(shield=True):
-                await self._ended.wait()
-        await self._value.aclose()
-
-
-class _AiohttpBody(httpx.AsyncByteStream):
-    """The body of a response, streamed."""
-
-    def __init__(self, response: aiohttp.ClientResponse, upload: _Upload | bytes | None) -> None:
-        self._response = response
-        self._upload = upload
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        with _as_httpx(self._upload):
-            async for piece in self._response.content.iter_any():
-                yield piece
-
-    async def aclose(self) -> None:
-        if self._response.content.at_eof():
-            self._response.release()
-        else:
-            self._response.close()
-        if isinstance(self._upload, _Upload):
-            await self._upload.aclose()
+    def upload_of(self, request: httpx.Request) -> bytes | httpx.AsyncByteStream | None:
+        """Return a short body as bytes, and a long one as a stream, so that other tasks can run between its pieces."""
+        stream = request.stream
+        if isinstance(stream, BytesStream) and len(stream.content) <= _MAX_UNSTREAMED_BYTES:
+            return stream.content or None
+        return super().upload_of(request)

@@ -42,9 +42,9 @@ def httpx_transport(options: TransportOptions) -> httpx.AsyncBaseTransport:
 
 def aiohttp_transport(options: TransportOptions) -> httpx.AsyncBaseTransport:
     """Return the aiohttp transport, for asyncio and HTTP/1.1 only."""
-    from ._aiohttp import AiohttpTransport  # noqa: PLC0415  slow to import, and optional
+    from ._aiohttp import PinnedAiohttpTransport  # noqa: PLC0415  slow to import, and optional
 
-    return AiohttpTransport(options)
+    return PinnedAiohttpTransport(options)
 
 
 def _auto_transport(options: TransportOptions) -> httpx.AsyncBaseTransport:
