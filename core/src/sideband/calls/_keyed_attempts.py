@@ -23,7 +23,7 @@ class Beginning(BaseModel):
         seed: the seed of its random numbers.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     call: str
     started: str
@@ -33,7 +33,7 @@ class Beginning(BaseModel):
 class _Key(BaseModel):
     """No parameters: equal keys have equal parameters, whichever call asks first."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 @frozen
