@@ -20,7 +20,7 @@ BOTH_BACKENDS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 
 CALLS = 20
 # About 10 % above the figures of November 2026.
-HOST_CALLS = 425
+HOST_CALLS = 390
 WORKER_CALLS = 123
 
 CODE = """

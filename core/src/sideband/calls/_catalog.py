@@ -48,7 +48,7 @@ class SkillCatalog:
         Raises:
             ToolNotFound: if no loaded skill has the tool; the message includes skills that could not be loaded.
         """
-        loaded = await self.all()
+        loaded = self._loaded or await self.all()
         if (found := self._tools.get(name)) is not None:
             return found
         known = [tool.full_name for skill in loaded.skills for tool in skill.tools]

@@ -86,6 +86,8 @@ class ChosenSandbox:
 
     async def require(self) -> Isolation:
         """Return the tier of workers. Raises ``IsolationUnavailable`` if it is weaker than the required tier."""
+        if self._chosen is not None and self._chosen[1].isolation >= self._required:
+            return self._chosen[1].isolation
         return (await self._choose_required())[1].isolation
 
     async def _choose_required(self) -> tuple[Sandbox, Probe]:

@@ -131,8 +131,10 @@ class SkillCalls:
             self._running.remove(call.id)
             if self._quiet is not None:
                 self._quiet.set()
+        redact = self._broker.redactor.data
+        output = redact(answer.value) if answer.size <= _LARGE else await to_thread.run_sync(redact, answer.value)
         return CallResult(
-            output=await _apply(self._broker.redactor.data, answer.value, answer.size),
+            output=output,
             tool=worker_call.tool,
             call=call.id,
             isolation=call.isolation,

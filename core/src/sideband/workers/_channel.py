@@ -78,11 +78,22 @@ class WorkerChannel:
         Raises:
             WriteTimeout: if the worker did not read it in time.
         """
-        sent = 0
-        if not self._writers:
-            sent = self._send_some(line)
-            if sent == len(line):
-                return
+        if (sent := self.send_now(line)) < len(line):
+            await self.send_rest(line, sent)
+
+    def send_now(self, line: bytes) -> int:
+        """Send as much of a line as possible without waiting, and return the number of bytes.
+
+        If it is less than the line, the caller must await ``send_rest`` at once.
+        """
+        return 0 if self._writers else self._send_some(line)
+
+    async def send_rest(self, line: bytes, sent: int) -> None:
+        """Send a line without its first ``sent`` bytes.
+
+        Raises:
+            WriteTimeout: if the worker did not read it in time.
+        """
         self._writers += 1
         try:
             # A partial line would corrupt all later messages, so only the timeout may interrupt the write.

@@ -6,6 +6,7 @@ untrusted: any deviation from this format is a ``ProtocolViolation``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
@@ -23,6 +24,7 @@ _LARGE = 65_536
 _NODE = 16
 _DISPATCH = frozenset({"__type__", "__id__", "__dispatch_id__", "__caps__", "__dispatch__"})
 _REQUEST = frozenset({"op", "params"})
+_DISPATCH_ID = re.compile("d-[0-9]{1,18}")
 _TEXTS = frozenset({str})
 
 
@@ -140,17 +142,15 @@ def _dispatch(raw: dict[str, Any]) -> DispatchMessage:
     params = request["params"]
     if type(params) is not dict:
         raise ProtocolViolation("`params` must be an object")
-    identifier = _text(raw, "__dispatch_id__", _MAX_ID)
-    return DispatchMessage(
-        _text(raw, "__id__", _MAX_ID), identifier, _number(identifier), _text(request, "op", _MAX_OP), params
-    )
+    identifier, number = _dispatch_id(raw)
+    return DispatchMessage(_text(raw, "__id__", _MAX_ID), identifier, number, _text(request, "op", _MAX_OP), params)
 
 
-def _number(identifier: str) -> int:
-    digits = identifier[2:]
-    if not identifier.startswith("d-") or not digits.isascii() or not digits.isdigit() or len(digits) > 18:
+def _dispatch_id(raw: Mapping[str, Any]) -> tuple[str, int]:
+    identifier = raw["__dispatch_id__"]
+    if type(identifier) is not str or not _DISPATCH_ID.fullmatch(identifier):
         raise ProtocolViolation(f"invalid dispatch id {_brief(identifier)}")
-    return int(digits)
+    return identifier, int(identifier[2:])
 
 
 def _result(raw: dict[str, Any]) -> ResultMessage:
@@ -190,8 +190,7 @@ def _error(error: Any) -> Mapping[str, Any]:
 
 def _cancel(raw: dict[str, Any]) -> CancelMessage:
     _exact(raw, "cancel", {"__type__", "__dispatch_id__"})
-    identifier = _text(raw, "__dispatch_id__", _MAX_ID)
-    return CancelMessage(identifier, _number(identifier))
+    return CancelMessage(*_dispatch_id(raw))
 
 
 def _log(raw: dict[str, Any]) -> LogMessage:

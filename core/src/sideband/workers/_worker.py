@@ -265,7 +265,8 @@ class Worker:
         call = self._calls.add(spec, begin_by)
         self._share.touch()
         try:
-            await self._send(line)
+            if (sent := self._channel.send_now(line)) < len(line):
+                await self._send_rest(line, sent)
             await call.ending.wait(deadline)
             if call.silent and call.ending.has_come:
                 await call.wait_for_silent(min(_SILENT_SECONDS, deadline - anyio.current_time()))
@@ -311,8 +312,12 @@ class Worker:
             self.end(partial(WorkerBlocked, self._loop.where))
 
     async def _send(self, line: bytes) -> None:
+        if (sent := self._channel.send_now(line)) < len(line):
+            await self._send_rest(line, sent)
+
+    async def _send_rest(self, line: bytes, sent: int) -> None:
         try:
-            await self._channel.send(line)
+            await self._channel.send_rest(line, sent)
         except WriteTimeout:
             self.end(self._write_timed_out)
 
