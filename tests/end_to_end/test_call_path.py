@@ -20,7 +20,7 @@ BOTH_BACKENDS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 
 CALLS = 20
 # About 10 % above the figures of November 2026.
-HOST_CALLS = 390
+HOST_CALLS = 420
 WORKER_CALLS = 123
 
 CODE = """
@@ -160,9 +160,12 @@ async def test_grant_that_is_revoked_between_two_calls_of_a_worker_is_gone(make_
         assert len(await query(host.ledger.folder, op="echo.say")) == 1
 
 
-async def test_grant_of_a_single_call_does_not_last(make_host):
+async def test_grant_of_a_single_call_has_its_own_worker_and_does_not_last(make_host):
     async with make_host() as host:
         await host.call("skill.say", text="one")
+        worker = await host.call("skill.worker")
+        assert (await host.run(CallRequest("skill.worker", grants=()))).output != worker
+        assert await host.call("skill.worker") == worker
         with pytest.raises(SkillFailed, match="not granted"):
             await host.run(CallRequest("skill.say", {"text": "two"}, grants=()))
         await host.call("skill.say", text="three")

@@ -5,7 +5,8 @@ import threading
 
 import anyio
 import pytest
-from sideband.ledger import Intent, Ledger, LedgerUnwritable, Outcome
+from sideband.ledger import Intent, Ledger, LedgerUnwritable, Outcome, query
+from sideband.ledger._lock import folder_lock
 from sideband.ops import Level
 
 pytestmark = pytest.mark.anyio
@@ -116,6 +117,24 @@ async def test_outcome_that_is_due_is_synced_before_the_next_effect(idle, syncs)
     await begin(idle, Level.MONITORED)
     await begin(idle, Level.MONITORED)
     assert syncs == ["00000001.jsonl"]
+
+
+async def test_outcome_that_is_recorded_without_waiting_can_be_due(idle, syncs):
+    effect = await begin(idle, Level.CONTROLLED)
+    assert idle.outcome_now(Outcome(effect=effect, op="test.write", status="done"), due=True)
+    await begin(idle, Level.MONITORED)
+    assert syncs == ["00000001.jsonl"]
+
+
+async def test_outcome_cannot_be_recorded_without_waiting_for_another_writer(idle, folder):
+    effect = await begin(idle, Level.MONITORED)
+    outcome = Outcome(effect=effect, op="test.write", status="done")
+    with folder_lock(folder) as another:
+        assert another.try_acquire()
+        assert not idle.outcome_now(outcome)
+    assert idle.outcome_now(outcome)
+    (record,) = [record for record in await query(folder) if record.effect == effect]
+    assert record.status == "done"
 
 
 async def test_one_sync_is_enough_for_a_due_outcome_and_a_durable_intent(idle, syncs):

@@ -18,11 +18,12 @@ def ending(anyio_backend):
 
 
 async def test_wait_returns_when_it_comes(ending):
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(ending.wait, anyio.current_time() + 60)
-        await anyio.wait_all_tasks_blocked()
-        ending.come()
-        ending.come()
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ending.wait, anyio.current_time() + 60)
+            await anyio.wait_all_tasks_blocked()
+            ending.come()
+            ending.come()
     assert ending.has_come
 
 
@@ -43,7 +44,8 @@ async def test_wait_can_be_cancelled_and_repeated(ending):
     with anyio.move_on_after(0.01) as scope:
         await ending.wait(anyio.current_time() + 60)
     assert scope.cancelled_caught
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(ending.wait, anyio.current_time() + 60)
-        await anyio.wait_all_tasks_blocked()
-        ending.come()
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ending.wait, anyio.current_time() + 60)
+            await anyio.wait_all_tasks_blocked()
+            ending.come()

@@ -3,6 +3,7 @@
 import os
 import shutil
 
+import anyio
 import attrs
 import pytest
 from sideband.workers import ProtocolViolation, WorkerStartFailed, _watchdog
@@ -59,3 +60,28 @@ async def test_processor_time_before_ready_is_not_counted(make_call, make_pool, 
         answer = await pool.call(make_call("while time.process_time() < 0.6: pass"))
     assert answer.value != os.getpid()
     assert reports == []
+
+
+async def test_call_beside_another_is_not_sent_before_the_handshake(make_call, make_pool, tmp_path, until):
+    started, may_start = tmp_path / "started", tmp_path / "may-start"
+    call = make_call(f"""
+import socket
+open({str(started)!r}, "w").close()
+while not os.path.exists({str(may_start)!r}):
+    time.sleep(0.01)
+received = socket.socket(fileno=os.dup(int(sys.argv[sys.argv.index("--fd") + 1]))).recv(65536, socket.MSG_PEEK)
+if b'"call"' in received:
+    sys.exit("a call before the handshake")
+""")
+    pids = []
+
+    async def run(call):
+        pids.append((await pool.call(call)).value)
+
+    async with make_pool() as pool, anyio.create_task_group() as tasks:
+        tasks.start_soon(run, call)
+        await until(started.exists)
+        tasks.start_soon(run, attrs.evolve(call, id="another"))
+        await anyio.wait_all_tasks_blocked()
+        may_start.touch()
+    assert pids[0] == pids[1]
