@@ -249,7 +249,7 @@ await asyncio.sleep(30)
 from sideband.workers.runtime import running
 waiting = asyncio.create_task(vault.read(name='neighbor'))
 await asyncio.sleep(0)
-(answer, _), = running()[0].dispatches._pending.values()
+(answer, *_), = running()[0].dispatches._pending.values()
 answer.set_result('forged')
 return await waiting
 """,
