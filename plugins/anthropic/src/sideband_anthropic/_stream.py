@@ -49,7 +49,7 @@ class _ContentBlock:
     start: Mapping[str, Any]
     call: int
     pieces: TextPieces = field(factory=TextPieces)
-    signature: str = ""
+    signature: list[str] = field(factory=list)
     closed: bool = False
 
     @property
@@ -168,14 +168,14 @@ class MessagesReader:
             self._calls += 1
             return ToolCallDelta(index=block.call, name=_text(start, "name"))
         if kind == "thinking":
-            block.signature = _text(start, "signature")
+            block.signature.append(_text(start, "signature"))
             return self._add_text(block, "thinking", _raw(start, "thinking"))
         return self._add_text(block, "text", _raw(start, "text"))
 
     def _grow(self, block: _ContentBlock, delta: Mapping[str, Any]) -> StreamEvent | None:
         kind = _text(delta, "type")
         if kind == "signature_delta":
-            block.signature += _text(delta, "signature")
+            block.signature.append(_text(delta, "signature"))
         elif kind == "text_delta":
             return self._add_text(block, "text", _raw(delta, "text"))
         elif kind == "thinking_delta":
@@ -233,7 +233,7 @@ class MessagesReader:
         if block.kind == "text":
             return TextPart(text=block.text) if block.text else None
         if block.kind == "thinking":
-            return ThinkingPart(text=block.text, signature=block.signature or None)
+            return ThinkingPart(text=block.text, signature="".join(block.signature) or None)
         if block.kind == "redacted_thinking":
             return ThinkingPart(signature=_text(block.start, "data"), redacted=True)
         return _tool_call(block) if block.kind == "tool_use" else None
