@@ -1,5 +1,7 @@
 """The messages of a model call, of which only those are prepared that the last call did not send."""
 
+from operator import is_
+
 from hypothesis import given
 from hypothesis import strategies as st
 from sideband.messages import AssistantMessage, ToolCallPart, ToolResultMessage, UserMessage
@@ -42,6 +44,18 @@ def test_messages_of_one_call_only_are_not_kept():
     sent = history.prepare((*messages, UserMessage(content="only now")), stored=len(messages))
     assert sent[-1].text == "only now"
     assert len(history.prepare(messages, stored=len(messages))) == len(messages)
+
+
+def test_a_call_that_was_repaired_in_one_request_is_sent_unchanged_once_it_has_a_result():
+    history = SentHistory()
+    messages = talk(2)
+    question, call, *rest = exchange(2)
+    sent = history.prepare((*messages, question, call), stored=len(messages))
+    assert sent[-1].is_error
+    whole = (*messages, question, call, *rest)
+    history.prepare(whole, stored=len(whole))
+    assert history.used_ids(whole) == {"c0", "c1", "c2"}
+    assert all(map(is_, history.prepare(whole, stored=len(whole)), history.prepare(whole, stored=len(whole))))
 
 
 @given(data=st.data())

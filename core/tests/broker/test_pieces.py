@@ -167,6 +167,16 @@ def test_digests_of_parameters_differ_with_each_message(data):
     assert digest != digest_of(Talk(messages=messages, model="a:c"))
 
 
+class Two(BaseModel):
+    one: tuple[Message, ...]
+    other: tuple[Message, ...]
+
+
+def test_digests_of_parameters_differ_if_a_message_is_in_another_one():
+    a, b, c = conversation(3)
+    assert digest_of(Two(one=(a, b), other=(c,))) != digest_of(Two(one=(a,), other=(b, c)))
+
+
 def test_a_longer_conversation_costs_no_more_calls_to_digest_and_count(count_calls):
     def calls(size):
         params = Talk(messages=conversation(size))

@@ -196,3 +196,28 @@ async def test_source_is_opened_with_the_state_of_its_plugin(make_host, mail):
 
     async with make_host(mail, plugin(from_state, lifespan=lifespan), settings=CONFIGURED) as host:
         assert host.redactor.text(VALUE) == "[redacted:canary]"
+
+
+async def test_plugin_sends_nothing_while_a_required_source_is_closed(make_host, mail):
+    contexts = []
+
+    async def locked(ctx):
+        contexts.append(ctx)
+        return "locked"
+
+    async with make_host(mail, plugin(locked), settings=REQUIRED):
+        with pytest.raises(SecretsClosed):
+            contexts[0].check_egress(None, {"body": "hello"})
+
+
+async def test_plugin_sends_no_secret_of_another_origin(make_host, mail):
+    contexts = []
+
+    async def kept(ctx):
+        contexts.append(ctx)
+        ctx.protect(VALUE, "canary", origins=[HOME])
+
+    async with make_host(mail, plugin(kept), settings=CONFIGURED):
+        contexts[0].check_egress(HOME, {"body": VALUE})
+        with pytest.raises(EgressRefused, match="`canary`"):
+            contexts[0].check_egress(None, {"body": VALUE})

@@ -1,7 +1,9 @@
 """Turns that their first message keeps: a body of kept turns equals one that is built anew, and is checked."""
 
+from itertools import product
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sideband.messages import (
     AssistantMessage,
@@ -33,7 +35,7 @@ MESSAGES = st.lists(
         st.builds(
             AssistantMessage,
             content=st.lists(PART, max_size=3).map(tuple),
-            model=st.sampled_from(["", "other:m"]),
+            model=st.sampled_from(["", "other:m", "anthropic:claude-haiku-4-5"]),
             stop=st.sampled_from(["end", "error"]),
         ),
         st.builds(ToolResultMessage, call=st.just("c1"), tool=st.just("sky"), content=TEXT),
@@ -49,17 +51,19 @@ def body_of(messages, *, model="claude-haiku-4-5", cache=True, thoughts=True, **
     return bytes(found)
 
 
-CALLS = st.fixed_dictionaries(
-    {"cache": st.booleans(), "thoughts": st.booleans(), "model": st.sampled_from(["claude-haiku-4-5", "claude-opus-5"])}
-)
+UNFORCED = "claude-opus-5-5"
+HOW = list(product([True, False], [True, False], ["claude-haiku-4-5", UNFORCED], [True, False]))
 
 
-@given(MESSAGES, st.lists(st.tuples(CALLS, st.booleans(), st.integers(0, 8)), max_size=6))
-def test_a_body_of_kept_turns_equals_one_that_is_built_anew(messages, calls):
-    for how, forced, end in calls:
-        fields = {**how, **(FORCED if forced else {})}
-        anew = [parse_message(to_data(one)) for one in messages[:end]]
-        assert body_of(messages[:end], **fields) == body_of(anew, **fields)
+@settings(max_examples=60)
+@given(MESSAGES)
+def test_a_body_of_kept_turns_equals_one_that_is_built_anew(messages):
+    slices = [messages[start:end] for end in range(len(messages) + 1) for start in (0, end // 2)]
+    for cache, thoughts, model, forced in (*HOW, *HOW):
+        for some in slices:
+            fields = {"cache": cache, "thoughts": thoughts, "model": model, **(FORCED if forced else {})}
+            anew = [parse_message(to_data(one)) for one in some]
+            assert body_of(some, **fields) == body_of(anew, **fields)
 
 
 def test_turns_that_were_sent_before_are_not_built_again(count_calls):

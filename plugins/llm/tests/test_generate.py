@@ -1,5 +1,5 @@
 import pytest
-from sideband.messages import parse_message
+from sideband.messages import UserMessage, parse_message
 from sideband.ops import EgressRefused, OpDenied, OpParamsInvalid
 from sideband.providers import ModelRequest, ThinkingDelta, ToolCallDelta
 from sideband_llm._models import GenerateParams
@@ -122,3 +122,16 @@ async def test_known_secret_is_not_sent_to_a_model(host, fake, ask, params):
     with pytest.raises(EgressRefused, match="request to the model"):
         await ask(host, **params)
     assert fake.requests == []
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+async def test_messages_that_are_data_are_validated(host, fake, ask, kind):
+    with pytest.raises(OpParamsInvalid, match="messages"):
+        await ask(host, messages=kind([UserMessage(content="hello"), {"role": "nobody", "content": "hello"}]))
+    assert fake.requests == []
+
+
+async def test_messages_that_were_validated_before_are_sent_as_they_are(host, fake, ask):
+    message = UserMessage(content="hello")
+    await ask(host, messages=(message,))
+    assert fake.requests[0].messages[0] is message

@@ -276,8 +276,6 @@ class SessionTree:
     def _shown(self, at: str | None, state: _EntryState) -> tuple[SessionContext, Sequence[Entry]]:
         """Return the beginning of the context at an entry, and the entries that models see verbatim after it."""
         last, context = self._last
-        if context.compaction is not state.compaction:
-            last = None
         compaction = state.compaction
         shown: list[Entry] = []
         for entry in self._back_from(at):
