@@ -38,7 +38,6 @@ class Fragment:
 
     __slots__ = ("_checked", "_form", "encoded")
 
-    _checked: int
     _form: Hashable
 
     def __init__(self, encoded: bytes) -> None:
@@ -53,9 +52,7 @@ class CarryingModel(BaseModel):
     __slots__ = ("_checked", "_digest", "_fragment")
 
     if TYPE_CHECKING:
-        _checked: int
         _digest: bytes
-        _fragment: Fragment
 
     @property
     def encoded(self) -> bytes:
