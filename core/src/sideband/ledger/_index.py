@@ -269,7 +269,7 @@ def _as_row(effect: str, segment: int, offset: int, last: int | None, last_offse
 
 
 def _rows(lines: Sequence[tuple[int, int, bytes]]) -> list[list[str | int | None]]:
-    """Return the index rows of these lines, one for each effect. Other lines, also unreadable ones, have none."""
+    """Return the index rows of these lines, one for each effect. Other lines, also unreadable ones, are skipped."""
     rows: dict[Any, list[str | int | None]] = {}
     for segment, start, raw in lines:
         with suppress(LineInvalid, ValueError, LookupError, TypeError, AttributeError, RecursionError):
