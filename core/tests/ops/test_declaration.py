@@ -73,3 +73,12 @@ def test_op_accepts_valid_arguments():
     options = {"level": Level.CONTROLLED, "timeout": 5, "requires": "echo", "record": ("text",)}
     spec = op("echo.say", scope=scope, preview=plan, reconcile=plan, undo=plan, **options)(say)
     assert (spec.level, spec.timeout, spec.record) == (Level.CONTROLLED, 5, ("text",))
+
+
+@pytest.mark.parametrize(("decorate", "what"), [(op("echo.say"), "op `echo.say`"), (tool("echo"), "tool `echo`")])
+def test_base_model_itself_is_not_a_model_of_parameters(decorate, what):
+    async def anything(params: BaseModel, ctx) -> str:
+        return ""
+
+    with pytest.raises(TypeError, match=f"^{what}: annotate `params` with a pydantic model, a subclass of BaseModel"):
+        decorate(anything)

@@ -75,6 +75,6 @@ def params_model(declared: str, kind: str, function: Callable[..., Any]) -> type
     if len(parameters) != 2:
         raise TypeError(f"{declared}: its {kind} must take (params, ctx), got ({', '.join(parameters)})")
     model = get_type_hints(function).get(parameters[0])
-    if not (isinstance(model, type) and issubclass(model, BaseModel)):
-        raise TypeError(f"{declared}: annotate `{parameters[0]}` with a pydantic model")
+    if not (isinstance(model, type) and issubclass(model, BaseModel) and model is not BaseModel):
+        raise TypeError(f"{declared}: annotate `{parameters[0]}` with a pydantic model, a subclass of BaseModel")
     return model
