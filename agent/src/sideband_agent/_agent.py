@@ -90,7 +90,7 @@ class Agent:
         self._announcer = Announcer(self.hooks)
         self._children = Children(self.depth, self.settings.depth, partial(_ChildAgent, self))
         store = MemoryStore() if self.inherited else host.store
-        self.sessions = Sessions(store, host.home, redact=host.redactor.text)
+        self.sessions = Sessions(store, host.home, redact=partial(host.redactor.data, sensitive_keys=False))
         maker = SessionPartsMaker(
             agent=self,
             host=host,

@@ -43,11 +43,11 @@ class SessionRecords:
 
     Args:
         store: the store.
-        redact: removes secrets from a text; ``None`` to store texts unchanged.
+        redact: removes secrets from plain data; ``None`` to store it unchanged.
     """
 
     store: Store = field(repr=False)
-    redact: Callable[[str], str] | None = field(default=None, repr=False)
+    redact: Callable[[Any], Any] | None = field(default=None, repr=False)
 
     async def create(self, header: SessionHeader, entries: Sequence[Mapping[str, Any]]) -> StoredSession:
         """Store a new session atomically."""
@@ -88,7 +88,7 @@ class SessionRecords:
         if self.redact is None:
             return entry
         record = record_of(entry)
-        clean = _redacted(record, self.redact)
+        clean = _redacted(record, self.redact) if _is_binary(record) else self.redact(record)
         return entry if clean == record else entry_of(clean)[0]
 
     async def append(self, session: str, records: Sequence[Mapping[str, Any]]) -> None:
@@ -159,7 +159,16 @@ def _texts(record: Mapping[str, Any]) -> list[str]:
     return texts_of(message) if isinstance(message, Mapping) else []
 
 
-def _redacted(value: Any, redact: Callable[[str], str]) -> Any:
+def _is_binary(record: Mapping[str, Any]) -> bool:
+    """Return whether a record is a message with an image, a recording or a file."""
+    message = record.get("message")
+    content = message.get("content") if isinstance(message, Mapping) else None
+    return isinstance(content, list) and any(
+        isinstance(part, Mapping) and part.get("type") in _BINARY for part in content
+    )
+
+
+def _redacted(value: Any, redact: Callable[[Any], Any]) -> Any:
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, list):

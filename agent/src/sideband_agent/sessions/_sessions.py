@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from anyio import to_thread
 from attrs import define, field
@@ -28,7 +29,7 @@ class Sessions:
     Args:
         store: the store that contains them.
         home: the host's state folder, which contains the locks of sessions.
-        redact: removes secrets from a text. Applied to everything that is stored or shown to a model later.
+        redact: removes secrets from plain data. Applied to everything that is stored or shown to a model later.
 
     Example:
         >>> async def last(host):
@@ -39,7 +40,7 @@ class Sessions:
     _records: SessionRecords = field(repr=False)
     _locks: Path
 
-    def __init__(self, store: Store, home: Path, *, redact: Callable[[str], str] | None = None) -> None:
+    def __init__(self, store: Store, home: Path, *, redact: Callable[[Any], Any] | None = None) -> None:
         self._records = SessionRecords(store, redact)
         self._locks = home / "sessions" / "locks"
 
