@@ -43,7 +43,7 @@ check: $(VENV)/test.stamp services
 storm: $(VENV)/test.stamp
 	SIDEBAND_STORM_ROUNDS=200 SIDEBAND_STORM_SEED=$${SIDEBAND_STORM_SEED:-$$(date +%s)} \
 		$(BIN)/python -m pytest tests/security/crashes/test_crash_host.py \
-		tests/agent/test_crashes.py -s
+		tests/agent/test_crashes.py tests/agent/test_replay_storm.py -s
 
 bench: $(VENV)/test.stamp $(VENV)/peers.stamp
 	$(BIN)/python -m benchmarks

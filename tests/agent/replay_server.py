@@ -1,7 +1,8 @@
 """Fork hosts that kill themselves at chosen points. An order is one JSON object on a line of standard input.
 
-An order is ``{"home", "settings", "approve", …}``. The host resumes the session, or begins it with the task ``go``. The
-file ``armed`` in the home has the points at which a host kills itself, each once per line. The exit status is printed.
+An order is ``{"home", "tool", …}``. The host resumes the session, or begins it with the task ``go``. The
+file ``armed`` in the home has the points at which a host kills itself, each once per line. The exit status is printed,
+after the process id if the order says ``announced``.
 """
 
 import json
@@ -13,6 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import anyio
+import sideband_http.plugin
 import sideband_llm.plugin
 import sideband_secrets.plugin
 import sideband_skills.plugin
@@ -112,6 +114,7 @@ async def plain(params: Nothing, ctx) -> str:
 
 
 PLUGINS = (
+    Plugin("op", "http", sideband_http.plugin),
     Plugin("op", "llm", sideband_llm.plugin),
     Plugin("op", "secrets", sideband_secrets.plugin),
     Plugin("loader", "skills", sideband_skills.plugin),
@@ -143,10 +146,12 @@ async def main(order):
     home = Path(order["home"])
 
     def play(request):
-        """Call the tool once, derived from the conversation without a counter."""
-        if any(isinstance(one, ToolResultMessage) for one in request.messages):
+        """Call the tool as often as ordered, derived from the conversation without a counter."""
+        answered = sum(isinstance(one, ToolResultMessage) for one in request.messages)
+        if answered == order.get("calls", 1):
             return "finished"
-        return Turn(tool_calls=[(order["tool"], order.get("arguments", {}))])
+        arguments = order.get("arguments", {})
+        return Turn(tool_calls=[(order["tool"], {**arguments, "number": answered} if "calls" in order else arguments)])
 
     async def approver(question, event):
         note(home, "questions", question)
@@ -155,7 +160,7 @@ async def main(order):
     settings = {
         "agent": {"model": "scripted:test"},
         "policy": {"isolation": "none", **order.get("policy", {})},
-        "grants": {"buyer": order.get("grants", ["till", "secrets:mode=reveal"])},
+        "grants": order.get("skill_grants") or {"buyer": order.get("grants", ["till", "secrets:mode=reveal"])},
     }
     provider = Plugin("provider", "scripted", Scripted([play], repeat=True))
     skills = [home.parent / "skills"]
@@ -181,7 +186,8 @@ async def converse(host, home, order, approver):
         results = [one for one in agent.session.messages() if isinstance(one, ToolResultMessage)]
         one = results[0] if results else None
         metadata = {name: one.metadata.get(name) for name in ("code", "unknown", "replay", "replayed")} if one else {}
-        return {"text": one and one.text, "error": one and one.is_error, **metadata}
+        every = [(one.text, one.is_error, one.metadata.get("unknown", False)) for one in results]
+        return {"text": one and one.text, "error": one and one.is_error, "results": every, **metadata}
 
 
 def serve():
@@ -195,6 +201,8 @@ def serve():
             except BaseException:  # noqa: BLE001  any error must be reported to the test
                 (Path(order["home"]) / "failure").write_text(traceback.format_exc())
             os._exit(0)
+        if order.get("announced"):
+            print(pid, flush=True)
         _, status = os.waitpid(pid, 0)
         print(status, flush=True)
 

@@ -420,3 +420,48 @@ async def test_generated_family_is_preferred_to_the_proxy(make_skill, make_pool)
     skill.sdk = sdk
     async with make_pool() as pool:
         assert (await pool.call(skill.call("one"))).value == {"city": "Oslo"}
+
+
+async def test_values_of_a_call_are_its_own_and_follow_its_seed(make_skill, make_pool, gather):
+    skill = make_skill("""
+        from sideband.skill import now, random, uuid
+
+        async def draw():
+            first = random.random()
+            await echo.mark(name="between")
+            return [now().isoformat(), first, random.sample(range(100), 3), await asyncio.to_thread(uuid)]
+    """)
+
+    def call(name, **environment):
+        return skill.call("draw", id=name, domain="one", environment=environment)
+
+    same = {"started": "2026-01-02T03:04:05+00:00", "seed": "a"}
+    async with make_pool() as pool:
+        found = await gather(
+            *(pool.call(one) for one in (call("1", **same), call("2", **{**same, "seed": "b"}), call("3", **same)))
+        )
+        free = [(await pool.call(call(name))).value for name in "45"]
+    first, second, third = (answer.value for answer in found)
+    assert first == third
+    assert first[0] == same["started"]
+    assert [one == other for one, other in zip(first, second, strict=True)] == [True, False, False, False]
+    # Without a seed, as for a call without a key, they are arbitrary.
+    assert free[0][1:] != free[1][1:]
+
+
+async def test_seed_of_a_call_does_not_affect_the_modules_random_and_secrets(make_skill, make_pool):
+    skill = make_skill("""
+        import os, secrets
+        import random as plain
+        from sideband.skill import random
+
+        async def draw():
+            random.random()
+            return [plain.random(), secrets.token_hex(), os.urandom(8).hex()]
+    """)
+    environment = {"started": "2026-01-02T03:04:05+00:00", "seed": "a"}
+    async with make_pool() as pool:
+        one, two = [
+            (await pool.call(skill.call("draw", id=name, environment=environment))).value for name in ("1", "2")
+        ]
+    assert all(first != second for first, second in zip(one, two, strict=True))

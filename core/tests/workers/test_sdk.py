@@ -48,3 +48,9 @@ def test_runtime_files_have_their_import_paths():
     assert files[WORKER_FILE].name == "worker.py"
     assert all(source.is_file() for source in files.values())
     assert {"sideband/__init__.py", "sideband/skill.py", "sideband/workers/runtime/__init__.py"} <= set(files)
+
+
+@pytest.mark.parametrize("use", [skill.now, skill.uuid, lambda: skill.random.random()])
+def test_values_of_a_call_outside_a_call_raise_with_a_remedy(use):
+    with pytest.raises(RuntimeError, match="only be used inside a call"):
+        use()

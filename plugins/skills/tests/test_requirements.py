@@ -253,6 +253,18 @@ def test_isolation_call_requests_one_worker_per_call(load_one):
     assert load_one(name="other").alone is False
 
 
+@pytest.mark.parametrize("value", ["replay", "ask", "never"])
+def test_skill_can_restrict_whether_its_calls_resume(load_one, value):
+    skill = load_one(f"---\nname: demo\ndescription: x\nmetadata: {{sideband.resume: {value}}}\n---\n")
+    assert (skill.resume, skill.problems) == (value, ())
+
+
+def test_invalid_resume_is_reported_and_treated_as_the_strictest(load_one, codes):
+    skill = load_one("---\nname: demo\ndescription: x\nmetadata: {sideband.resume: always}\n---\n")
+    assert skill.resume == "never"
+    assert codes(skill.problems) == ["resume"]
+
+
 def test_invalid_isolation_is_reported_and_treated_as_the_strictest(load_one, codes):
     skill = load_one("---\nname: demo\ndescription: x\nmetadata: {sideband.isolation: ful}\n---\n")
     assert skill.alone

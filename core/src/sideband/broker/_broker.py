@@ -136,9 +136,8 @@ class Broker:
             self._validate(dispatch, spec, params)
             self._check_grant(dispatch, spec)
             replay = None if dispatch.call.attempt is None else await self._recorder.recall(dispatch)
-            if replay is None:
-                await self._decide(dispatch, spec)
-                replay = await self._recorder.intend(dispatch)
+            await self._decide(dispatch, spec)
+            replay = replay or await self._recorder.intend(dispatch)
         except OpError as error:
             await self._recorder.refuse(dispatch, error)
             raise
@@ -226,7 +225,7 @@ class Broker:
 
     async def _decide(self, dispatch: Dispatch, spec: OpSpec) -> None:
         hooks = dispatch.call.hooks or self._hooks
-        if dispatch.call.decided or not hooks.has("op_call"):
+        if dispatch.decided or not hooks.has("op_call"):
             return
         params = dispatch.valid.model_dump(exclude_unset=True)
         event = OpCall(

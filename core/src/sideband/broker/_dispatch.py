@@ -30,6 +30,7 @@ class Dispatch:
         decisions: the answers of the guards.
         note: the notes that the caller and the op have made so far.
         within: the id of the enclosing effect, if another op made this dispatch.
+        decided: whether guards have decided about it in an attempt that was interrupted.
     """
 
     call: Call
@@ -50,6 +51,7 @@ class Dispatch:
     decisions: list[dict[str, Any]] = field(factory=list)
     note: dict[str, Any] = Factory(lambda self: dict(self.call.note), takes_self=True)
     within: str | None = None
+    decided: bool = Factory(lambda self: self.call.decided, takes_self=True)
 
     @property
     def found(self) -> BoundOp:

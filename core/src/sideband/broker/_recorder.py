@@ -132,7 +132,7 @@ class EffectRecorder:
     async def recall(self, dispatch: Dispatch) -> Replay | None:
         """Give an effect of a call with a key its own key, and return its answer if an earlier attempt got one.
 
-        This happens before guards are asked: they have decided about the effect, and could replace its parameters.
+        This happens before guards are asked, because they could replace the parameters.
 
         Raises:
             OpError: if the call may cause no further effects, or the key is claimed by another effect.
@@ -158,6 +158,8 @@ class EffectRecorder:
         replay = None if record is None else await self._recorded(dispatch, record)
         if replay is not None:
             attempt.answered.append(replay.effect)
+            # The host itself runs the call again. If a caller repeats it, the guards must allow the answer now.
+            dispatch.decided = attempt.stops
             attempt.end(dispatch.effect)
         return replay
 

@@ -108,6 +108,9 @@ def _run(arguments: Namespace) -> ExitCode:
             print_json(result_data(result))
             return ExitCode.SUCCESS
         print_result(result.output)
+        if result.skipped:
+            effects = ", ".join(result.skipped)
+            notice(f"notice: an earlier call with this key took another path; not requested again: {effects}")
         if arguments.verbose:
             for effect in result.effects:
                 notice(effect_line(effect.id, effect.op, effect.status, effect.ms))
