@@ -28,6 +28,8 @@ from sideband.tools import tool
 from sideband_agent import Agent
 from sideband_scripted import Scripted, Turn
 
+AGENTS = []
+
 
 class Mark(BaseModel):
     mark: str = ""
@@ -88,7 +90,10 @@ async def look(params: Mark, ctx) -> str:
 
 @op("till.point", level=Level.SAFE)
 async def point(params: Mark, ctx) -> None:
-    """Do nothing, except at an armed point."""
+    """Do nothing, except at an armed point. At the point `abort`, the run is aborted."""
+    if params.mark == "abort" and AGENTS:
+        AGENTS[0].abort()
+        await anyio.sleep_forever()
     reach(ctx.home, params.mark)
 
 
@@ -104,6 +109,13 @@ async def twice(params: Nothing, ctx) -> str:
     await ctx.dispatch("till.point", {"mark": "between"})
     second = await ctx.dispatch("till.pay", {"mark": "same"})
     return f"{first}, {seen}, {second}"
+
+
+@tool("slow", resume="replay", timeout=0.1)
+async def slow(params: Nothing, ctx) -> str:
+    """Exceed the timeout."""
+    await anyio.sleep_forever()
+    return ""
 
 
 @tool("plain")
@@ -122,7 +134,20 @@ PLUGINS = (
     Plugin("op", "till", SimpleNamespace(sideband_ops=lambda: OpFamily("till", (pay, send, look, point)))),
     Plugin("tool", "twice", twice),
     Plugin("tool", "plain", plain),
+    Plugin("tool", "slow", slow),
 )
+
+
+class Dying:
+    """Kills the host when the outcome of a call has been recorded, before its result is stored."""
+
+    def __init__(self, status):
+        self.status = status
+
+    @hookimpl
+    def effect(self, event):
+        if event.op == "tool.call" and event.status == self.status:
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 def guards(home, order):
@@ -163,9 +188,10 @@ async def main(order):
         "grants": order.get("skill_grants") or {"buyer": order.get("grants", ["till", "secrets:mode=reveal"])},
     }
     provider = Plugin("provider", "scripted", Scripted([play], repeat=True))
+    dying = [Plugin("hook", "dying", Dying(order["die_on"]))] if "die_on" in order else []
     skills = [home.parent / "skills"]
     async with Host(
-        home=home, settings=settings, plugins=[*PLUGINS, provider], autoload=False, skill_dirs=skills
+        home=home, settings=settings, plugins=[*PLUGINS, *dying, provider], autoload=False, skill_dirs=skills
     ) as host:
         if "key" in order:
             result = await host.run(CallRequest(order["tool"], order.get("arguments", {}), key=order["key"]))
@@ -179,6 +205,7 @@ async def converse(host, home, order, approver):
     sessions = [one.id for one in await Agent(host).sessions.list()]
     session = sessions[0] if sessions else None
     async with Agent(host, session=session, approver=approver, guards=guards(home, order)) as agent:
+        AGENTS[:] = [agent]
         if session and not order.get("new_input"):
             await agent.resume()
         else:

@@ -414,3 +414,27 @@ def test_calls_with_keys_that_begin_alike_do_not_share_records(shop):
     shop.run(tool="buyer.buy", key="k")
     answer = shop.run(tool="buyer.buy", key="k")
     assert (answer["output"][0], answer["skipped"]) == ("2", 0)
+
+
+def test_call_that_was_cancelled_is_not_run_again(shop):
+    shop.write(BUY.replace("between", "abort"))
+    assert shop.run(die_on="cancelled") is None
+    answer = shop.run()
+    assert answer["unknown"] is True
+    assert "not interrupted by the end of its host" in answer["text"]
+    assert [one.status for one in shop.records(op="tool.call")] == ["cancelled"]
+
+
+def test_call_that_its_deadline_ended_is_not_run_again(shop):
+    assert shop.run(tool="slow", die_on="failed") is None
+    answer = shop.run(tool="slow")
+    assert answer["unknown"] is True
+    assert "not interrupted by the end of its host" in answer["text"]
+
+
+def test_call_that_failed_by_itself_is_not_run_again(shop):
+    shop.write(BUY.replace('await till.point(mark="between")', "1 / 0"))
+    assert shop.run(die_on="done") is None
+    answer = shop.run()
+    assert "ZeroDivisionError" in answer["text"]
+    assert len(shop.lines("effects")) == 1

@@ -393,3 +393,20 @@ async def test_key_that_contains_a_secret_is_refused_and_not_recorded(make_host,
             await host.op("safe.work", {}, key="order-s3cr3t-value")
         await host.op("safe.work", {}, key="order")
     assert "s3cr3t" not in str(ledger_lines())
+
+
+async def test_recorded_answer_of_an_interrupted_call_requires_the_rights_that_the_effect_used(make_host, vault):
+    plugin, ran = vault
+    wide = ("vault:name=a", "vault:name=b")
+    async with make_host(plugin) as host:
+        await host.broker.dispatch(call_of(grant=wide), "vault.follow", {})
+        for grant in (wide[:1], wide):
+            again = call_of(grant=grant)
+            again.attempt = await host.broker.attempts.again("k", principal="user", started="", seed="", stops=True)
+            if grant == wide:
+                assert await host.broker.dispatch(again, "vault.follow", {}) == "contents of b"
+                assert len(again.attempt.answered) == 1
+            else:
+                with pytest.raises(OpDenied):
+                    await host.broker.dispatch(again, "vault.follow", {})
+    assert ran == ["follow"]
