@@ -4,6 +4,7 @@ import anyio
 import pytest
 from pydantic import BaseModel
 from sideband.broker import Attempt, Call
+from sideband.ledger import query
 from sideband.ops import Grant, Level, OpContext, Origin, op
 
 pytestmark = pytest.mark.anyio
@@ -67,3 +68,22 @@ async def test_call_without_a_key_repeats_its_effects(make_host, bank):
         for _ in range(2):
             await host.broker.dispatch(call(None), "bank.pay", {})
     assert ran == ["pay", "pay"]
+
+
+async def test_revealed_secret_is_not_recorded_but_requested_again(make_host, family):
+    ran = []
+
+    @op("safe.reveal", level=Level.SAFE, reveals=True)
+    async def reveal(params: Amount, ctx: OpContext) -> str:
+        ran.append("reveal")
+        ctx.protect("hush-hush-1", "code")
+        return "hush-hush-1"
+
+    async with make_host(family("safe", reveal)) as host:
+        for _ in range(2):
+            again = call(None)
+            again.attempt = await host.broker.attempts.again("k", principal="user", started="", seed="", stops=True)
+            assert await host.broker.dispatch(again, "safe.reveal", {}) == "hush-hush-1"
+        records = await query(host.ledger.folder, op="safe.reveal")
+    assert ran == ["reveal", "reveal"]
+    assert {(one.key, one.result) for one in records} == {(None, None)}
