@@ -9,6 +9,7 @@ from enum import Enum
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
 ROOT = Path(__file__).parents[1]
 LAYERS = ("core", "agent", "libs/*", "plugins/*", "contrib/*")
@@ -53,6 +54,8 @@ def public_classes():
 
 def call(number, cls, name):
     """Return a function that calls a class with only the arguments that are required at run time."""
+    if issubclass(cls, BaseModel):
+        cls.model_rebuild()  # a model that is built on first use has no signature before
     try:
         parameters = inspect.signature(cls).parameters.values()
     except ValueError:  # that of a built-in base class

@@ -85,7 +85,7 @@ async def test_plugins_passed_as_objects_leave_no_state(home):
     assert read_last_start(home).states == {}
 
 
-async def test_listing_plugins_is_no_start(sea, home):
+async def test_listing_plugins_does_not_count_as_a_start(sea, home):
     async with PluginHost(home=home, load_at_start=False):
         pass
     assert read_last_start(home) is None

@@ -383,12 +383,12 @@ async def test_a_hundred_sessions_open_a_hundred_connections_however_many_reques
             assert await reply.text(10) == "x"
             waiting += 1
             if waiting == 100:
-                everyone.set()
-            await everyone.wait()
+                all_sent.set()
+            await all_sent.wait()
 
     async with ServiceConnections() as connections:
         for _ in range(3):
-            waiting, everyone = 0, anyio.Event()
+            waiting, all_sent = 0, anyio.Event()
             async with anyio.create_task_group() as tasks:
                 for _ in range(100):
                     tasks.start_soon(send)

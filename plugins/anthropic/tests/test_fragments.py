@@ -1,4 +1,4 @@
-"""Turns that their first message keeps: a body of kept turns equals one that is built anew, and is checked."""
+"""Turns that their first message keeps: a body of kept turns equals one that is built again, and is checked."""
 
 from itertools import product
 
@@ -62,8 +62,8 @@ def test_a_body_of_kept_turns_equals_one_that_is_built_anew(messages):
     for cache, thoughts, model, forced in (*HOW, *HOW):
         for some in slices:
             fields = {"cache": cache, "thoughts": thoughts, "model": model, **(FORCED if forced else {})}
-            anew = [parse_message(to_data(one)) for one in some]
-            assert body_of(some, **fields) == body_of(anew, **fields)
+            again = [parse_message(to_data(one)) for one in some]
+            assert body_of(some, **fields) == body_of(again, **fields)
 
 
 def test_turns_that_were_sent_before_are_not_built_again(count_calls):

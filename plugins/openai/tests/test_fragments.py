@@ -1,4 +1,4 @@
-"""Messages that keep their form in requests: a body of kept fragments equals one that is built anew, and is checked."""
+"""Messages that keep their form in requests: a body of kept fragments equals one that is built again, and is checked."""
 
 import json
 

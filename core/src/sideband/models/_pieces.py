@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from attrs import frozen
 from pydantic import BaseModel
@@ -51,9 +51,6 @@ class CarryingModel(BaseModel):
 
     __slots__ = ("_checked", "_digest", "_fragment")
 
-    if TYPE_CHECKING:
-        _digest: bytes
-
     @property
     def encoded(self) -> bytes:
         """The model as JSON. It is not kept, since only a check for new secrets needs it again."""
@@ -62,13 +59,12 @@ class CarryingModel(BaseModel):
     @property
     def digest(self) -> bytes:
         """The SHA-256 of the content. Equal models have equal digests."""
-        try:
-            return self._digest
-        except AttributeError:
+        known: bytes | None = getattr(self, "_digest", None)
+        if known is None:
             plain = to_jsonable_python(self, bytes_mode="base64", inf_nan_mode="constants")
-            digest = hashlib.sha256(json.dumps(plain, sort_keys=True, allow_nan=False).encode()).digest()
-            object.__setattr__(self, "_digest", digest)
-            return digest
+            known = hashlib.sha256(json.dumps(plain, sort_keys=True, allow_nan=False).encode()).digest()
+            object.__setattr__(self, "_digest", known)
+        return known
 
 
 @frozen
