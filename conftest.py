@@ -1,10 +1,11 @@
 """Fixtures for the tests of all packages."""
 
 import os
+import runpy
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
+from types import FrameType, SimpleNamespace
 
 import pytest
 
@@ -42,3 +43,9 @@ def syncs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(os, "fdatasync", counting)
     return found
+
+
+@pytest.fixture(scope="session")
+def shared_store() -> SimpleNamespace:
+    """Return the plugin of a store that hosts with different homes share, as on several machines."""
+    return SimpleNamespace(**runpy.run_path(str(Path(__file__).parent / "tests" / "shared_store.py")))

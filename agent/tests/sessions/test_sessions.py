@@ -106,7 +106,7 @@ async def test_list_is_current_while_a_session_is_open_and_after_a_crash(session
             (info,) = await Sessions(store, tmp_path).list()
             assert info == session.info
             assert info.messages == number + 1
-    session._lock.release()  # as when the process ends
+    await session._lock.release()  # as when the process ends
 
 
 async def test_damaged_summary_is_rebuilt_from_the_entries(sessions, make, store):

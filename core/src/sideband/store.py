@@ -24,7 +24,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from attrs import field, frozen
 
-__all__ = ["Document", "Record", "Store", "StoreSpec", "Transaction"]
+__all__ = ["Document", "Record", "SharedStore", "Store", "StoreSpec", "Transaction"]
 
 
 @frozen
@@ -127,6 +127,31 @@ class Store(Transaction, Protocol):
         Returns:
             The job, which raises as ``sync`` does; ``None`` if everything is on disk, or if only ``sync`` can do it.
         """
+
+
+@runtime_checkable
+class SharedStore(Store, Protocol):
+    """A store that hosts with different homes share, for example on several machines. It also has their locks.
+
+    A store with these methods is one. The ledgers of its hosts are separate, so the kernel keeps the claims on
+    idempotency keys in the store, in documents that it writes with ``version``, and agents take the locks of sessions
+    from it. The holder of a lock is an open store, in one process. Closing it releases its locks.
+
+    A holder that dies loses its locks at once, or after a time that the store sets, also if its machine or its network
+    has failed. It may only be cut off. Therefore, from the moment at which a lock is lost, all writes of its former
+    holder must fail with a ``StoreError``.
+
+    No method waits forever: if the shared storage cannot be reached, it raises a ``StoreError``.
+    """
+
+    async def try_lock(self, name: str) -> bool:
+        """Take a lock without waiting for its holder. Return ``False`` if it is held, also by this open store.
+
+        If it raises or is cancelled, the lock is not held.
+        """
+
+    async def unlock(self, name: str) -> None:
+        """Release a lock that this open store holds."""
 
 
 @frozen

@@ -1,14 +1,15 @@
-"""Claims on idempotency keys: of two hosts with one home, after a crash at any step, and of a store with its own."""
+"""Claims on idempotency keys: of hosts with one home or one shared store, and after a crash at any step."""
 
 import signal
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 
 import anyio
 import pytest
 from pydantic import BaseModel
-from sideband.broker import KeyReused, LedgerClaims, Replay
+from sideband import Host, Plugin, StoreError
+from sideband.broker import KeyReused, LedgerClaims, Replay, claims_of
 from sideband.ledger import Intent, Ledger, Outcome, verify
 from sideband.ops import EffectInFlight, EffectUnknown, Grant, Level, OpContext, Origin, op
 from sideband_store_sqlite import SqliteStore, open_sqlite
@@ -128,20 +129,39 @@ async def test_host_that_is_killed_at_any_step_leaves_a_key_that_the_next_host_s
 
 
 @pytest.fixture
-async def hosts(tmp_path):
+async def ledgers(tmp_path):
     """Return the claims of two hosts with one home, and their ledgers."""
     folder = tmp_path / "ledger"
     async with open_sqlite(tmp_path) as store, Ledger(folder, store) as one, Ledger(folder, store) as two:
         yield LedgerClaims(one, store), LedgerClaims(two, store), one, two
 
 
+@pytest.fixture
+async def machines(tmp_path, shared_store):
+    """Return the claims of two hosts with different homes that share a store, and their ledgers."""
+    async with AsyncExitStack() as stack:
+        ledgers, claims = [], []
+        for name in ("one", "two"):
+            store = await stack.enter_async_context(shared_store.open_shared(tmp_path / name / "store"))
+            ledgers.append(await stack.enter_async_context(Ledger(tmp_path / name / "ledger", store)))
+            claims.append(await claims_of(store, ledgers[-1]))
+        yield *claims, *ledgers
+
+
+@pytest.fixture(params=["ledgers", "machines"])
+def hosts(request):
+    return request.getfixturevalue(request.param)
+
+
 def intent(ledger, **fields):
     return Intent(**{"effect": ledger.new_effect_id(), "key": "k", **PAY, **fields})
 
 
-async def settle(ledger, earlier, state="done", **fields):
+async def settle(claims, ledger, earlier, state="done", **fields):
     status = state if state in {"done", "failed", "unknown"} else "unknown"
-    await ledger.outcome(Outcome(effect=earlier.effect, op="bank.pay", key="k", status=status, state=state, **fields))
+    outcome = Outcome(effect=earlier.effect, op="bank.pay", key="k", status=status, state=state, **fields)
+    await ledger.outcome(outcome)
+    await claims.settle(outcome, earlier.origin)
 
 
 async def test_key_is_claimed_once(hosts):
@@ -154,11 +174,12 @@ async def test_key_is_claimed_once(hosts):
 
 async def test_result_is_returned_to_the_other_host(hosts):
     one, two, ledger, other = hosts
-    first = intent(ledger, rights=("bank",))
+    same = {"code": "c", "origin": Origin(plugin="bank"), "rights": ("bank",)}
+    first = intent(ledger, **same)
     await one.take(first, durable=False)
-    await settle(ledger, first, result=[b"1"], rights=("bank:name=a",))
+    await settle(one, ledger, first, result=[b"1"], rights=("bank:name=a",))
     replay = Replay(first.effect, [b"1"], Grant.parse(["bank:name=a"]))
-    assert await two.take(intent(other), durable=False) == replay
+    assert await two.take(intent(other, **same), durable=False) == replay
     assert await two.recall("k") == ("done", [b"1"])
 
 
@@ -178,10 +199,10 @@ async def test_key_is_rejected_for_another_effect_until_it_has_certainly_not_hap
     first = intent(ledger)
     await one.take(first, durable=False)
     for state in ("repeatable", "unknown", "done"):
-        await settle(ledger, first, state)
+        await settle(one, ledger, first, state)
         with pytest.raises(KeyReused):
             await two.take(intent(other, **change), durable=False)
-    await settle(ledger, first, "failed")
+    await settle(one, ledger, first, "failed")
     assert await two.take(intent(other, **change), durable=False) is None
 
 
@@ -189,7 +210,7 @@ async def test_unknown_effect_remains_unknown(hosts):
     one, two, ledger, other = hosts
     first = intent(ledger)
     await one.take(first, durable=False)
-    await settle(ledger, first, "unknown")
+    await settle(one, ledger, first, "unknown")
     with pytest.raises(EffectUnknown, match=first.effect):
         await two.take(intent(other), durable=False)
     assert await two.recall("k") == ("unknown", None)
@@ -200,7 +221,7 @@ async def test_concurrent_retries_run_once(hosts, state):
     one, two, ledger, other = hosts
     first = intent(ledger)
     await one.take(first, durable=False)
-    await settle(ledger, first, state)
+    await settle(one, ledger, first, state)
     won = []
 
     async def retry(claims, of):
@@ -215,11 +236,11 @@ async def test_concurrent_retries_run_once(hosts, state):
 
 
 @pytest.mark.parametrize("erased", [b'"kind":"intent"', b'"kind":"outcome"'])
-async def test_key_of_an_effect_with_erased_content_is_neither_returned_nor_repeated(hosts, erased):
-    one, two, ledger, other = hosts
+async def test_key_of_an_effect_with_erased_content_is_neither_returned_nor_repeated(ledgers, erased):
+    one, two, ledger, other = ledgers
     first = intent(ledger)
     await one.take(first, durable=False)
-    await settle(ledger, first, result="to ada@example.org")
+    await settle(one, ledger, first, result="to ada@example.org")
     (path,) = ledger.folder.glob("*.jsonl")
     lines = path.read_bytes().splitlines(keepends=True)
     for number, line in enumerate(lines):
@@ -236,41 +257,97 @@ class Nothing(BaseModel):
     pass
 
 
-async def test_store_that_several_machines_share_takes_the_claims_itself(make_host, family, monkeypatch):
-    taken, settled = {}, []
+@op("bank.pay", level=Level.CONTROLLED)
+async def pay(params: Nothing, ctx: OpContext) -> str:
+    return "paid"
 
-    class SharedClaims:
-        def __init__(self, ledger):
-            self.ledger = ledger
 
-        async def take(self, intent, *, durable):
-            if intent.key in taken:
-                return Replay(taken[intent.key], "paid elsewhere", Grant.of([]))
-            taken[intent.key] = intent.effect
-            return await self.ledger.intent(intent, durable=durable)
+async def test_concurrent_first_uses_run_once(hosts):
+    one, two, ledger, other = hosts
+    won = []
 
-        async def settle(self, outcome, origin):
-            settled.append((outcome.key, outcome.state, outcome.result, origin.principal))
+    async def use(claims, of):
+        with suppress(EffectInFlight):
+            won.append(await claims.take(intent(of), durable=True))
 
-        async def recall(self, key):
-            return ("done", "paid elsewhere") if key in taken else None
+    async with anyio.create_task_group() as tasks:
+        for _ in range(5):
+            tasks.start_soon(use, one, ledger)
+            tasks.start_soon(use, two, other)
+    assert won == [None]
 
-    @op("bank.pay", level=Level.CONTROLLED)
-    async def pay(params: Nothing, ctx: OpContext) -> str:
-        return "paid"
 
-    monkeypatch.setattr(SqliteStore, "claims", staticmethod(SharedClaims), raising=False)
-    async with make_host(family("bank", pay)) as host:
-        assert [await host.op("bank.pay", {}, key="k") for _ in range(2)] == ["paid", "paid elsewhere"]
-        assert await host.broker.recall("k") == ("done", "paid elsewhere")
-    assert settled == [("k", "done", "paid", "user")]
+async def test_each_principal_has_its_own_keys_except_for_undo_steps(hosts):
+    one, two, ledger, other = hosts
+    for principal in ("user", "web:a/k", "web:a"):
+        assert await one.take(intent(ledger, origin=Origin(principal=principal)), durable=False) is None
+    assert await one.take(intent(ledger, key="undo:e"), durable=False) is None
+    with pytest.raises(EffectInFlight):
+        await two.take(intent(other, key="undo:e", origin=Origin(principal="web:a")), durable=False)
+
+
+async def test_key_is_free_if_its_effect_was_recorded_but_not_claimed(machines):
+    one, two, ledger, other = machines
+    earlier = intent(ledger)
+    await ledger.intent(earlier, durable=True)
+    assert await two.take(intent(other), durable=False) is None
+    await settle(one, ledger, earlier, "unknown")
+    with pytest.raises(EffectInFlight):
+        await one.take(intent(ledger), durable=False)
+
+
+async def test_claim_of_a_machine_that_died_is_unknown(machines, tmp_path, shared_store):
+    claims, _, ledger, _ = machines
+    async with shared_store.open_shared(tmp_path / "three" / "store") as store:
+        async with Ledger(tmp_path / "three" / "ledger", store) as dead:
+            first = intent(dead)
+            await (await claims_of(store, dead)).take(first, durable=True)
+        for _ in range(2):
+            with pytest.raises(EffectInFlight):
+                await claims.take(intent(ledger), durable=False)
+    for _ in range(2):
+        with pytest.raises(EffectUnknown, match=first.effect):
+            await claims.take(intent(ledger), durable=False)
+    assert await claims.recall("k") == ("unknown", None)
+
+
+async def test_end_of_an_effect_is_not_disturbed_by_a_store_that_fails(machines, caplog):
+    one, _, ledger, _ = machines
+    first = intent(ledger)
+    await one.take(first, durable=False)
+
+    async def fail(*_, **__):
+        raise StoreError("no connection")
+
+    one._store.put = fail
+    await settle(one, ledger, first)
+    assert f"the key of effect {first.effect} remains claimed: no connection" in caplog.text
+
+
+async def test_host_takes_the_claims_of_a_shared_store(tmp_path, family, shared_store):
+    plugins = [Plugin("store", "shared", shared_store), family("bank", pay)]
+    effects = []
+    for name in ("one", "two"):
+        async with Host(home=tmp_path / name, plugins=plugins, autoload=False) as host:
+            assert await host.op("bank.pay", {}, key="k", on_effect=effects.append) == "paid"
+            assert await host.broker.recall("k") == ("done", "paid")
+            assert (await verify(host.ledger.folder, host.store)).ok
+    assert len(effects) == 1
+
+
+async def test_ledgers_of_a_shared_store_have_their_own_heads(machines, tmp_path):
+    one, two, ledger, other = machines
+    for claims, of, key in ((one, ledger, "a"), (two, other, "b"), (one, ledger, "c")):
+        await claims.take(intent(of, key=key), durable=True)
+        await of._save_head()
+    verdicts = [await verify(of.folder, one._store) for of in (ledger, other)]
+    assert [(verdict.ok, verdict.entries) for verdict in verdicts] == [(True, 3), (True, 2)]
+    path = ledger.folder / "00000001.jsonl"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+    assert "truncated" in (await verify(ledger.folder, one._store)).problems[0].reason
 
 
 async def test_effect_with_a_key_writes_nothing_to_the_store(make_host, family, monkeypatch):
-    @op("bank.pay", level=Level.CONTROLLED)
-    async def pay(params: Nothing, ctx: OpContext) -> str:
-        return "paid"
-
     called = []
     async with make_host(family("bank", pay)) as host:
         await host.op("bank.pay", {}, key="first")

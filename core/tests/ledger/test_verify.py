@@ -230,8 +230,8 @@ async def test_first_host_that_starts_during_verification_is_not_a_problem(folde
 
 @pytest.mark.anyio
 async def test_older_head_does_not_replace_a_newer_one(store):
-    await save_head(store, Head(1, 500, 5, "b" * 64))
-    await save_head(store, Head(1, 300, 3, "a" * 64))
+    await save_head(store, "ledger/head", Head(1, 500, 5, "b" * 64))
+    await save_head(store, "ledger/head", Head(1, 300, 3, "a" * 64))
     assert (await store.get("ledger/head")).value["seq"] == 5
 
 

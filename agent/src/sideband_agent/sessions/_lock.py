@@ -6,53 +6,77 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+import anyio
 from attrs import define
-from sideband.errors import StateUnwritable
+from sideband.errors import StateUnwritable, StoreError
 from sideband.state import FileLock, make_home
+from sideband.store import SharedStore, Store
 
 from ._errors import SessionLocked
 
 _LENGTH = 32
+_RELEASE_SECONDS = 5.0
 _OWN_NAMESPACE = Path("/proc/self/ns/pid")
 
 
 @define
 class SessionLock:
-    """A lock between processes and between the agents of one process.
+    """A lock between processes and between the agents of one process, and between machines if the store is shared.
 
-    Its file names the process that holds it, for messages, and exists only while it is held.
+    Without a shared store it is a file, which names the process that holds it, for messages, and exists only while it
+    is held.
     """
 
-    _file: FileLock | None
+    _held: FileLock | SharedStore | None
+    _name: str = ""
 
     @classmethod
-    def take(cls, folder: Path, session: str) -> SessionLock:
+    async def take(cls, store: Store, folder: Path, session: str) -> SessionLock:
         """Acquire the lock of a session.
+
+        Args:
+            store: the store of the session, which has the lock if it is shared.
+            folder: the folder of the locks that are files.
+            session: the id of the session.
 
         Raises:
             SessionLocked: if another writer holds it.
             StateUnwritable: if the folder cannot be written.
+            StoreError: if the shared store cannot be used.
         """
-        make_home(folder)
-        file = FileLock(folder / session)
-        try:
-            while not _take(file, session):
-                file.close()
-        except SessionLocked:
-            file.close()
-            raise
-        except OSError as error:
-            file.close()
-            raise StateUnwritable(file.path, error) from error
-        return cls(file)
+        if not isinstance(store, SharedStore):
+            return cls(_take_file(folder, session))
+        name = f"session/{session}"
+        if not await store.try_lock(name):
+            raise SessionLocked(session)
+        return cls(store, name)
 
-    def release(self) -> None:
-        """Release the lock."""
-        if self._file is not None:
+    async def release(self) -> None:
+        """Release the lock, also if the task is cancelled."""
+        held, self._held = self._held, None
+        if isinstance(held, FileLock):
             # unlink while still held: another process that has opened the file sees that it is gone and makes a new one
-            self._file.path.unlink(missing_ok=True)
-            self._file.close()
-            self._file = None
+            held.path.unlink(missing_ok=True)
+            held.close()
+        elif held is not None:
+            # If this fails, the lock is released when the store is closed.
+            with suppress(StoreError), anyio.move_on_after(_RELEASE_SECONDS, shield=True):
+                await held.unlock(self._name)
+
+
+def _take_file(folder: Path, session: str) -> FileLock:
+    make_home(folder)
+    file = FileLock(folder / session)
+    try:
+        while not _take(file, session):
+            file.close()
+    except SessionLocked:
+        file.close()
+        raise
+    except OSError as error:
+        file.close()
+        raise StateUnwritable(file.path, error) from error
+    return file
 
 
 def _take(file: FileLock, session: str) -> bool:

@@ -221,7 +221,7 @@ class Session:
             try:
                 await self._settle()
             finally:
-                self._lock.release()
+                await self._lock.release()
 
     async def _change(self, bodies: Callable[[], tuple[Entry, ...]]) -> tuple[str, ...]:
         async with self._turn:

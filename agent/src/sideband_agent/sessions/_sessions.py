@@ -28,7 +28,7 @@ class Sessions:
 
     Args:
         store: the store that contains them.
-        home: the host's state folder, which contains the locks of sessions.
+        home: the host's state folder, which contains the locks of sessions unless the store is shared.
         redact: removes secrets from plain data. Applied to everything that is stored or shown to a model later.
 
     Example:
@@ -78,11 +78,11 @@ class Sessions:
             SessionTooNew: if a newer sideband-agent has written it.
         """
         found = await self._find(session)
-        lock = SessionLock.take(self._locks, found)
+        lock = await self._take_lock(found)
         try:
             stored = await self._read(found)
         except BaseException:
-            lock.release()
+            await lock.release()
             raise
         return Session.of(self._records, lock, stored, is_new=False)
 
@@ -146,11 +146,11 @@ class Sessions:
             SessionNotFound, SessionAmbiguous, SessionLocked: as for ``open``.
         """
         found = await self._find(session)
-        lock = SessionLock.take(self._locks, found)
+        lock = await self._take_lock(found)
         try:
             await self._records.delete(found)
         finally:
-            lock.release()
+            await lock.release()
 
     async def export(self, session: str, *, format: str = OUR_FORMAT) -> Iterator[str]:  # noqa: A002 - the usual term
         """Serialize the current session as JSON Lines, including newlines.
@@ -196,13 +196,16 @@ class Sessions:
         return session.info, notices
 
     async def _create(self, copy: Copy) -> Session:
-        lock = SessionLock.take(self._locks, copy.header.id)
+        lock = await self._take_lock(copy.header.id)
         try:
             stored = await self._records.create(copy.header, copy.records)
         except BaseException:
-            lock.release()
+            await lock.release()
             raise
         return Session.of(self._records, lock, stored, is_new=True)
+
+    async def _take_lock(self, session: str) -> SessionLock:
+        return await SessionLock.take(self._records.store, self._locks, session)
 
     async def _read(self, session: str) -> StoredSession:
         stored = await self._records.read(session)

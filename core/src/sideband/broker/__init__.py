@@ -3,7 +3,7 @@
 from ._attempt import Attempt
 from ._broker import Broker
 from ._call import Call, EffectReport, Progress
-from ._claims import Claims, LedgerClaims, Replay, claims_of
+from ._claims import Claims, LedgerClaims, Replay
 from ._decisions import Approver, approval, approval_as_data, decisions_as_data
 from ._egress import check_egress
 from ._errors import EffectMissing, KeyReused, safe_text
@@ -12,6 +12,7 @@ from ._lookup import BoundOp, Ops
 from ._recovery import Recovered, recover
 from ._redaction import Redaction, Unserializable
 from ._secret_sources import SecretSources
+from ._store_claims import claims_of
 from ._undo import PlannedStep, UndoneStep, UndoPlan, carry_out, plan_undo
 from ._values import recordable
 

@@ -1,4 +1,4 @@
-"""Idempotency keys. The ledger records which effect owns a key, and its outcome.
+"""Idempotency keys. The ledger records which effect owns a key, and its outcome, unless the store is shared.
 
 Each principal has its own keys. A result is returned only to the same skill or plugin, and only if the grant covers
 the capabilities that the effect used. All principals share the keys of undo steps, because an effect is undone once.
@@ -45,10 +45,7 @@ class Replay:
 
 
 class Claims(Protocol):
-    """The claims on idempotency keys. Each key has at most one effect, also across hosts that share the claims.
-
-    A store that several machines share brings its own: ``store.claims(ledger)`` returns them.
-    """
+    """The claims on idempotency keys. Each key has at most one effect, also across hosts that share the claims."""
 
     async def take(self, intent: Intent, *, durable: bool) -> Replay | None:
         """Claim the key of ``intent`` and write the intent to the ledger.
@@ -79,13 +76,6 @@ class Claims(Protocol):
         """
 
 
-def claims_of(store: Store, ledger: Ledger) -> Claims:
-    """Return the claims of a store that has its own, or those in the ledger."""
-    own = getattr(store, "claims", None)
-    claims: Claims = LedgerClaims(ledger, store) if own is None else own(ledger)
-    return claims
-
-
 @define
 class LedgerClaims:
     """The claims of the hosts that share a ledger: the intent with a key is the claim.
@@ -101,12 +91,8 @@ class LedgerClaims:
 
     async def take(self, intent: Intent, *, durable: bool) -> Replay | None:
         """Claim the key, as in ``Claims``."""
-        key, origin = intent.key or "", intent.origin
-        try:
-            f"{key}{origin.principal}".encode()
-        except UnicodeEncodeError:
-            raise OpParamsInvalid(intent.op, "the idempotency key or the principal is not valid Unicode") from None
-        earlier = await self._earlier_state(key, origin)
+        check_unicode(intent)
+        earlier = await self._earlier_state(intent.key or "", intent.origin)
         return await self._ledger.intent(intent, durable=durable, unless=partial(self._answer, intent, earlier))
 
     async def settle(self, outcome: Outcome, origin: Origin) -> None:
@@ -118,10 +104,7 @@ class LedgerClaims:
         if found is None or _is_of_earlier_version(found):
             state = await self._earlier_state(key, _USER) or (None if found is None else "unknown")
             return None if state in {None, "failed"} else ("unknown", None)
-        if found.state == "done" and not found.erased:
-            return "done", found.result
-        happened = found.status is None or found.state in {"done", "unknown", "repeatable"}
-        return ("unknown", None) if happened else None
+        return outcome_of(found)
 
     def _answer(self, intent: Intent, earlier: str | None, found: EffectRecord | None) -> Replay | None:
         """Return the answer for an effect whose key has this record, or ``None`` if it may run.
@@ -131,25 +114,12 @@ class LedgerClaims:
             earlier: the state of a claim of an earlier version.
             found: the record of the last effect with the key.
         """
-        key = intent.key or ""
         if found is None or _is_of_earlier_version(found):
             if earlier == "failed" or (earlier is None and found is None):
                 return None
             # It is unknown who may get the result.
-            raise KeyReused(intent.op, key)
-        if found.status is None and self._ledger.is_alive(found.effect):
-            raise EffectInFlight(intent.op, key)
-        state = found.state or "unknown"
-        # The key of an effect that did not happen is free for any effect; a repeatable one only for the same effect.
-        if state == "failed":
-            return None
-        if _identity(found) != _identity(intent) or (state == "done" and found.erased):
-            raise KeyReused(intent.op, key)
-        if state == "done":
-            return Replay(found.effect, found.result, Grant.parse(found.rights))
-        if state == "unknown":
-            raise EffectUnknown(intent.op, key, found.effect)
-        return None
+            raise KeyReused(intent.op, intent.key or "")
+        return answer_for(intent, found, is_running=found.status is None and self._ledger.is_alive(found.effect))
 
     async def _earlier_state(self, key: str, origin: Origin) -> str | None:
         """Return the state of the claim that an earlier version has left in the store, or ``None``."""
@@ -161,6 +131,49 @@ class LedgerClaims:
         if found is None and (claim := await self._store.get(_path(key))) and "holder" not in claim.value:
             found = claim  # Before claims had holders, all principals shared the keys.
         return None if found is None else str(found.value["state"])
+
+
+def check_unicode(intent: Intent) -> None:
+    """Raise an ``OpParamsInvalid`` if the key or the principal cannot be stored."""
+    try:
+        f"{intent.key}{intent.origin.principal}".encode()
+    except UnicodeEncodeError:
+        raise OpParamsInvalid(intent.op, "the idempotency key or the principal is not valid Unicode") from None
+
+
+def answer_for(intent: Intent, found: EffectRecord, *, is_running: bool) -> Replay | None:
+    """Return the answer for an effect whose key has this record, or ``None`` if it may run.
+
+    Args:
+        intent: the intent of the effect.
+        found: the record of the last effect with the key.
+        is_running: whether that effect has no outcome and its host is alive.
+
+    Raises:
+        EffectInFlight, EffectUnknown, KeyReused: as ``Claims.take``.
+    """
+    key = intent.key or ""
+    if is_running:
+        raise EffectInFlight(intent.op, key)
+    state = found.state or "unknown"
+    # The key of an effect that did not happen is free for any effect; a repeatable one only for the same effect.
+    if state == "failed":
+        return None
+    if _identity(found) != _identity(intent) or (state == "done" and found.erased):
+        raise KeyReused(intent.op, key)
+    if state == "done":
+        return Replay(found.effect, found.result, Grant.parse(found.rights))
+    if state == "unknown":
+        raise EffectUnknown(intent.op, key, found.effect)
+    return None
+
+
+def outcome_of(found: EffectRecord) -> tuple[str, Any] | None:
+    """Return the outcome of an effect with a key, as ``Claims.recall``."""
+    if found.state == "done" and not found.erased:
+        return "done", found.result
+    happened = found.status is None or found.state in {"done", "unknown", "repeatable"}
+    return ("unknown", None) if happened else None
 
 
 def _identity(intent: Intent) -> tuple[str | None, ...]:

@@ -157,7 +157,7 @@ class Host:
         await sources.open()
         self.store = await self._open_store(stack)
         self.ledger = await enter(stack, Ledger(self.home / "ledger", self.store, closed=sources.any_closed))
-        claims = claims_of(self.store, self.ledger)
+        claims = await claims_of(self.store, self.ledger)
         self.blobs = BlobStore(self.home / "blobs")
         self.sandbox = ChosenSandbox(self.plugins, policy.tier, self._make_worker_folders(), alone=policy.alone)
         stack.push_async_callback(self.sandbox.close)

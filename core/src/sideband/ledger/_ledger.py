@@ -23,7 +23,7 @@ from ._commit import GroupCommit
 from ._drafts import intent_draft, note_draft, outcome_draft
 from ._entries import EffectRecord, Intent, Outcome
 from ._errors import LedgerClosed, LedgerError, LedgerIndexFailed, LedgerUnwritable
-from ._head import load_head, save_head
+from ._head import head_key, load_head, save_head
 from ._hosts import DeadHost, HostFile, adopt_dead_hosts, find_unsettled, is_alive, new_host_id
 from ._index import Index
 from ._keys import KeysBehind, current_index
@@ -288,12 +288,14 @@ class Ledger:
                 self._mark(self._oldest(self._chain.head))
 
     async def _register(self) -> None:
-        stored = await load_head(self._store)
         self._chain.prepare()
+        async with held(self._chain.lock, self._lock_timeout):
+            self._head_key = head_key(self.folder, self._store, create=True)
+        stored = await load_head(self._store, self._head_key)
         if stored is None:
             # Store a head before the first line, so that lines without a stored head always mean that it was lost.
             self._chain.headless = True
-            await save_head(self._store, self._chain.head)
+            await save_head(self._store, self._head_key, self._chain.head)
         else:
             self._chain.head = stored
         async with held(self._chain.lock, self._lock_timeout):
@@ -392,7 +394,7 @@ class Ledger:
             await self.sync()
             # After the sync: recovery does not read lines before the mark, so a power failure must not lose them.
             self._mark(mark)
-            await save_head(self._store, head, replaces=self._chain.lost, durable=False)
+            await save_head(self._store, self._head_key, head, replaces=self._chain.lost, durable=False)
         except Exception as error:  # noqa: BLE001 -- the store is a plugin; the next write of the head retries
             _log.warning("could not store the head of the ledger: %s", error)
 

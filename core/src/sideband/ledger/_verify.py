@@ -9,7 +9,7 @@ from anyio import to_thread
 from attrs import define, field, frozen
 
 from ..store import Store
-from ._head import load_head
+from ._head import head_key, load_head
 from ._lines import GENESIS, READABLE, Head, LedgerLine, LineInvalid, parse
 from ._lock import folder_lock, held
 from ._segments import lines, segment_numbers, segment_path
@@ -77,11 +77,12 @@ async def verify(folder: Path, store: Store) -> Verification:
         >>> print("intact" if verdict.ok else verdict.problems[0])
     """
     # Read the head first, so that the files are never behind it.
-    stored = await load_head(store)
+    key = await to_thread.run_sync(head_key, folder, store)
+    stored = await load_head(store, key)
     extents = await _extents(folder)
     if extents and stored is None:
         # The first host may just have started. It stores a head before it writes a line, so read the head again.
-        stored = await load_head(store)
+        stored = await load_head(store, key)
         extents = await _extents(folder)
     check = _Check(folder, extents, stored)
     steps = check.run()

@@ -1,0 +1,128 @@
+"""The claims of hosts that share a store but not a ledger: a document in the store for each idempotency key.
+
+Each host holds a lock in the store, by which the others know whether a claim without an outcome is that of a running
+effect. The intent is written to the ledger before the claim, so that each claim is settled: by its host,
+or by the host that recovers its effects from the ledger. A claim that cannot be settled leaves its key unknown.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from anyio import CancelScope
+from attrs import frozen
+
+from ..errors import StoreConflict, StoreError
+from ..ledger import EffectRecord, Intent, Ledger, Outcome
+from ..ledger._bytes import bytes_as_json, revive
+from ..ops import EffectInFlight, Origin
+from ..store import SharedStore, Store
+from ._claims import UNDO, Claims, LedgerClaims, Replay, answer_for, check_unicode, outcome_of
+
+_log = logging.getLogger("sideband.broker")
+
+
+async def claims_of(store: Store, ledger: Ledger) -> Claims:
+    """Return the claims in a store that is shared, or those in the ledger.
+
+    Raises:
+        StoreError: if the locks of the store cannot be used.
+    """
+    if not isinstance(store, SharedStore):
+        return LedgerClaims(ledger, store)
+    # Closing the store releases it.
+    if not await store.try_lock(_lock(ledger.host)):
+        raise StoreError(f"another host that uses the store has the id {ledger.host}", hint="start again")
+    return _StoreClaims(ledger, store)
+
+
+@frozen
+class _StoreClaims:
+    """The claims in a store that is shared."""
+
+    _ledger: Ledger
+    _store: SharedStore
+
+    async def take(self, intent: Intent, *, durable: bool) -> Replay | None:
+        """Claim the key, as in ``Claims``."""
+        check_unicode(intent)
+        path = _path(intent.key or "", intent.origin)
+        stored = await self._store.get(path)
+        if stored is not None:
+            found = _record(stored.value)
+            is_running = found.status is None and await self._is_alive(found.effect)
+            answer = answer_for(intent, found, is_running=is_running)
+            if answer is not None:
+                return answer
+        await self._ledger.intent(intent, durable=durable)
+        claim = {
+            "effect": intent.effect,
+            "op": intent.op,
+            "params_digest": intent.params_digest,
+            "code": intent.code,
+            "principal": intent.origin.principal,
+            "plugin": intent.origin.plugin,
+            "rights": list(intent.rights),
+        }
+        try:
+            await self._store.put(path, claim, version=0 if stored is None else stored.version, durable=durable)
+        except StoreConflict:
+            raise EffectInFlight(intent.op, intent.key or "") from None
+        return None
+
+    async def settle(self, outcome: Outcome, origin: Origin) -> None:
+        """Store the outcome, unless another effect has the key."""
+        path = _path(outcome.key or "", origin)
+        try:
+            stored = await self._store.get(path)
+            if stored is None or stored.value["effect"] != outcome.effect:
+                return
+            claim: dict[str, Any] = {**stored.value, "status": outcome.status, "state": outcome.state}
+            claim["result"] = json.loads(json.dumps(outcome.result, default=bytes_as_json))
+            if outcome.rights is not None:
+                claim["rights"] = list(outcome.rights)
+            # A power cut that loses this leaves the key unknown.
+            await self._store.put(path, claim, version=stored.version, durable=False)
+        except StoreError as error:
+            # The effect has ended and its outcome is in the ledger.
+            _log.warning("the key of effect %s remains claimed: %s", outcome.effect, error)
+
+    async def recall(self, key: str) -> tuple[str, Any] | None:
+        """Return the outcome, as in ``Claims``."""
+        stored = await self._store.get(_path(key, Origin()))
+        return None if stored is None else outcome_of(_record(stored.value))
+
+    async def _is_alive(self, effect: str) -> bool:
+        lock = _lock(effect.rpartition("-")[0])
+        if not await self._store.try_lock(lock):
+            return True
+        with CancelScope(shield=True):
+            await self._store.unlock(lock)
+        return False
+
+
+def _record(claim: Mapping[str, Any]) -> EffectRecord:
+    return EffectRecord(
+        effect=claim["effect"],
+        op=claim["op"],
+        params_digest=claim["params_digest"],
+        code=claim["code"],
+        origin=Origin(principal=claim["principal"], plugin=claim["plugin"]),
+        rights=tuple(claim["rights"]),
+        status=claim.get("status"),
+        state=claim.get("state"),
+        result=revive(claim.get("result")),
+    )
+
+
+def _lock(host: str) -> str:
+    return f"host/{host}"
+
+
+def _path(key: str, origin: Origin) -> str:
+    """Return the key of a claim in the store. All principals share those of undo steps."""
+    return f"claim/{'' if key.startswith(UNDO) else quote(origin.principal, safe='')}/{key}"
