@@ -8,6 +8,11 @@ from pathlib import Path
 from types import FrameType, SimpleNamespace
 
 import pytest
+from hypothesis import settings
+
+# A loaded machine makes an example slow, not wrong.
+settings.register_profile("untimed", settings(), deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.fixture
