@@ -102,13 +102,16 @@ class Gate(BaseHTTPRequestHandler):
         self.send_response(204)
         self.end_headers()
 
+    def do_POST(self):
+        self.do_GET()
+
     def log_message(self, *_):
         pass
 
 
 @pytest.fixture
 def gate(make_skill):
-    """A server that blocks the tool ``gate.wait`` of the skill in ``folder`` until ``opened`` is set."""
+    """A server that blocks ``gate.wait``, a read, and ``gate.change`` until ``opened`` is set. The skill is ``folder``."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Gate)
     server.reached, server.opened = threading.Event(), threading.Event()
     thread = threading.Thread(target=server.serve_forever, args=[0.05])
@@ -116,6 +119,7 @@ def gate(make_skill):
     code = (
         "from sideband.skill import http, tool\n@tool\nasync def wait() -> str:\n"
         f"    await http.get('http://127.0.0.1:{server.server_port}/')\n    return 'open'\n"
+        f"@tool\nasync def change() -> None:\n    await http.post('http://127.0.0.1:{server.server_port}/')\n"
     )
     server.folder = make_skill("gate", code, "http:host=127.0.0.1")
     yield server

@@ -138,6 +138,9 @@ class Failing:
 
     get = put = delete = keys = append = read = delete_stream = transaction = sync = fail
 
+    def unsynced(self):
+        return None
+
 def sideband_stores():
     return [StoreSpec(name="other", open=lambda folder: nullcontext(Failing()))]
 """

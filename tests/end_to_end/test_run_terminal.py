@@ -57,17 +57,34 @@ def test_no_color_variable_turns_colors_off(terminal, turns, hello):
     assert b"\x1b[" not in plain.written
 
 
-def test_killed_run_resumes_without_repeating_an_effect_of_unknown_outcome(terminal, sideband, turns, gate):
-    options = ["--yes", "--skill-dir", gate.folder, *turns({"tool_calls": [{"name": "gate__wait"}]}, "Done.")]
-    killed = terminal("run", "wait", *options)
-    assert gate.reached.wait(20)
-    killed.process.kill()
-    killed.process.wait()
-    gate.reached.clear()
-    done = sideband("run", "--resume", *options)
-    assert (done.returncode, done.stdout) == (0, "Done.\n")
-    assert "* gate.wait\n  outcome unknown: " in done.stderr
+@pytest.fixture
+def resume_killed(terminal, sideband, turns, gate):
+    """Return a function that kills a run during a call of a tool of the gate, and returns the run that resumes it."""
+
+    def resume(tool):
+        options = ["--yes", "--skill-dir", gate.folder, *turns({"tool_calls": [{"name": f"gate__{tool}"}]}, "Done.")]
+        killed = terminal("run", "wait", *options)
+        assert gate.reached.wait(20)
+        killed.process.kill()
+        killed.process.wait()
+        gate.reached.clear()
+        gate.opened.set()
+        done = sideband("run", "--resume", *options)
+        assert (done.returncode, done.stdout) == (0, "Done.\n")
+        return " ".join(done.stderr.split())
+
+    return resume
+
+
+def test_killed_run_resumes_without_repeating_an_effect_of_unknown_outcome(resume_killed, gate):
+    shown = resume_killed("change")
+    assert "* gate.change failed: gate.change was interrupted and could not be completed, because the outcome" in shown
     assert not gate.reached.is_set()
+
+
+def test_killed_run_resumes_and_repeats_a_read(resume_killed, gate):
+    assert "* gate.wait: ok" in resume_killed("wait")
+    assert gate.reached.is_set()
 
 
 MODEST = "from sideband.skill import tool\n@tool\nasync def look() -> int:\n    return 1\n"

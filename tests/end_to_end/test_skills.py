@@ -277,9 +277,10 @@ async def test_principals_that_call_a_skill_with_the_same_key_each_cause_its_eff
         "    return (await sql.query('SELECT count(*) AS n FROM t', db='test.db'))['rows'][0]['n']\n",
     )
     async with make_host(skill) as host:
-        for principal, rows in (("alice", 1), ("bob", 2), ("alice", 2), ("bob", 2)):
+        for principal, rows in (("alice", 1), ("bob", 2), ("alice", 1), ("bob", 2)):
             request = CallRequest("counting.add", grants=(SQL,), key="k", principal=principal)
-            assert (await host.run(request)).output == rows
+            assert (await host.run(request)).output == rows, "a repeated call gets the recorded answer of its read"
+        assert len((await host.op("sql.query", {"sql": "SELECT a FROM t", "db": "test.db"}))["rows"]) == 2
 
 
 async def test_known_secret_is_redacted_in_all_output_of_a_skill(make_host, make_skill, tmp_path):
