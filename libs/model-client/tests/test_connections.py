@@ -10,7 +10,15 @@ import anyio
 import httpx
 import pytest
 from sideband.providers import ProviderRefused, ProviderTimeout, ProviderUnreachable, StreamBroken
-from sideband_model_client import ServiceConnections, ServiceReply, ServiceRequest, _connections, read_events
+from sideband_model_client import (
+    ServiceAddress,
+    ServiceConnections,
+    ServiceReply,
+    ServiceRequest,
+    _connections,
+    read_events,
+)
+from sideband_model_client.fast_transport import AiohttpTransport
 from trio.testing import MockClock
 
 pytestmark = pytest.mark.anyio
@@ -347,6 +355,16 @@ async def test_aiohttp_is_used_where_it_is_installed(library):
     made = ServiceConnections().transports(None)
     assert (type(made).__name__ == "AiohttpTransport") == (library == "aiohttp")
     await made.aclose()
+
+
+@pytest.mark.parametrize("library", ["aiohttp"], indirect=True)
+async def test_aiohttp_connects_to_the_host_in_punycode(library):
+    """The resolver of Python maps the name that this one stands for to `fass.example`, another host."""
+    transport = ServiceConnections().transports(None)
+    assert isinstance(transport, AiohttpTransport)
+    address = ServiceAddress.parse("https://xn--fa-hia.example")
+    assert transport.destination_of(httpx.Request("GET", address.url)) == (address.host, None)
+    await transport.aclose()
 
 
 @pytest.mark.parametrize("anyio_backend", ["trio"])

@@ -117,7 +117,8 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
 
     def destination_of(self, request: httpx.Request) -> tuple[str, str | None]:
         """Return the host or address to connect to, and the name for the certificate if it is another one."""
-        return request.url.host, None
+        # Not `url.host`, which is decoded: the resolver would encode it by other rules, so that some are other hosts.
+        return request.url.raw_host.decode("ascii"), None
 
     def upload_of(self, request: httpx.Request) -> bytes | httpx.AsyncByteStream | None:
         """Return the body of a request: bytes that are sent at once, or a stream; ``None`` without a body."""
