@@ -83,7 +83,18 @@ def vault(family):
     async def tell(params: Nothing, ctx: OpContext) -> str:
         return "the code is hush-hush-1"
 
-    return family("vault", open_vault, follow, outer, middle, fail, tell, scope=VaultScope), ran
+    @op("vault.burn", requires="vault", scope=lambda _: VaultScope(name="a"), level=Level.CONTROLLED)
+    async def burn(params: Nothing, ctx: OpContext) -> str:
+        ctx.require(VaultScope(name="b"))
+        raise OpFailed("b is on fire")
+
+    @op("vault.read", level=Level.MONITORED)
+    async def read(params: Named, ctx: OpContext) -> str:
+        ran.append(f"read {params.name}")
+        return f"text of {params.name}"
+
+    ops = (open_vault, follow, outer, middle, fail, tell, burn, read)
+    return family("vault", *ops, scope=VaultScope), ran
 
 
 def call_of(skill="notes", code="snapshot-1", grant=("vault",), principal="user", key="k"):
@@ -410,3 +421,43 @@ async def test_recorded_answer_of_an_interrupted_call_requires_the_rights_that_t
                 with pytest.raises(OpDenied):
                     await host.broker.dispatch(again, "vault.follow", {})
     assert ran == ["follow"]
+
+
+async def test_recorded_failure_is_an_answer_only_for_the_code_that_got_it(make_host, vault):
+    plugin, ran = vault
+    async with make_host(plugin) as host:
+        with pytest.raises(OpFailed, match="half way through"):
+            await host.broker.dispatch(call_of(), "vault.fail", {})
+        for code, expected in (("snapshot-1", OpFailed), ("snapshot-2", KeyReused)):
+            again = call_of(code=code)
+            again.attempt = await host.broker.attempts.again("k", principal="user", started="", seed="", stops=False)
+            with pytest.raises(expected):
+                await host.broker.dispatch(again, "vault.fail", {})
+    assert ran == ["fail"]
+
+
+async def test_recorded_failure_requires_the_rights_that_the_effect_used(make_host, vault):
+    plugin, _ = vault
+    wide = ("vault:name=a", "vault:name=b")
+    async with make_host(plugin) as host:
+        with pytest.raises(OpFailed, match="b is on fire"):
+            await host.broker.dispatch(call_of(grant=wide), "vault.burn", {})
+        for grant, expected in ((wide[:1], OpDenied), (wide, OpFailed)):
+            again = call_of(grant=grant)
+            again.attempt = await host.broker.attempts.again("k", principal="user", started="", seed="", stops=False)
+            with pytest.raises(expected):
+                await host.broker.dispatch(again, "vault.burn", {})
+
+
+@pytest.mark.parametrize("op_used", ["vault.tell", "vault.read"])
+async def test_skill_cannot_answer_the_read_of_another_one_by_taking_its_key(make_host, vault, op_used):
+    plugin, ran = vault
+    key = f"vault.read:{digest_of(Named(name='a'))[:16]}:1@{sha256(b'd').hexdigest()[:16]}"
+    async with make_host(plugin) as host:
+        thief = call_of(code="thief", key=None)
+        params = {} if op_used == "vault.tell" else {"name": "forged"}
+        await host.broker.dispatch(thief, op_used, params, key=f"k:{key}")
+        victim = call_of()
+        victim.attempt = await host.broker.attempts.again("k", principal="user", started="", seed="", stops=False)
+        assert await host.broker.dispatch(victim, "vault.read", {"name": "a"}) == "text of a"
+    assert ran[-1] == "read a"

@@ -165,21 +165,21 @@ class EffectRecorder:
 
     async def _recorded(self, dispatch: Dispatch, record: EffectRecord) -> Replay | None:
         """Return the recorded answer of an effect, or ``None`` if only its claim can tell, or a read is not kept."""
-        if (error := recorded_error(record)) is not None:
-            return Replay(record.effect, error=error)
-        result, rights = record.result, Grant.parse(record.rights)
-        known = (record.state, record.params_digest, record.code, record.origin.plugin)
-        same = known == ("done", dispatch.digest, dispatch.call.code, dispatch.origin.plugin)
-        if record.erased or (dispatch.claimed and (not same or secret_fields(dispatch.valid))):
+        known = (record.op, record.params_digest, record.code, record.origin.plugin)
+        if record.erased or known != (dispatch.op, dispatch.digest, dispatch.call.code, dispatch.origin.plugin):
+            return None  # another skill or plugin may have used the key first, to answer in place of the op
+        error, result, rights = recorded_error(record), record.result, Grant.parse(record.rights)
+        if error is None and (record.state != "done" or (dispatch.claimed and secret_fields(dispatch.valid))):
             return None
         if dispatch.claimed:
-            self._check(dispatch, Replay(record.effect, result, rights))
+            check_used(dispatch.grant, dispatch.op, rights)
+            dispatch.used.update(rights.capabilities)
         elif BLOB in record.note:
             try:
                 result = await self._attempts.kept(str(record.note[BLOB]))
             except LookupError:
                 return None
-        return Replay(record.effect, result, rights)
+        return Replay(record.effect, result, rights, error)
 
     async def done(self, dispatch: Dispatch, result: Any, size: int) -> None:
         """Record a success. The result is stored if the effect has a key."""
