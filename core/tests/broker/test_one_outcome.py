@@ -195,6 +195,7 @@ async def test_key_of_an_effect_whose_intent_could_not_be_synced_is_free(make_ho
             patch.setattr("sideband.ledger._commit.sync_data", fail)
             with pytest.raises(LedgerUnwritable):
                 await host.op("odd.pay", {}, key="k")
+    async with make_host(odd) as host:
         assert await host.op("odd.pay", {}, key="k") == "paid"
     assert [(line["status"], line["state"]) for line in outcomes()[1:]] == [("failed", "failed"), ("done", "done")]
 

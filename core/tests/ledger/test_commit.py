@@ -158,3 +158,29 @@ async def test_effect_is_refused_if_a_due_outcome_cannot_be_synced(idle, monkeyp
     monkeypatch.setattr(os, "fdatasync", fail)
     with pytest.raises(LedgerUnwritable):
         await begin(idle, Level.MONITORED)
+
+
+@pytest.mark.parametrize("rotate_bytes", [1, 1_000_000])
+async def test_sync_that_failed_once_is_never_repeated(folder, store, monkeypatch, rotate_bytes):
+    """The system may regard what it could not write as written. A further sync would then succeed."""
+    failures = [OSError(5, "Input/output error")]
+    real = os.fdatasync
+
+    def sync(descriptor):
+        if failures:
+            raise failures.pop()
+        real(descriptor)
+
+    async with Ledger(folder, store, head_interval=1_000, rotate_bytes=rotate_bytes) as ledger:
+        first = await begin(ledger, Level.MONITORED)
+        monkeypatch.setattr(os, "fdatasync", sync)
+        await end(ledger, first, due=True)
+        for level, durable in ((Level.CONTROLLED, True), (Level.MONITORED, False), (Level.CONTROLLED, True)):
+            with pytest.raises(LedgerUnwritable):
+                await begin(ledger, level, durable=durable)
+        with pytest.raises(LedgerUnwritable):
+            await ledger.sync()
+        assert not failures
+        await end(ledger, await begin(ledger, Level.SAFE))
+    async with Ledger(folder, store, head_interval=1_000) as ledger:
+        await begin(ledger, Level.CONTROLLED, durable=True)

@@ -40,6 +40,7 @@ class Chain:
         keys: the idempotency keys of the lines.
         written: the number of appends.
         lost: the last head that was missing from the files.
+        failure: the error of a sync that failed. Lines may be lost in a power failure since then.
         headless: whether the store had no head. If the ledger has lines, this is recorded in it.
     """
 
@@ -51,6 +52,7 @@ class Chain:
     keys: KeyTable = field(init=False, default=Factory(lambda self: KeyTable(self.folder), takes_self=True))
     written: int = field(default=0, init=False)
     lost: Head | None = field(default=None, init=False)
+    failure: OSError | None = field(default=None, init=False)
     headless: bool = field(default=False, init=False)
     _descriptor: int | None = field(default=None, init=False)
     _rotated: bool = field(default=False, init=False)
@@ -210,7 +212,10 @@ class Chain:
     def _start_segment(self) -> Head:
         """Start a new segment. Sync the old one first: a power failure must not leave a gap between segments."""
         if self._descriptor is not None:
-            sync_data(self._descriptor)
+            try:
+                sync_data(self._descriptor)
+            except OSError as error:
+                self.failure = error  # no further sync succeeds, but outcomes of running effects are still written
         number = self.head.segment + 1
         descriptor = self._create(number)
         self._close_segment()

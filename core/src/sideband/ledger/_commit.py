@@ -37,6 +37,8 @@ class GroupCommit:
     If no sync is running, the calling task syncs all appends made so far. If one is running, the calling task waits for
     the next one, which covers its append; the first waiting task starts it. Each task is therefore woken only once.
 
+    A sync that failed is not repeated: the system may have dropped what it could not write, and then reports success.
+
     Attributes:
         synced: the number of appends that are on disk.
     """
@@ -87,7 +89,7 @@ class GroupCommit:
         descriptor: int | None = None
         try:
             descriptor = self.chain.duplicate()
-            await to_thread.run_sync(_sync_both, descriptor, self.store.unsynced())
+            await to_thread.run_sync(self._sync_both, descriptor, self.store.unsynced())
             self.synced = max(self.synced, round_.covers)
         except (OSError, StoreError) as error:
             round_.failure = error
@@ -98,9 +100,14 @@ class GroupCommit:
             round_.ended.set()
         return round_
 
-
-def _sync_both(descriptor: int | None, sync_store: Callable[[], None] | None) -> None:
-    if descriptor is not None:
-        sync_data(descriptor)
-    if sync_store is not None:
-        sync_store()
+    def _sync_both(self, descriptor: int | None, sync_store: Callable[[], None] | None) -> None:
+        if descriptor is not None:
+            if self.chain.failure is not None:
+                raise self.chain.failure
+            try:
+                sync_data(descriptor)
+            except OSError as error:
+                self.chain.failure = error
+                raise
+        if sync_store is not None:
+            sync_store()
