@@ -111,7 +111,7 @@ class Gate(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def gate(make_skill):
-    """A server that blocks ``gate.wait``, a read, and ``gate.change`` of the skill in ``folder`` until it is ``opened``."""
+    """A server that blocks ``gate.wait``, a read, and ``gate.change`` of the skill in ``folder`` until ``opened``."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Gate)
     server.reached, server.opened = threading.Event(), threading.Event()
     thread = threading.Thread(target=server.serve_forever, args=[0.05])

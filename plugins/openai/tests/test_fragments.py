@@ -1,4 +1,4 @@
-"""Messages that keep their form in requests: a body of kept fragments equals one that is built again, and is checked."""
+"""Messages that keep their form in requests: a body of kept fragments equals one that is built again and is checked."""
 
 import json
 
@@ -61,7 +61,7 @@ def body_of(form, messages, **fields):
 
 @settings(max_examples=40, deadline=None)
 @given(MESSAGES)
-def test_a_body_of_kept_fragments_equals_one_that_is_built_anew(messages):
+def test_a_body_of_kept_fragments_equals_one_that_is_built_again(messages):
     slices = [messages[start:end] for end in range(len(messages) + 1) for start in (0, end // 2)]
     for form in (*FORMS, *FORMS):
         for some in slices:
