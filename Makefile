@@ -41,9 +41,10 @@ check: $(VENV)/test.stamp services
 
 # Kill more hosts than `make test` does, at different moments in each run.
 storm: $(VENV)/test.stamp
-	SIDEBAND_STORM_ROUNDS=200 SIDEBAND_STORM_SEED=$${SIDEBAND_STORM_SEED:-$$(date +%s)} \
+	SIDEBAND_STORM_ROUNDS=$${SIDEBAND_STORM_ROUNDS:-140} SIDEBAND_STORM_SEED=$${SIDEBAND_STORM_SEED:-$$(date +%s)} \
 		$(BIN)/python -m pytest tests/security/crashes/test_crash_host.py \
-		tests/agent/test_crashes.py tests/agent/test_replay_storm.py -s
+		tests/agent/test_crashes.py tests/agent/test_power_failures.py \
+		tests/agent/test_replay_storm.py tests/agent/test_storms.py -s
 
 bench: $(VENV)/test.stamp $(VENV)/peers.stamp
 	$(BIN)/python -m benchmarks

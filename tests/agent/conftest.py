@@ -1,10 +1,13 @@
 """An agent with a scripted model and a real host, store, ledger and broker."""
 
+import http.client
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -172,3 +175,26 @@ def home(tmp_path):
     folder = tmp_path / "home"
     folder.mkdir()
     return folder
+
+
+@pytest.fixture
+def outside():
+    """Run a server that counts the requests for each path, in its own process."""
+    script = Path(__file__).with_name("counting_server.py")
+    with subprocess.Popen(
+        [sys.executable, script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        port = int(process.stdout.readline())
+        connection = http.client.HTTPConnection("127.0.0.1", port)
+
+        def get(path):
+            connection.request("GET", path)
+            return connection.getresponse().read()
+
+        yield SimpleNamespace(
+            url=f"http://127.0.0.1:{port}",
+            seen=lambda: Counter(json.loads(get("/seen"))),
+            total=lambda: int(get("/total")),
+        )
+        connection.close()
+        process.stdin.close()

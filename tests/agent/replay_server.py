@@ -14,6 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import anyio
+import preloaded  # noqa: F401
 import sideband_http.plugin
 import sideband_llm.plugin
 import sideband_secrets.plugin
@@ -118,6 +119,20 @@ async def slow(params: Nothing, ctx) -> str:
     return ""
 
 
+@tool("delegate", resume="replay")
+async def delegate(params: Nothing, ctx) -> str:
+    """Leave paying to two children with the same task."""
+    results = [await ctx.spawn_child("pay", tools=["payer"]) for _ in range(2)]
+    await ctx.dispatch("till.point", {"mark": "between"})
+    return ", ".join(f"{one.status} {one.text}" for one in results)
+
+
+@tool("payer")
+async def payer(params: Nothing, ctx) -> str:
+    """Pay, in a child."""
+    return await ctx.dispatch("till.pay", {"mark": "child"})
+
+
 @tool("plain")
 async def plain(params: Nothing, ctx) -> str:
     """Reach a point, in a tool that does not resume."""
@@ -134,6 +149,8 @@ PLUGINS = (
     Plugin("op", "till", SimpleNamespace(sideband_ops=lambda: OpFamily("till", (pay, send, look, point)))),
     Plugin("tool", "twice", twice),
     Plugin("tool", "plain", plain),
+    Plugin("tool", "delegate", delegate),
+    Plugin("tool", "payer", payer),
     Plugin("tool", "slow", slow),
 )
 
@@ -175,6 +192,8 @@ async def main(order):
         answered = sum(isinstance(one, ToolResultMessage) for one in request.messages)
         if answered == order.get("calls", 1):
             return "finished"
+        if request.messages[0].text == "pay":
+            return Turn(tool_calls=[("payer", {})])
         arguments = order.get("arguments", {})
         return Turn(tool_calls=[(order["tool"], {**arguments, "number": answered} if "calls" in order else arguments)])
 

@@ -5,7 +5,7 @@ import pytest
 from sideband import Plugin
 from sideband.hooks import Section
 from sideband.tools import tool
-from sideband_agent import DepthReached
+from sideband_agent import DepthReached, ToolsUnknown
 from sideband_scripted import Hang, Turn
 
 pytestmark = pytest.mark.anyio
@@ -56,6 +56,19 @@ async def test_child_can_call_only_its_given_tools(stage, kit):
     assert "may not be called here" in refused.text
     assert "echo" in refused.text
     assert allowed.text == "x"
+
+
+async def test_refused_child_raises_the_same_error_in_a_tool_that_resumes(stage, kit):
+    @tool("helper", resume="replay")
+    async def helper(params: kit.Text, ctx) -> str:
+        """Delegate to a child."""
+        with pytest.raises(ToolsUnknown):
+            await ctx.spawn_child("do it", tools=["nothing"])
+        return "refused"
+
+    async with stage([Turn(tool_calls=[("helper", {})]), "ok"], Plugin("tool", "helper", helper)) as agent:
+        await agent.invoke("hi")
+        assert agent.session.messages()[2].text == "refused"
 
 
 async def test_child_has_no_tools_beyond_its_parents(stage, kit):

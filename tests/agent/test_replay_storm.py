@@ -6,14 +6,10 @@ import random
 import signal
 import subprocess
 import sys
-import threading
 import time
-from collections import Counter
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import anyio
-import pytest
 from sideband.ledger import query
 
 ROUNDS = int(os.environ.get("SIDEBAND_STORM_ROUNDS", "12"))
@@ -28,8 +24,8 @@ from sideband.skill import http, now, random, tool, uuid
 async def post(url: str, number: int) -> str:
     """Post to a server, one after the other and then concurrently."""
     for index in range(3):
-        seen = await http.get(f"{url}/look")
-        await http.post(f"{url}/{number}-{index}-{seen['body']}-{uuid()}")
+        seen = (await http.get(f"{url}/look"))["body"].split()[0]
+        await http.post(f"{url}/{number}-{index}-{seen}-{uuid()}")
     order = [0, 1, 2, 3]
     random.shuffle(order)
     await asyncio.gather(*(http.post(f"{url}/{number}-c{index}-{now().timestamp()}") for index in order))
@@ -37,50 +33,7 @@ async def post(url: str, number: int) -> str:
 '''
 
 
-@pytest.fixture
-def outside():
-    """Run a server that counts the requests for each path, and never answers `/look` the same."""
-    seen = Counter()
-    lock = threading.Lock()
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self):
-            with lock:
-                seen[self.path] += 1
-                text = str(seen["/look"]).encode()
-            try:
-                self.rfile.read(int(self.headers.get("content-length", "0")))
-                self.send_response(200)
-                self.send_header("content-type", "text/plain")
-                self.send_header("content-length", str(len(text)))
-                self.end_headers()
-                self.wfile.write(text)
-            except OSError:
-                self.close_connection = True
-
-        do_POST = do_GET  # noqa: N815  name required by the base class
-
-        def handle(self):
-            try:
-                super().handle()
-            except OSError:
-                return  # a killed host closes its connections
-
-        def log_message(self, *words): ...
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}", seen
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
 def test_each_request_is_sent_once_and_only_unknown_effects_stop_a_call(tmp_path, outside):
-    url, seen = outside
     home, skill = tmp_path / "home", tmp_path / "skills" / "poster"
     home.mkdir(mode=0o700)
     skill.mkdir(parents=True)
@@ -93,7 +46,7 @@ def test_each_request_is_sent_once_and_only_unknown_effects_stop_a_call(tmp_path
     order = {
         "home": str(home),
         "tool": "poster__post",
-        "arguments": {"url": url},
+        "arguments": {"url": outside.url},
         "announced": True,
         "policy": {"resume": "replay"},
         "skill_grants": {"poster": ["http:host=127.0.0.1"]},
@@ -111,8 +64,8 @@ def test_each_request_is_sent_once_and_only_unknown_effects_stop_a_call(tmp_path
         while killed < ROUNDS:
             pid = start(1_000)
             # Usually a moment at which a call runs, sometimes one before.
-            before, deadline = sum(seen.values()), time.monotonic() + (30 if dice.random() < 0.8 else 0)
-            while sum(seen.values()) == before and time.monotonic() < deadline:
+            before, deadline = outside.total(), time.monotonic() + (30 if dice.random() < 0.8 else 0)
+            while outside.total() == before and time.monotonic() < deadline:
                 time.sleep(0.005)
             time.sleep(dice.uniform(0, 0.1))
             os.kill(pid, signal.SIGKILL)
@@ -124,7 +77,7 @@ def test_each_request_is_sent_once_and_only_unknown_effects_stop_a_call(tmp_path
     assert not (home / "failure").exists(), (home / "failure").read_text()
 
     results = json.loads((home / "answer").read_text())["results"]
-    posts = Counter({path: times for path, times in seen.items() if path != "/look"})
+    posts = outside.seen()
     assert set(posts.values()) == {1}, [path for path, times in posts.items() if times > 1]
     doubts = 0
     for number, (text, is_error, unknown) in enumerate(results):

@@ -396,6 +396,25 @@ def test_plugin_tool_is_not_replayed_by_default(shop):
     assert shop.run(tool="plain")["unknown"] is True
 
 
+def test_ended_children_are_answered_from_the_record(shop):
+    shop.arm("between")
+    assert shop.run(tool="delegate") is None
+    answer = shop.run(tool="delegate")
+    assert answer["text"] == "completed finished, completed finished"
+    assert shop.lines("effects") == ["child", "child"]
+
+
+def test_interrupted_child_stops_the_replay_and_is_named(shop):
+    shop.arm("after child")
+    assert shop.run(tool="delegate") is None
+    answer = shop.run(tool="delegate")
+    child = shop.records(op="agent.child")[-1]
+    assert (answer["code"], answer["unknown"]) == ("effect.unknown", True)
+    assert child.effect in answer["text"]
+    assert child.status == "unknown"
+    assert shop.lines("effects") == ["child"]
+
+
 def test_repeated_call_with_a_key_gets_the_same_values_and_answers(shop):
     shop.arm("between")
     order = {"tool": "buyer.buy", "key": "k"}

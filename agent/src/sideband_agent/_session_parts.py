@@ -172,6 +172,7 @@ class SessionPartsMaker:
             effects=ToolEffects(host.broker, results, replays, self.settings.tool_seconds),
             contexts=ToolContexts(
                 agent=self.agent,
+                broker=host.broker,
                 registry=host.tools,
                 of_skills=own,
                 results=results,

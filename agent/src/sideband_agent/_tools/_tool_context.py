@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio
 import anyio.lowlevel
 from attrs import define, field, frozen
-from sideband.broker import Progress, Redaction
+from sideband.broker import Broker, Progress, Redaction
 from sideband.host import HostPluginContext, ToolRegistry
 from sideband.ops import Origin
 from sideband.tools import Tool
 
+from .._broker_calls import new_call
 from .._contexts import AgentControls, AgentPluginContext, host_context
 from .._errors import CallEnded
 from .._run import RunResult
+from ._child_effects import recorded_child
 from ._long_results import LongResults
 from ._offered_skills import OfferedSkills
 
@@ -27,6 +30,7 @@ class ToolContexts:
 
     Args:
         agent: the agent.
+        broker: records the children of calls that may run again.
         registry: maps tools to their plugins.
         of_skills: the host's context for tools of skills and calls of unknown tools.
         results: the long results of the session.
@@ -35,6 +39,7 @@ class ToolContexts:
     """
 
     agent: AgentControls = field(repr=False)
+    broker: Broker = field(repr=False)
     registry: ToolRegistry = field(repr=False)
     of_skills: HostPluginContext = field(repr=False)
     results: LongResults = field(repr=False)
@@ -118,7 +123,13 @@ class ToolCallContext(AgentPluginContext):
     async def spawn_child(self, prompt: str, *, tools: Sequence[str] | None = None, share: float = 0.5) -> RunResult:
         """Run a task in a child agent for this call and wait for it."""
         async with self._within_call():
-            return await self.agent.spawn_child(prompt, tools=tools, share=share, call=self.key)
+            spawn = partial(self.agent.spawn_child, prompt, tools=tools, share=share, call=self.key)
+            if self.attempt is None:
+                return await spawn()
+            call = new_call(self.origin, self.hooks)
+            call.attempt = self.attempt
+            params = {"prompt": prompt, "tools": tools, "share": share}
+            return await recorded_child(self._shared.broker, call, params, spawn)
 
     def on_progress(self, progress: Progress) -> None:
         """Report progress of an op or a skill's tool. Called by the host."""

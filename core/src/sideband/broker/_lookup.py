@@ -15,7 +15,7 @@ from ..plugins._bare_context import BareContext
 from ..providers import Provider
 from ..suggestions import closest, did_you_mean
 
-OWN_OPS = frozenset({"skill.begin", "tool.call"})
+OWN_OPS = frozenset({"agent.child", "skill.begin", "tool.call"})
 """The ops of the host itself. They cannot be looked up, so a lost one cannot be reconciled."""
 
 _MAX_GRANTS = 1_024

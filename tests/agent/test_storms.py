@@ -1,0 +1,216 @@
+"""Hosts killed at random moments while skills, child agents and compactions run: an outside server counts the effects.
+
+A call may be shown as unknown only because of an effect whose own outcome is unknown: its intent is recorded, and its
+host died before the outcome was. Such an effect may have reached the server or not; any other has a known outcome.
+"""
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+
+import anyio
+import pytest
+import sideband_store_sqlite.plugin
+from sideband import Host, Plugin
+from sideband.ledger import query, verify
+from sideband_agent.sessions import MessageEntry, Sessions
+
+ROUNDS = int(os.environ.get("SIDEBAND_STORM_ROUNDS", "6"))
+SEED = int(os.environ.get("SIDEBAND_STORM_SEED", "4711"))
+SERVER = Path(__file__).with_name("storm_server.py")
+ALL = 1_000_000
+KEYS_A_ROUND = 2
+
+POSTER = '''
+import asyncio
+from sideband.skill import http, random, tool
+
+@tool
+async def post(url: str, mark: str) -> str:
+    """Post what was seen, then post concurrently."""
+    seen = await http.get(f"{url}/look/{mark}")
+    number = seen["body"].split()[0]
+    await http.post(f"{url}/{mark}.0.{number}")
+    order = [1, 2]
+    random.shuffle(order)
+    await asyncio.gather(*(http.post(f"{url}/{mark}.{index}") for index in order))
+    return f"posted {mark} {'.' * 2_000}"
+
+@tool
+async def once(url: str, mark: str) -> str:
+    """Post concurrently."""
+    await asyncio.gather(*(http.post(f"{url}/{mark}.{index}") for index in range(3)))
+    return f"posted {mark}"
+'''
+
+
+@pytest.fixture(scope="module")
+def storm_server():
+    with subprocess.Popen(
+        [sys.executable, SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        yield process
+        process.stdin.close()
+
+
+@pytest.fixture
+def storm(storm_server, tmp_path, outside):
+    home, skill = tmp_path / "home", tmp_path / "skills" / "poster"
+    home.mkdir(mode=0o700)
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text(
+        "---\nname: poster\ndescription: Posts.\n"
+        "metadata: {sideband.capabilities: 'http:host=127.0.0.1'}\n---\nCall `post`.\n"
+    )
+    (skill / "tools.py").write_text(POSTER)
+
+    def ask(**order):
+        storm_server.stdin.write(json.dumps(order) + "\n")
+        storm_server.stdin.flush()
+        return int(storm_server.stdout.readline())
+
+    def start(slot, window, *, last=ALL, keys=(), ends=False):
+        return ask(home=str(home), url=outside.url, slot=slot, window=window, last=last, keys=keys, ends=ends)
+
+    def lines(name):
+        return (home / name).read_text().splitlines() if (home / name).exists() else []
+
+    return SimpleNamespace(home=home, start=start, wait=lambda pid: ask(wait=pid), lines=lines)
+
+
+async def look(home):
+    """Return the sessions by slot, the verification of the ledger, and all effects by id."""
+    plugins = [Plugin("store", "sqlite", sideband_store_sqlite.plugin)]
+    async with Host(home=home, plugins=plugins, autoload=False) as host:
+        sessions = Sessions(host.store, home)
+        trees = {one.channel: await sessions.read(one.id) for one in await sessions.list()}
+        records = await query(host.ledger.folder, limit=ALL)
+        return trees, await verify(host.ledger.folder, host.store), {one.effect: one for one in records}
+
+
+def kill_hosts(storm, outside, dice, slots, window):
+    """Kill hosts at random moments, usually while effects happen. Return how many, and the keys that they used."""
+    keys = []
+
+    def start(slot):
+        # those of the last rounds, so that both hosts use most of them
+        number = len(keys) // 2
+        keys.extend((f"call{number}", f"op{number}"))
+        return storm.start(slot, window, keys=keys[-6 * KEYS_A_ROUND :])
+
+    hosts = {slot: start(slot) for slot in slots}
+    killed = 0
+    while killed < ROUNDS:
+        slot = dice.choice(slots)
+        before, deadline = outside.total(), time.monotonic() + (30 if dice.random() < 0.8 else 0)
+        while outside.total() == before and time.monotonic() < deadline:
+            time.sleep(0.005)
+        time.sleep(dice.uniform(0, 0.2))
+        os.kill(hosts[slot], signal.SIGKILL)
+        killed += storm.wait(hosts[slot]) == -signal.SIGKILL
+        hosts[slot] = start(slot)
+    for pid in hosts.values():
+        os.kill(pid, signal.SIGKILL)
+        killed += storm.wait(pid) == -signal.SIGKILL
+    return killed, keys
+
+
+def check_effects(seen, effects):
+    """Check that no effect happened twice, and that the records agree with the server. Return what is unknown."""
+    assert set(seen.values()) == {1}, [path for path, times in seen.items() if times > 1]
+    # what a call has read is the same in its replays
+    assert set(Counter(path.partition(".0.")[0] for path in seen if ".0." in path).values()) <= {1}
+    recorded = {}
+    for one in effects.values():
+        if one.op == "http.post" and one.params.get("url"):
+            recorded.setdefault("/" + one.params["url"].split("/", 3)[3], []).append(one)
+    assert seen.keys() <= recorded.keys()
+    for path, records in recorded.items():
+        happened = [one for one in records if one.status in {"done", "unknown"}]
+        # at most one effect with these parameters was ever begun; others were refused
+        assert len(happened) <= 1, (path, records)
+        assert (path in seen) == bool(happened) or happened[0].status == "unknown", (path, records)
+        for one in records:
+            assert one.status != "unknown" or "the host died during the effect" in one.error["message"]
+    return {path for path, records in recorded.items() if any(one.status == "unknown" for one in records)}
+
+
+def check_call(name, message, mark, effects, seen):
+    """Check the result of a call. Return the reason for which its outcome is unknown, or an empty string."""
+    posted = [path for path in seen if path.startswith((f"/{mark}.", f"/{mark}-"))]
+    if not message.is_error:
+        assert message.text.split(" .")[0] == (f"posted {mark}" if name == "poster__post" else "finished")
+        # a child posts twice, or again after a compaction of its own
+        assert len(posted) == 3 or (name != "poster__post" and len(posted) in range(6, 100, 6)), posted
+        return ""
+    assert message.metadata["unknown"] is True, message.text
+    if "interrupted 4 times" in message.text:
+        return "interrupted 4 times"
+    if name == "errand":
+        assert "calls of this tool are not resumed" in message.text, message.text
+        return "not resumed"
+    named = [effects[one] for one in re.findall(r"effect `?([0-9a-zA-Z-]+)`?", message.text) if one in effects]
+    assert named, message.text
+    assert {one.status for one in named} == {"unknown"}, message.text
+    assert {one.op for one in named} == {"http.post" if name == "poster__post" else "agent.child"}
+    return named[0].op
+
+
+def check_session(tree, acknowledged, kit, effects, seen):
+    """Check a session and the results in it. Return how many calls were answered, and why others are unknown."""
+    assert not tree.notices
+    kit.assert_valid(tree.context().messages)
+    messages = [entry.message for entry in tree.path() if isinstance(entry, MessageEntry)]
+    kit.assert_valid(messages)
+    tasks = Counter(message.text for message in messages if message.role == "user" and message.source == "user")
+    assert set(tasks.values()) == {1}
+    assert set(acknowledged) <= set(tasks)
+    calls = {call.id: call for one in messages if one.role == "assistant" for call in one.tool_calls}
+    reasons = Counter()
+    for message in messages:
+        if message.role == "tool":
+            call = calls[message.call]
+            reasons[check_call(call.name, message, call.arguments["mark"], effects, seen)] += 1
+    return reasons
+
+
+@pytest.mark.parametrize(
+    ("slots", "window"),
+    [("a", 1_000_000), ("a", 3_000), ("ab", 3_000)],
+    ids=["children", "compactions", "two hosts"],
+)
+def test_each_effect_happens_once_and_only_unknown_ones_leave_a_call_unknown(storm, outside, kit, slots, window):
+    dice = random.Random(f"{SEED}-{slots}-{window}")
+    killed, keys = kill_hosts(storm, outside, dice, slots, window)
+    last = {slot: len(storm.lines(f"acknowledged-{slot}")) + 3 for slot in slots}
+    hosts = [storm.start(slot, window, last=last[slot], keys=keys, ends=True) for slot in slots]
+    assert [storm.wait(pid) for pid in hosts] == [0] * len(slots)
+    assert not storm.lines("failures"), storm.lines("failures")
+    assert sorted(storm.lines("finished")) == list(slots)
+
+    trees, verdict, effects = anyio.run(look, storm.home)
+    assert verdict.ok, verdict.problems
+    seen = outside.seen()
+    unknown = check_effects(seen, effects)
+    assert trees.keys() == set(slots)
+    reasons = Counter()
+    for slot, tree in trees.items():
+        reasons += check_session(tree, storm.lines(f"acknowledged-{slot}"), kit, effects, seen)
+        assert any(entry.type == "compaction" for entry in tree.entries) == (window < 1_000_000)
+    for key in keys:
+        paths = {f"/{key}.{index}" for index in range(3)} if key.startswith("call") else {f"/{key}"}
+        assert paths <= seen.keys() | unknown, key
+    left = list((storm.home / "replays").glob("*/*"))
+    print(
+        f"{killed} kills, {seen.total()} effects, {reasons.pop('')} calls answered, unknown: {dict(reasons)}, "
+        f"{len(unknown)} posts unknown, {len(unknown & seen.keys())} of them arrived, {len(keys)} keys, "
+        f"refused: {dict(Counter(line.split()[1] for line in storm.lines('refused')))}, {len(left)} left"
+    )
