@@ -112,7 +112,7 @@ def test_value_protected_while_its_beginning_is_held_back_is_redacted():
 
 def test_endless_overlapping_values_are_redacted_in_bounded_memory():
     stream = TextRedaction(redactor_for(["aaaa"]))
-    given_out = [stream.feed("a" * 1_000) for _ in range(1_000)]
+    given_out = [stream.feed("a" * 1_000) for _ in range(200)]
     held = len(stream._text)
     whole = "".join([*given_out, stream.end()])
     assert held < 70_000

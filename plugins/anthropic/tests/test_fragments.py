@@ -57,7 +57,7 @@ HOW = list(product([True, False], [True, False], ["claude-haiku-4-5", UNFORCED],
 
 @settings(max_examples=40, deadline=None)
 @given(MESSAGES)
-def test_a_body_of_kept_turns_equals_one_that_is_built_anew(messages):
+def test_a_body_of_kept_turns_equals_one_that_is_built_again(messages):
     slices = [messages[start:end] for end in range(len(messages) + 1) for start in (0, end // 2)]
     for cache, thoughts, model, forced in (*HOW, *HOW):
         for some in slices:
