@@ -119,6 +119,19 @@ def test_endless_overlapping_values_are_redacted_in_bounded_memory():
     assert "aaaa" not in whole
 
 
+def test_endless_backslashes_are_searched_once():
+    """Each piece would otherwise be searched together with all backslashes before it."""
+    redactor = redactor_for(["s3cr3t-value-1"])
+    stream = TextRedaction(redactor)
+    pieces = ["\\"] * 1_000
+    given_out = [stream.feed(piece) for piece in pieces]
+    assert max(len(front._rest) for front in stream._fronts) == 1
+    end = ["ns3cr3t-", "\\", "\\", "nvalue-1."]
+    given_out += [*map(stream.feed, end), stream.end()]
+    assert "".join(given_out) == redactor.text("".join(pieces + end))
+    assert "".join(given_out).endswith("n[redacted:N0].")
+
+
 @example(size=1)
 @given(size=st.integers(1, 400))
 @settings(max_examples=20)
