@@ -48,7 +48,7 @@ class Children:
     depth: int
     deepest: int
     make: Callable[[Inherited, Sequence[str]], ChildAgent] = field(repr=False)
-    _places: anyio.Semaphore = field(factory=lambda: anyio.Semaphore(MOST_CHILDREN), init=False, repr=False)
+    _places: anyio.Semaphore | None = field(default=None, init=False, repr=False)
 
     async def run(
         self, prompt: str, parent: SessionParts, *, tools: Sequence[str] | None, share: float, call: str | None
@@ -72,6 +72,8 @@ class Children:
         if unknown:
             raise ToolsUnknown(unknown, parent.tools.names)
         view = parent.tools if tools is None else parent.tools.narrow(tools)
+        if self._places is None:
+            self._places = anyio.Semaphore(MOST_CHILDREN)
         async with self._places:
             with parent.spending.allowance.share(share) as allowance:
                 inherited = Inherited(self.depth + 1, call, allowance, parent.system_prompt, parent.skills.tools)

@@ -143,6 +143,6 @@ class TurnLoop:
             message = user_message(text, steering[0].attachments, source=steering[0].source)
             with anyio.CancelScope(shield=True):
                 await self.session.append_message(message, run=run.id, step=str(run.step))
-            steering.popleft()
+            steering.pop(0)
             run.messages.append(message)
             await self.announcer.emit_message(message)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from attrs import define, field
 from sideband.messages import AssistantMessage, Message, ToolResultMessage
 
+from .._field_names import share_field_names
 from .._history import Pairing, begins_with, repair
 from ._fitting import with_plain_names
 
@@ -62,5 +63,9 @@ class SentHistory:
 def _sent(message: Message) -> Message:
     """Return the message to send, without metadata: it is not for the model and may be large."""
     if isinstance(message, ToolResultMessage):
-        return message.model_copy(update={"metadata": {}}) if message.metadata else message
+        if not message.metadata:
+            return message
+        message = message.model_copy(update={"metadata": {}})
+        share_field_names(message)
+        return message
     return with_plain_names(message) if isinstance(message, AssistantMessage) else message

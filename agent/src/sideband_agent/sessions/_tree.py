@@ -9,6 +9,7 @@ from typing import Any
 from attrs import evolve, frozen
 from sideband.messages import AssistantMessage, Message, UserMessage
 
+from .._field_names import share_field_names, share_message_fields
 from ._errors import EntryAmbiguous, EntryNotFound
 from ._format import (
     BranchSummaryEntry,
@@ -79,6 +80,7 @@ class SessionTree:
     """
 
     def __init__(self, header: SessionHeader) -> None:
+        share_field_names(header)
         self.header = header
         self.name: str | None = None
         self.channel = header.channel
@@ -238,6 +240,9 @@ class SessionTree:
         self._add(entry)
 
     def _add(self, entry: Entry) -> None:
+        share_field_names(entry)
+        if isinstance(entry, MessageEntry | CustomMessageEntry):
+            share_message_fields(entry.message)
         self._entries[entry.id] = entry
         if len(self._entries) <= self.header.copied:
             self._copied.add(entry.id)

@@ -31,7 +31,8 @@ class _EntryBase(BaseModel):
         foreign: fields of another program's format that this one does not have, by the name of the format.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # Each kind is built on first use: most sessions have few kinds.
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     id: _Id | Literal[""] = ""
     parent: _Id | None = None
@@ -236,8 +237,9 @@ Entry = (
 )
 """Any entry, discriminated by its ``type``."""
 
-_ANY: TypeAdapter[Entry] = TypeAdapter(Annotated[Entry, Field(discriminator="type")])
-_PLACE: TypeAdapter[_EntryBase] = TypeAdapter(_EntryBase)
+_ANY: TypeAdapter[Entry] = TypeAdapter(
+    Annotated[Entry, Field(discriminator="type")], config=ConfigDict(defer_build=True)
+)
 
 
 def new_id() -> str:
@@ -279,7 +281,7 @@ def entry_of(record: Mapping[str, Any]) -> tuple[Entry, str]:
     if not isinstance(record.get("type"), str):
         raise ValueError("no type")  # noqa: TRY004 - the content is wrong, not the type
     try:
-        place = _PLACE.validate_python({name: record[name] for name in ("id", "parent", "time") if name in record})
+        place = _EntryBase.model_validate({name: record[name] for name in ("id", "parent", "time") if name in record})
         foreign = ForeignEntry(id=place.id, parent=place.parent, time=place.time, data=dict(record))
     except ValidationError as error:
         raise ValueError(_describe(error)) from error
