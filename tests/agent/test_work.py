@@ -168,7 +168,7 @@ async def test_idle_agent_takes_little_memory(stage, kit):
             used, _ = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
-    assert used / 20 < 12_900, "keep what belongs to the host out of the agent: a host may have thousands"
+    assert used / 20 < 12_300, "keep what belongs to the host out of the agent: a host may have thousands"
 
 
 async def test_entry_of_a_finished_run_takes_little_memory(stage, kit):
@@ -185,7 +185,7 @@ async def test_entry_of_a_finished_run_takes_little_memory(stage, kit):
         finally:
             tracemalloc.stop()
         entries = sum(len(one.session.tree) for one in opened)
-    assert used / entries < 4_700, "keep one copy of a message, and share what messages have in common"
+    assert used / entries < 4_450, "keep one copy of a message, and share what messages have in common"
 
 
 async def test_turn_takes_one_call_for_each_tool_that_is_sent(stage, kit, tmp_path):
