@@ -114,7 +114,8 @@ async def main(order):
     ):
         tasks.start_soon(use_keys, host, order)
         await converse(host, home, order)
-    note(home, "finished", order["slot"])
+        name = host.ledger.new_effect_id().rpartition("-")[0]
+    note(home, "finished", name)
 
 
 async def converse(host, home, order):

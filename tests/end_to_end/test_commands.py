@@ -247,6 +247,22 @@ def test_command_that_prints_data_supports_json(sideband, words):
     json.loads(done.stdout)
 
 
+@pytest.mark.parametrize(
+    ("resume", "line"),
+    [
+        ("ask", "an interrupted call runs again only after a question"),
+        ("never", "an interrupted call is never run again"),
+    ],
+)
+def test_skills_show_says_when_interrupted_calls_do_not_simply_run_again(sideband, make_skill, resume, line):
+    code = "from sideband.skill import tool\n@tool\nasync def say() -> str:\n    '''Say.'''\n"
+    folder = make_skill("careful", code, resume=resume)
+    shown = sideband("skills", "show", "careful", "--skill-dir", folder).stdout.splitlines()
+    assert line in shown
+    data = json.loads(sideband("skills", "show", "careful", "--skill-dir", folder, "--json").stdout)
+    assert data["resume"] == resume
+
+
 def test_state_of_a_plugin_that_the_command_itself_loaded_is_marked(sideband):
     assert sideband("plugins", "why", "http").stdout.startswith(
         "op.http: active (loaded by this command, to check it)\n"

@@ -1,5 +1,8 @@
 """Idempotency keys of calls: each effect that is not idempotent gets a key derived from that of the call."""
 
+import os
+import time
+
 import anyio
 import pytest
 from pydantic import BaseModel
@@ -87,3 +90,32 @@ async def test_revealed_secret_is_not_recorded_but_requested_again(make_host, fa
         records = await query(host.ledger.folder, op="safe.reveal")
     assert ran == ["reveal", "reveal"]
     assert {(one.key, one.result) for one in records} == {(None, None)}
+
+
+async def test_equal_large_answers_of_two_calls_are_kept_until_each_has_ended(make_host):
+    async with make_host() as host:
+        attempts, first, second = host.broker.attempts, Attempt.first("a"), Attempt.first("b")
+        digest = await attempts.keep(first, "large")
+        assert await attempts.keep(second, "large") == digest
+        await attempts.forget(first)
+        assert await attempts.kept(second, digest) == "large"
+        await attempts.forget(second)
+        with pytest.raises(LookupError):
+            await attempts.kept(second, digest)
+    assert list((host.home / "replays").iterdir()) == []
+
+
+async def test_large_answers_of_a_call_that_is_never_resumed_are_deleted_after_a_week(make_host):
+    async with make_host() as host:
+        await host.broker.attempts.keep(Attempt.first("a"), "old")
+        (old,) = (host.home / "replays").iterdir()
+        new = Attempt.first("b")
+        digest = await host.broker.attempts.keep(new, "new")
+    week = time.time() - 7 * 86_400
+    os.utime(old, (week - 60, week - 60))
+    for folder in (host.home / "replays").iterdir():
+        if folder != old:
+            os.utime(folder, (week + 600, week + 600))
+    async with make_host() as host:
+        assert not old.exists()
+        assert await host.broker.attempts.kept(new, digest) == "new"

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from sideband import Host, Plugin, StoreError
 from sideband.hooks import Ask, Deny, Retry, hookimpl
 from sideband.ledger import Intent, Outcome, query
-from sideband.messages import AssistantMessage, ToolCallPart, UserMessage
+from sideband.messages import AssistantMessage, ToolCallPart, ToolResultMessage, UserMessage
 from sideband.ops import Level, OpFamily, Origin, op
 from sideband.providers import ProviderError
 from sideband.tools import tool
@@ -249,6 +249,43 @@ async def test_unknown_outcome_is_shown(stage):
         text = describe_why(await why_of(agent, effect))
     in_order(open_text, "outcome     open: no outcome is recorded", "not sent to the model yet")
     in_order(text, "outcome     unknown: the host ended", "effect", "unknown")
+
+
+async def test_attempts_of_an_interrupted_call_and_the_effects_answered_from_the_record_are_shown(stage):
+    part = ToolCallPart(id="call_1", name="bell", arguments={"text": "ha"})
+    replay = {"number": 1, "answered": ["e1", "e2"], "skipped": ["e3"]}
+    result = ToolResultMessage(call="call_1", tool="bell", content="done", metadata={"replay": replay})
+    async with stage([]) as agent:
+        key = f"{agent.session.id}:r1:0.0"
+        await agent.session.append(
+            MessageEntry(message=AssistantMessage(content=(part,), stop="tool_calls"), run="r1", step="0"),
+            MessageEntry(message=result, run="r1", step="0.0"),
+        )
+        first = await recorded_attempt(agent, key, "unknown", {"started": "s", "seed": "s"})
+        again = {"started": "s", "seed": "s", "replay": 1, "interrupted": first}
+        second = await recorded_attempt(agent, f"{key}~1", "done", again)
+        text = describe_why(await why_of(agent, f"{key}~1"))
+    in_order(
+        text,
+        f"attempt     1 ({first})",
+        "outcome     interrupted: the host ended while it was running; it was run again",
+        f"attempt     2 ({second})",
+        "outcome     done",
+        "replayed    answered from the record: e1, e2",
+        "skipped     recorded, but not requested again: e3",
+        "result      success",
+    )
+
+
+async def recorded_attempt(agent, key, status, note):
+    """Record an attempt to run a call, and return its effect id."""
+    ledger, effect = agent.host.ledger, agent.host.ledger.new_effect_id()
+    origin = Origin(session=agent.session.id, run="r1", step="0.0", tool="bell")
+    params = {"tool": "bell", "arguments": {"text": "ha"}, "call": "call_1"}
+    intent = Intent(effect=effect, op="tool.call", params=params, origin=origin, key=key, note=note)
+    await ledger.intent(intent, durable=False)
+    await ledger.outcome(Outcome(effect=effect, op="tool.call", status=status, key=key, note=note))
+    return effect
 
 
 async def test_effect_of_a_deleted_session_is_explained_from_the_ledger(stage):

@@ -43,7 +43,7 @@ class Attempt:
     Attributes:
         answered: the ids of the effects whose recorded answer was used again.
         unknown: the error about the effect that stopped the call.
-        blobs: the digests of large answers, which are kept until the outcome of the call is recorded.
+        keeps: whether large answers are kept until the outcome of the call is recorded.
     """
 
     key: str
@@ -52,7 +52,7 @@ class Attempt:
     stops: bool = False
     answered: list[str] = field(factory=list, init=False)
     unknown: OpError | None = field(default=None, init=False)
-    blobs: set[str] = field(factory=set, init=False)
+    keeps: bool = field(default=False, init=False)
     _records: dict[str, EffectRecord] = field(factory=dict, init=False, repr=False)
     _requested: set[str] = field(factory=set, init=False, repr=False)
     _ordinals: Counter[str] = field(factory=Counter, init=False, repr=False)
@@ -73,8 +73,7 @@ class Attempt:
             known = self._records.get(record.key or "")
             if known is None or not _is_answer(known):
                 self._records[record.key or ""] = record
-            if (blob := record.note.get(BLOB)) is not None:
-                self.blobs.add(str(blob))
+            self.keeps = self.keeps or BLOB in record.note
 
     def effect_key(self, effect: str, op: str, digest: str, *, within: str | None = None, domain: str = "") -> str:
         """Return the key of the next effect with these parameters.

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import shutil
+import time
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
-from anyio import CancelScope
-from attrs import field, frozen
+from anyio import CancelScope, to_thread
+from attrs import frozen
 
 from ..blobs import BlobError, BlobStore
 from ..ledger import Ledger, query
@@ -16,6 +20,7 @@ from ._attempt import Attempt
 
 _MAX_RECORDS = 100_000
 _LARGEST = 64 << 20
+_ABANDONED_SECONDS = 7 * 86_400
 
 
 @frozen
@@ -24,11 +29,11 @@ class Attempts:
 
     Args:
         ledger: the ledger.
-        folder: the folder for large answers. Unlike blobs of users, they are deleted with their call.
+        folder: the folder for large answers. It has a folder for each call, which is deleted with the call.
     """
 
     _ledger: Ledger
-    _answers: BlobStore = field(converter=BlobStore, alias="folder")
+    _folder: Path
 
     async def again(self, key: str, *, principal: str, started: str, seed: str, stops: bool) -> Attempt:
         """Return a further attempt to run a call that was interrupted, with the record of the earlier ones.
@@ -46,28 +51,38 @@ class Attempts:
     async def keep(self, attempt: Attempt, result: Any) -> str:
         """Store a large answer, and return its digest, or an empty string if it cannot be stored."""
         with CancelScope(shield=True), suppress(BlobError):
-            blob = await self._answers.put(json.dumps(result, default=bytes_as_json).encode())
-            attempt.blobs.add(blob.sha256)
+            attempt.keeps = True
+            blob = await BlobStore(self._answers(attempt)).put(json.dumps(result, default=bytes_as_json).encode())
             return blob.sha256
         return ""
 
-    async def kept(self, digest: str) -> Any:
+    async def kept(self, attempt: Attempt, digest: str) -> Any:
         """Return a large answer.
 
         Raises:
             LookupError: if it is lost.
         """
         try:
-            return revive(json.loads(await self._answers.read(digest, max_bytes=_LARGEST)))
+            return revive(json.loads(await BlobStore(self._answers(attempt)).read(digest, max_bytes=_LARGEST)))
         except (BlobError, ValueError) as error:
             raise LookupError(digest) from error
 
     async def forget(self, attempt: Attempt) -> None:
         """Delete the large answers of a call whose outcome is recorded."""
-        if not attempt.blobs:
+        if not attempt.keeps:
             return
         with CancelScope(shield=True):
             await self._ledger.sync()
-            for blob in attempt.blobs:
-                with suppress(BlobError):
-                    await self._answers.delete(blob)
+            await to_thread.run_sync(shutil.rmtree, self._answers(attempt), True)
+
+    def forget_abandoned(self) -> None:
+        """Delete the large answers of calls that have not run for a week: they were interrupted, and not resumed."""
+        before = time.time() - _ABANDONED_SECONDS
+        for folder in self._folder.glob("*"):
+            with suppress(OSError):
+                if folder.lstat().st_mtime < before:
+                    shutil.rmtree(folder)
+
+    def _answers(self, attempt: Attempt) -> Path:
+        """Return the folder for the large answers of a call, which all its attempts share."""
+        return self._folder / hashlib.sha256(attempt.seed.encode()).hexdigest()[:32]

@@ -26,7 +26,7 @@ from ..ops import (
     OpTimeout,
     Origin,
 )
-from ._attempt import BLOB, recorded_error
+from ._attempt import BLOB, Attempt, recorded_error
 from ._attempts import Attempts
 from ._call import EffectReport
 from ._claims import UNDO, Claims, Replay
@@ -155,7 +155,7 @@ class EffectRecorder:
             return None
         dispatch.key, dispatch.claimed = key, not spec.idempotent
         record = attempt.answer(key)
-        replay = None if record is None else await self._recorded(dispatch, record)
+        replay = None if record is None else await self._recorded(dispatch, attempt, record)
         if replay is not None:
             attempt.answered.append(replay.effect)
             # The host itself runs the call again. If a caller repeats it, the guards must allow the answer now.
@@ -163,7 +163,7 @@ class EffectRecorder:
             attempt.end(dispatch.effect)
         return replay
 
-    async def _recorded(self, dispatch: Dispatch, record: EffectRecord) -> Replay | None:
+    async def _recorded(self, dispatch: Dispatch, attempt: Attempt, record: EffectRecord) -> Replay | None:
         """Return the recorded answer of an effect, or ``None`` if only its claim can tell, or a read is not kept."""
         known = (record.op, record.params_digest, record.code, record.origin.plugin)
         if record.erased or known != (dispatch.op, dispatch.digest, dispatch.call.code, dispatch.origin.plugin):
@@ -176,7 +176,7 @@ class EffectRecorder:
             dispatch.used.update(rights.capabilities)
         elif BLOB in record.note:
             try:
-                result = await self._attempts.kept(str(record.note[BLOB]))
+                result = await self._attempts.kept(attempt, str(record.note[BLOB]))
             except LookupError:
                 return None
         return Replay(record.effect, result, rights, error)

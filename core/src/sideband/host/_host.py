@@ -178,6 +178,7 @@ class Host:
         self.environments = Environments(self.home)
         self.catalog = SkillCatalog(self.plugins, self._skill_folders)
         self.recovered = tuple(await recover(self.broker, self.ledger, claims))
+        self.broker.attempts.forget_abandoned()
         for capabilities in self._grants.values():
             await self.broker.ops.grant(capabilities)  # so that an invalid one is reported at once
         recorder = await enter(stack, WorkerReports(self.broker))

@@ -27,6 +27,7 @@ _OUTCOMES = {
     "unknown": "unknown: the host ended while it was running, and it was not repeated",
     "open": "open: no outcome is recorded",
 }
+_REPEATED = "interrupted: the host ended while it was running; it was run again"
 
 
 def describe_why(why: Why) -> str:
@@ -141,12 +142,15 @@ def _tool(why: Why) -> str:
     lines += labeled("tool", one_line(name))
     lines += labeled("id", one_line(call))
     lines += labeled("arguments", json.dumps(arguments, ensure_ascii=False))
+    repeated = {record.note.get("interrupted") for record in why.calls}
     for number, record in enumerate(why.calls, start=1):
         if len(why.calls) > 1:
             lines += labeled("attempt", f"{number} ({record.effect})")
         lines += [line for one in record.decisions for line in labeled("decision", describe_decision(one))]
         duration = f", {record.ms} ms" if record.ms is not None else ""
-        lines += labeled("outcome", _outcome(record) + duration)
+        outcome = _REPEATED if record.effect in repeated and record.status == "unknown" else _outcome(record)
+        lines += labeled("outcome", outcome + duration)
+    lines += _replay(why)
     if why.tool_replayed:
         lines += labeled("replayed", "the tool was not run again when the run was resumed")
     if why.tool_result is not None and why.result is not None:
@@ -155,6 +159,21 @@ def _tool(why: Why) -> str:
     elif why.session is not None:
         lines += labeled("result", "not sent to the model yet")
     return "\n".join(lines)
+
+
+def _replay(why: Why) -> Iterator[str]:
+    """Yield lines about the recorded effects that the last attempt of an interrupted call was answered from."""
+    replay = why.tool_result.metadata.get("replay") if why.tool_result else None
+    if not isinstance(replay, Mapping):
+        return
+    yield from labeled("replayed", f"answered from the record: {_ids(replay, 'answered') or 'nothing was recorded'}")
+    if skipped := _ids(replay, "skipped"):
+        yield from labeled("skipped", f"recorded, but not requested again: {skipped}")
+
+
+def _ids(replay: Mapping[str, Any], name: str) -> str:
+    ids = replay.get(name)
+    return ", ".join(map(str, ids)) if isinstance(ids, Sequence) else ""
 
 
 def _outcome(record: EffectRecord) -> str:
