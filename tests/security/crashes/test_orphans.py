@@ -47,7 +47,7 @@ def check_next_host(crashing):
     assert list(crashing.temporary.iterdir()) == []
     assert crashing.groups() == []
     assert list(crashing.home.glob("ledger/hosts/*")) == []
-    assert {path.name for path in crashing.home.iterdir()} <= {"envs", "ledger", "sdk", "skills", "store"}
+    assert {path.name for path in crashing.home.iterdir()} <= {"cache", "envs", "ledger", "sdk", "skills", "store"}
     for folder in ("sdk", "skills"):
         names = [path.name for path in (crashing.home / folder).iterdir()]
         assert all(len(name) == 64 for name in names), names
