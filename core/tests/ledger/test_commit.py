@@ -1,7 +1,9 @@
 """Group commit: appends during a sync share the next sync, even if some of their tasks are cancelled."""
 
+import errno
 import os
 import threading
+from pathlib import Path
 
 import anyio
 import pytest
@@ -184,3 +186,76 @@ async def test_sync_that_failed_once_is_never_repeated(folder, store, monkeypatc
         await end(ledger, await begin(ledger, Level.SAFE))
     async with Ledger(folder, store, head_interval=1_000) as ledger:
         await begin(ledger, Level.CONTROLLED, durable=True)
+
+
+class FailingSync:
+    """``os.fdatasync`` that fails for the segments of the ledger, once."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, descriptor):
+        if not Path(f"/proc/self/fd/{descriptor}").readlink().name.endswith(".jsonl"):
+            return os.fsync(descriptor)
+        self.calls += 1
+        if self.calls == 1:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return os.fsync(descriptor)
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    failing = FailingSync()
+    monkeypatch.setattr(os, "fdatasync", failing)
+    return failing
+
+
+async def test_failed_sync_is_not_tried_again(idle, failing):
+    # the system may have dropped what it could not write, so that the next sync would succeed
+    for _ in range(3):
+        with pytest.raises(LedgerUnwritable, match=r"cannot sync ledger .*: No space left on device") as caught:
+            await begin(idle, Level.CONTROLLED, durable=True)
+        assert (caught.value.retryable, caught.value.errno) == (False, errno.ENOSPC)
+        assert "restart" in caught.value.hint
+    with pytest.raises(LedgerUnwritable):
+        await idle.sync()
+    assert failing.calls == 1
+
+
+async def test_failed_sync_is_reported_to_all_waiting_tasks(idle, failing):
+    errors = []
+
+    async def use():
+        try:
+            await begin(idle, Level.CONTROLLED, durable=True)
+        except LedgerUnwritable as error:
+            errors.append(error)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(5):
+            tasks.start_soon(use)
+    assert (len(set(map(id, errors))), failing.calls) == (5, 1)
+
+
+async def test_entries_that_are_not_durable_are_written_after_a_failed_sync(idle, failing):
+    with pytest.raises(LedgerUnwritable):
+        await idle.sync()
+    await end(idle, await begin(idle, Level.MONITORED))
+
+
+async def test_failed_sync_is_not_tried_again_by_a_new_segment(folder, store, failing):
+    async with Ledger(folder, store, rotate_bytes=1, head_interval=1_000) as ledger:
+        for _ in range(4):
+            await begin(ledger, Level.SAFE)
+        with pytest.raises(LedgerUnwritable):
+            await ledger.sync()
+    assert failing.calls == 1
+
+
+async def test_next_host_syncs_again(folder, store, failing):
+    async with Ledger(folder, store, head_interval=1_000) as ledger:
+        with pytest.raises(LedgerUnwritable):
+            await begin(ledger, Level.CONTROLLED, durable=True)
+    async with Ledger(folder, store, head_interval=1_000) as ledger:
+        await begin(ledger, Level.CONTROLLED, durable=True)
+        assert failing.calls == 2

@@ -211,7 +211,7 @@ class Chain:
 
     def _start_segment(self) -> Head:
         """Start a new segment. Sync the old one first: a power failure must not leave a gap between segments."""
-        if self._descriptor is not None:
+        if self._descriptor is not None and self.failure is None:
             try:
                 sync_data(self._descriptor)
             except OSError as error:

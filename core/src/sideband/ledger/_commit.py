@@ -1,43 +1,22 @@
-"""Group commit: concurrent tasks share one sync of the ledger and the store, in one thread."""
+"""Syncing the ledger and the store to disk, in one thread and for all waiting tasks at once."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 
-import anyio
 from anyio import to_thread
-from attrs import define, field
+from attrs import Factory, define, field
 
-from ..errors import StoreError
+from ..state import GroupCommit
 from ..store import Store
 from ._chain import Chain, sync_data
 from ._errors import LedgerUnwritable
 
 
 @define
-class _Round:
-    """One sync.
-
-    Attributes:
-        covers: the number of appends that it syncs.
-        ended: set when the sync has ended.
-        failure: the error, if it failed.
-    """
-
-    covers: int = 0
-    ended: anyio.Event = field(factory=anyio.Event)
-    failure: OSError | StoreError | None = None
-
-
-@define
-class GroupCommit:
-    """The group commit of a chain and a store, which syncs appends to disk, and everything written before to the store.
-
-    If no sync is running, the calling task syncs all appends made so far. If one is running, the calling task waits for
-    the next one, which covers its append; the first waiting task starts it. Each task is therefore woken only once.
-
-    A sync that failed is not repeated: the system may have dropped what it could not write, and then reports success.
+class LedgerCommit:
+    """The group commit of a chain and a store, which syncs all appends, and everything written before to the store.
 
     Attributes:
         synced: the number of appends that are on disk.
@@ -46,68 +25,45 @@ class GroupCommit:
     chain: Chain
     store: Store
     synced: int = 0
-    _round: _Round | None = None
-    _next: _Round | None = None
+    _group: GroupCommit = field(init=False, default=Factory(lambda self: GroupCommit(self._sync), takes_self=True))
 
     async def through(self, written: int) -> None:
         """Return once the first ``written`` appends of the chain are on disk.
 
         Raises:
-            LedgerUnwritable: if the sync of the ledger failed.
+            LedgerUnwritable: if the sync of the ledger failed, now or earlier.
             StoreError: if the sync of the store failed.
         """
-        while self.synced < written:
-            if self._next is not None:
-                round_ = self._next
-                await round_.ended.wait()
-            elif self._round is None:
-                round_ = await self._sync(_Round())
-            else:
-                round_ = await self._sync_after(self._round)
-            if round_.failure is not None and round_.covers >= written:
-                if isinstance(round_.failure, StoreError):
-                    raise round_.failure
-                raise LedgerUnwritable(self.chain.folder, round_.failure) from round_.failure
+        if self.synced < written:
+            await self._group.wait()
 
-    async def _sync_after(self, current: _Round) -> _Round:
-        """Start the next sync as soon as the current one has ended."""
-        round_ = self._next = _Round()
-        try:
-            await current.ended.wait()
-        except BaseException:
-            round_.ended.set()  # cancelled: wake the other waiters, one of which starts the sync
-            raise
-        finally:
-            self._next = None
-        return await self._sync(round_)
-
-    async def _sync(self, round_: _Round) -> _Round:
-        self._round = round_
-        round_.covers = self.chain.written
+    async def _sync(self) -> None:
+        self._check_failure()
+        written = self.chain.written
         # Use a duplicate descriptor, because the chain may start another segment during the sync. The chain syncs the
         # old segment itself before it starts a new one.
-        descriptor: int | None = None
         try:
             descriptor = self.chain.duplicate()
+        except OSError as error:
+            raise LedgerUnwritable(self.chain.folder, error) from error
+        try:
             await to_thread.run_sync(self._sync_both, descriptor, self.store.unsynced())
-            self.synced = max(self.synced, round_.covers)
-        except (OSError, StoreError) as error:
-            round_.failure = error
         finally:
             if descriptor is not None:
                 os.close(descriptor)
-            self._round = None
-            round_.ended.set()
-        return round_
+        self.synced = max(self.synced, written)
+
+    def _check_failure(self) -> None:
+        """Never sync again after a failure: the system may have dropped what it could not write, and report success."""
+        if self.chain.failure is not None:
+            raise LedgerUnwritable(self.chain.folder, self.chain.failure, synced=False) from self.chain.failure
 
     def _sync_both(self, descriptor: int | None, sync_store: Callable[[], None] | None) -> None:
         if descriptor is not None:
-            if self.chain.failure is not None:
-                raise self.chain.failure
             try:
                 sync_data(descriptor)
             except OSError as error:
                 self.chain.failure = error
-                raise
+                self._check_failure()
         if sync_store is not None:
             sync_store()

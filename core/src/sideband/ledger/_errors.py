@@ -33,20 +33,25 @@ class LedgerError(SidebandError, OSError):
 
 
 class LedgerUnwritable(LedgerError):
-    """A line could not be written. No part of it was written. The effect must not happen.
+    """A line could not be written, or not be synced to disk. The effect must not happen.
+
+    A line that could not be written was not written in part either. After a failed sync, all later ones of the host
+    fail.
 
     Args:
         path: the file or folder that could not be written.
         cause: the error of the operating system.
+        synced: ``False`` if a sync has failed.
     """
 
     code = "ledger.unwritable"
 
-    def __init__(self, path: Path, cause: OSError) -> None:
+    def __init__(self, path: Path, cause: OSError, *, synced: bool = True) -> None:
+        hint = _HINTS.get(cause.errno or 0, "run `sideband doctor`; effects are impossible until it is writable")
         super().__init__(
-            f"cannot write ledger {path}: {cause.strerror or cause}",
-            hint=_HINTS.get(cause.errno or 0, "run `sideband doctor`; effects are impossible until it is writable"),
-            retryable=cause.errno in {errno.ENOSPC, errno.EDQUOT},
+            f"cannot {'write' if synced else 'sync'} ledger {path}: {cause.strerror or cause}",
+            hint=hint if synced else "check the disk for errors and free space, then restart",
+            retryable=synced and cause.errno in {errno.ENOSPC, errno.EDQUOT},
         )
         self.path = path
         self.errno = cause.errno

@@ -19,7 +19,7 @@ from ..ops import Level
 from ..state import sync_folder
 from ..store import Store
 from ._chain import Chain
-from ._commit import GroupCommit
+from ._commit import LedgerCommit
 from ._drafts import intent_draft, note_draft, outcome_draft
 from ._entries import EffectRecord, Intent, Outcome
 from ._errors import LedgerClosed, LedgerError, LedgerIndexFailed, LedgerUnwritable
@@ -85,7 +85,7 @@ class Ledger:
         self._lock_timeout = lock_timeout
         self._closed = closed
         self._chain = Chain(folder, self.host, rotate_bytes)
-        self._commit = GroupCommit(self._chain, store)
+        self._commit = LedgerCommit(self._chain, store)
         self._effects = 0
         self._due = 0  # the number of appends that must be on disk before the next effect
         self._running: dict[str, Head] = {}  # the head before the intent of each running effect

@@ -1,7 +1,7 @@
-"""State on disk: the home folder, atomic writes of files and folders, and locks.
+"""State on disk: the home folder, atomic writes of files and folders, locks, and syncs that tasks share.
 
-Plugins may use it for their own files. All functions block, except ``FileLock.acquire_async``: async code must call
-them in a thread. Names are imported on first use, to keep start-up fast.
+Plugins may use it for their own files. All functions block, except those that are ``async``: async code must call them
+in a thread. Names are imported on first use, to keep start-up fast.
 """
 
 from typing import TYPE_CHECKING
@@ -10,6 +10,7 @@ from .._lazy import lazy
 
 if TYPE_CHECKING:
     from ._folders import FolderFailed, StoredFile, folder_digest, publish_folder
+    from ._group_commit import GroupCommit
     from ._home import default_home, make_home
     from ._locks import FileLock, try_lock
     from ._opening import open_beneath
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FileLock",
     "FolderFailed",
+    "GroupCommit",
     "PartialFile",
     "StoredFile",
     "TemporaryFolder",
@@ -35,4 +37,6 @@ __all__ = [
     "write_state_file",
 ]
 
-__getattr__, __dir__ = lazy(__name__, "._home", "._opening", "._writing", "._locks", "._temporary_folders", "._folders")
+__getattr__, __dir__ = lazy(
+    __name__, "._home", "._opening", "._writing", "._locks", "._temporary_folders", "._folders", "._group_commit"
+)

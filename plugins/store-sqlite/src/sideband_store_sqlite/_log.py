@@ -23,9 +23,9 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-import anyio
 from anyio import to_thread
-from attrs import define, field
+from attrs import Factory, define, field
+from sideband.state import GroupCommit
 
 from ._connection import Connection
 from ._errors import StoreUnwritable
@@ -35,19 +35,6 @@ _HINT = "check the disk for errors and free space, then restart"
 # when the file has grown by this many bytes.
 _ROWS_PER_CHECKPOINT = 500
 _BYTES_PER_CHECKPOINT = 4 * 1024 * 1024
-
-
-@define(eq=False)
-class _Sync:
-    """One sync that tasks share.
-
-    Attributes:
-        ended: set when it has ended.
-        complete: whether the log is on disk. Otherwise the task that led the sync was cancelled, or it failed.
-    """
-
-    ended: anyio.Event = field(factory=anyio.Event)
-    complete: bool = False
 
 
 @define(eq=False)
@@ -68,8 +55,9 @@ class Log:
     # what is on disk: own and foreign commits; unknown at first, because a killed process may have left unsynced ones
     _synced: int = field(default=0, init=False)
     _synced_foreign: int | None = field(default=None, init=False)
-    _running: _Sync | None = field(default=None, init=False)
-    _next: _Sync | None = field(default=None, init=False)
+    _group: GroupCommit = field(
+        init=False, repr=False, default=Factory(lambda self: GroupCommit(self._sync_in_thread), takes_self=True)
+    )
     _rows: int = field(default=0, init=False)
     _size: int = field(default=0, init=False)
 
@@ -83,24 +71,11 @@ class Log:
     async def sync(self) -> None:
         """Return when all commits made so far are on disk.
 
-        If no sync is running, the calling task starts one. Otherwise it waits for the next one, which the first waiting
-        task starts. Each task is therefore woken only once.
-
         Raises:
-            StoreUnwritable: if the sync failed.
+            StoreUnwritable: if a sync failed, now or earlier.
         """
-        while (job := self.unsynced()) is not None:
-            if self._next is not None:
-                sync = self._next
-                await sync.ended.wait()
-            elif self._running is None:
-                sync = await self._lead(_Sync(), job)
-            else:
-                sync = await self._lead_after(self._running)
-            if sync.complete:
-                return
-            if self._failure is not None:
-                raise self._unwritable(self._failure)
+        if self.unsynced() is not None:
+            await self._group.wait()
 
     @property
     def checkpoint_due(self) -> bool:
@@ -146,29 +121,10 @@ class Log:
                 raise self._unwritable(error) from error
             self._synced, self._synced_foreign = commits, foreign
 
-    async def _lead_after(self, running: _Sync) -> _Sync:
-        sync = self._next = _Sync()
-        try:
-            await running.ended.wait()
-        except BaseException:
-            sync.ended.set()  # cancelled: wake the other waiters, one of which leads
-            raise
-        finally:
-            self._next = None
-        return await self._lead(sync, self.unsynced())
-
-    async def _lead(self, sync: _Sync, job: Callable[[], None] | None) -> _Sync:
-        self._running = sync
-        try:
-            if job is not None:
-                await to_thread.run_sync(job)
-            sync.complete = True
-        except StoreUnwritable:
-            pass  # each waiting task raises its own
-        finally:
-            self._running = None
-            sync.ended.set()
-        return sync
+    async def _sync_in_thread(self) -> None:
+        job = self.unsynced()
+        if job is not None:
+            await to_thread.run_sync(job)
 
     def _unwritable(self, failure: OSError) -> StoreUnwritable:
         problem = f"its log could not be synced: {failure.strerror or failure}"
