@@ -181,11 +181,15 @@ async def test_entry_of_a_finished_run_takes_little_memory(stage, kit):
             for one in opened:
                 await one.invoke("go on")
             gc.collect()
-            used, _ = tracemalloc.get_traced_memory()
+            taken = tracemalloc.take_snapshot()
         finally:
             tracemalloc.stop()
         entries = sum(len(one.session.tree) for one in opened)
-    assert used / entries < 4_450, "keep one copy of a message, and share what messages have in common"
+    # Not what the ledger keeps until its index, which a thread writes, has it.
+    places = ("*/sideband_agent/*", "*/pydantic/*", "*/copy.py")
+    kept = taken.filter_traces([tracemalloc.Filter(True, place) for place in places])
+    used = sum(trace.size for trace in kept.traces)
+    assert used / entries < 3_050, "keep one copy of a message, and share what messages have in common"
 
 
 async def test_turn_takes_one_call_for_each_tool_that_is_sent(stage, kit, tmp_path):
