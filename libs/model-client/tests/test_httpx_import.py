@@ -19,12 +19,8 @@ def test_httpx_is_imported_without_its_command_line():
 
 
 def test_httpx_that_is_already_imported_keeps_its_command_line():
-    assert (
-        loaded(
-            "import httpx; from sideband_model_client._httpx_import import import_httpx; import_httpx(); import httpx._main"
-        )
-        >= COMMAND_LINE
-    )
+    code = "import httpx; from sideband_model_client._httpx_import import import_httpx; import_httpx()"
+    assert loaded(f"{code}; import httpx._main") >= COMMAND_LINE
 
 
 def test_module_of_the_command_line_can_be_imported_later():
