@@ -18,7 +18,6 @@ import anyio.to_thread
 from attrs import define, field
 
 from ._failures import exchange_failure
-from ._httpx_import import import_httpx
 from ._replies import ReplyBody, ServiceReply
 from ._requests import ServiceRequest
 
@@ -54,7 +53,6 @@ def _empty_context() -> ssl.SSLContext:
 
 def _default_transport(tls: ssl.SSLContext | None) -> httpx.AsyncBaseTransport:
     """Return a transport of aiohttp, which is several times as fast, if it is installed and the backend is asyncio."""
-    import_httpx()
     if not _has_aiohttp() or not _is_asyncio():
         return _httpx_transport(tls)
     from .fast_transport import AiohttpTransport  # noqa: PLC0415  slow to import, and optional
