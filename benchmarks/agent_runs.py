@@ -37,7 +37,7 @@ from sideband.providers import Finished, ModelInfo, ModelRequest, StreamEvent
 from sideband.tools import ToolContext, tool
 from sideband_agent import Agent
 
-from ._peers import MISSING, model_server, peer
+from ._peers import ENVIRONMENT, MISSING, model_server, peer
 from ._rows import Row, report
 
 TOOLS = 10
@@ -124,7 +124,7 @@ async def over_http(home: Path, port: int, sessions: int, runs: int) -> dict[str
 
 def ours(*arguments: object) -> dict[str, float]:
     command = [sys.executable, "-m", "benchmarks.agent_runs", *map(str, arguments)]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, env=ENVIRONMENT)
     found: dict[str, float] = json.loads(done.stdout)
     return found
 
