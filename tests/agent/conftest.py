@@ -128,9 +128,15 @@ class KilledHosts:
         self._start(home, last, window)
         return int(self._process.stdout.readline())
 
-    def kill(self, home, seconds, window=1_000_000):
-        """Kill a host with SIGKILL after some seconds, and return whether it was still running."""
+    def kill(self, home, seconds, window=1_000_000, *, busy=False):
+        """Kill a host with SIGKILL after some seconds, and return whether it was still running.
+
+        If ``busy``, the time begins with its first request to the model, however slow the machine is.
+        """
+        before, deadline = len(self.notes(home, "sent")), time.monotonic() + 30 * busy
         pid = self._start(home, 1_000_000, window)
+        while len(self.notes(home, "sent")) == before and time.monotonic() < deadline:
+            time.sleep(0.002)
         time.sleep(seconds)  # a random moment: the kill must not wait for anything
         os.kill(pid, signal.SIGKILL)
         return int(self._process.stdout.readline()) == signal.SIGKILL

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import anyio
+import anyio._backends._asyncio  # before the fork
 import sideband_llm.plugin
 import sideband_store_sqlite.plugin
 from pydantic import BaseModel

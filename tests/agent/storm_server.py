@@ -75,10 +75,12 @@ PLUGINS = (
 
 
 def player(url):
-    """Return a model that chooses its tool calls at random, each with a mark that no other call has."""
+    """Return a model that chooses its tool calls at random, each with a mark that no other call has.
 
-    def call(name, task):
-        mark = f"{task}-{token_hex(4)}"
+    In a child the marks are always the same, so that a second child for the same task would repeat the effects.
+    """
+
+    def call(name, mark):
         return name, {"url": url, "mark": mark} if name == POST else {"mark": mark}
 
     def play(request):
@@ -88,8 +90,9 @@ def player(url):
         has_answered = any(isinstance(one, AssistantMessage) for one in request.messages[at:])
         if has_answered and (of_child or random.random() < 0.3):
             return CHILD_ENDS_WITH if of_child else f"done: {task}"
-        names = [POST, POST] if of_child else random.choice(TURNS)
-        return Turn(tool_calls=[call(name, task) for name in names])
+        if of_child:
+            return Turn(tool_calls=[call(POST, f"{task}-{number}") for number in range(2)])
+        return Turn(tool_calls=[call(name, f"{task}-{token_hex(4)}") for name in random.choice(TURNS)])
 
     return play
 

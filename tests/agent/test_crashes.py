@@ -19,7 +19,7 @@ def test_conversation_survives_kills_at_random_moments(home, killed_hosts, look,
     killed = 0
     while killed < ROUNDS:
         # between the first line of code and several runs later
-        killed += killed_hosts.kill(home, dice.uniform(0, 0.35), window)
+        killed += killed_hosts.kill(home, dice.uniform(0, 0.2), window, busy=dice.random() < 0.8)
     acknowledged = len(killed_hosts.notes(home, "acknowledged"))
     # enough runs for a compaction, even on a machine on which hardly any run completed before its kill
     assert killed_hosts.run(home, acknowledged + 12, window) == 0

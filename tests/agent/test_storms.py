@@ -154,8 +154,7 @@ def check_call(name, message, mark, effects, seen):
     posted = [path for path in seen if path.startswith((f"/{mark}.", f"/{mark}-"))]
     if not message.is_error:
         assert message.text.split(" .")[0] == (f"posted {mark}" if name == "poster__post" else "finished")
-        # a child posts twice, or again after a compaction of its own
-        assert len(posted) == 3 or (name != "poster__post" and len(posted) in range(6, 100, 6)), posted
+        assert len(posted) == (3 if name == "poster__post" else 6), posted
         return ""
     assert message.metadata["unknown"] is True, message.text
     if "interrupted 4 times" in message.text:
