@@ -108,6 +108,23 @@ async def buy() -> list:
     assert shop.lines("looks") == [repr(json.loads(answer["text"]))]
 
 
+def test_call_without_capabilities_may_be_repeated_but_not_its_effects(shop):
+    code = """
+@tool
+async def buy() -> list:
+    \"\"\"Send two things.\"\"\"
+    seen = [await till.send(mark="a")]
+    await till.point(mark="between")
+    return [*seen, await till.send(mark="b")]
+"""
+    shop.write(code, **{"sideband.capabilities": ""})
+    shop.arm("between", "between", "between")
+    for _ in range(3):
+        assert shop.run() is None
+    assert json.loads(shop.run()["text"]) == ["sent", "sent"]
+    assert [one[0] for one in shop.lines("effects")] == ["a", "b"]
+
+
 @pytest.mark.parametrize("point", ["before a", "after a"])
 def test_unknown_effect_stops_the_replay_and_is_named(shop, point):
     shop.arm(point)

@@ -99,7 +99,7 @@ def vault(family):
 
 def call_of(skill="notes", code="snapshot-1", grant=("vault",), principal="user", key="k"):
     grant = Grant.parse(grant)
-    attempt = Attempt.first(key) if key else None
+    attempt = Attempt.first(key, seed="s") if key else None
     return Call("c", grant, "d", Origin(principal, skill=skill), anyio.current_time() + 60, code=code, attempt=attempt)
 
 
@@ -413,7 +413,7 @@ async def test_recorded_answer_of_an_interrupted_call_requires_the_rights_that_t
         await host.broker.dispatch(call_of(grant=wide), "vault.follow", {})
         for grant in (wide[:1], wide):
             again = call_of(grant=grant)
-            again.attempt = await host.broker.attempts.again("k", principal="user", started="", seed="", stops=True)
+            again.attempt = await host.broker.attempts.again("k", principal="user", started="", seed="s", stops=True)
             if grant == wide:
                 assert await host.broker.dispatch(again, "vault.follow", {}) == "contents of b"
                 assert len(again.attempt.answered) == 1
@@ -430,7 +430,7 @@ async def test_recorded_failure_is_an_answer_only_for_the_code_that_got_it(make_
             await host.broker.dispatch(call_of(), "vault.fail", {})
         for code, expected in (("snapshot-1", OpFailed), ("snapshot-2", KeyReused)):
             again = call_of(code=code)
-            again.attempt = await host.broker.attempts.again("k", principal="user", started="", seed="", stops=False)
+            again.attempt = await host.broker.attempts.again("k", principal="user", started="", seed="s", stops=False)
             with pytest.raises(expected):
                 await host.broker.dispatch(again, "vault.fail", {})
     assert ran == ["fail"]
@@ -444,7 +444,7 @@ async def test_recorded_failure_requires_the_rights_that_the_effect_used(make_ho
             await host.broker.dispatch(call_of(grant=wide), "vault.burn", {})
         for grant, expected in ((wide[:1], OpDenied), (wide, OpFailed)):
             again = call_of(grant=grant)
-            again.attempt = await host.broker.attempts.again("k", principal="user", started="", seed="", stops=False)
+            again.attempt = await host.broker.attempts.again("k", principal="user", started="", seed="s", stops=False)
             with pytest.raises(expected):
                 await host.broker.dispatch(again, "vault.burn", {})
 
@@ -452,12 +452,12 @@ async def test_recorded_failure_requires_the_rights_that_the_effect_used(make_ho
 @pytest.mark.parametrize("op_used", ["vault.tell", "vault.read"])
 async def test_skill_cannot_answer_the_read_of_another_one_by_taking_its_key(make_host, vault, op_used):
     plugin, ran = vault
-    key = f"vault.read:{digest_of(Named(name='a'))[:16]}:1@{sha256(b'd').hexdigest()[:16]}"
+    key = Attempt.first("k", seed="s").effect_key("e", "vault.read", digest_of(Named(name="a")), domain="d")
     async with make_host(plugin) as host:
         thief = call_of(code="thief", key=None)
         params = {} if op_used == "vault.tell" else {"name": "forged"}
-        await host.broker.dispatch(thief, op_used, params, key=f"k:{key}")
+        await host.broker.dispatch(thief, op_used, params, key=key)
         victim = call_of()
-        victim.attempt = await host.broker.attempts.again("k", principal="user", started="", seed="", stops=False)
+        victim.attempt = await host.broker.attempts.again("k", principal="user", started="", seed="s", stops=False)
         assert await host.broker.dispatch(victim, "vault.read", {"name": "a"}) == "text of a"
     assert ran[-1] == "read a"

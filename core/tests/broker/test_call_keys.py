@@ -1,5 +1,6 @@
 """Idempotency keys of calls: each effect that is not idempotent gets a key derived from that of the call."""
 
+import json
 import os
 import time
 
@@ -7,10 +8,17 @@ import anyio
 import pytest
 from pydantic import BaseModel
 from sideband.broker import Attempt, Call
-from sideband.ledger import query
-from sideband.ops import Grant, Level, OpContext, Origin, op
+from sideband.broker._values import digest_of
+from sideband.calls._keyed_attempts import KeyedAttempts
+from sideband.ledger import Intent, query
+from sideband.ledger._lines import ERASABLE
+from sideband.ops import EffectUnknown, Grant, Level, OpContext, Origin, op
 
 pytestmark = pytest.mark.anyio
+
+
+class Nothing(BaseModel):
+    pass
 
 
 class Amount(BaseModel):
@@ -37,7 +45,9 @@ def bank(family):
 
 
 def call(key):
-    return Call("c", Grant.of([]), "d", Origin(), anyio.current_time() + 60, attempt=key and Attempt.first(key))
+    return Call(
+        "c", Grant.of([]), "d", Origin(), anyio.current_time() + 60, attempt=key and Attempt.first(key, seed="s")
+    )
 
 
 async def test_repeated_call_repeats_reads_but_no_other_effects(make_host, bank):
@@ -65,6 +75,25 @@ async def test_different_parameters_make_a_new_effect_regardless_of_order(make_h
     assert ran == ["pay"] * 3
 
 
+async def test_parameters_cannot_be_guessed_from_a_ledger_whose_content_was_erased(make_host, bank, ledger_lines):
+    """The seed and the digest are content, which can be erased. Keys are not."""
+    plugin, _ = bank
+    async with make_host(plugin) as host:
+        for name in ("pay", "look"):
+            await host.broker.dispatch(call("k"), f"bank.{name}", {"amount": 7})
+    kept = [
+        {name: value for name, value in line.items() if name not in {*ERASABLE, "content"}} for line in ledger_lines()
+    ]
+    assert len([line for line in kept if "key" in line]) == 4
+    assert digest_of(Amount(amount=7))[:16] not in json.dumps(kept)
+
+
+def test_keys_of_effects_differ_for_another_seed():
+    first, same, other = (Attempt.first("k", seed=seed) for seed in ("a", "a", ""))
+    keys = [one.effect_key("e", "bank.pay", digest_of(Amount())) for one in (first, same, other)]
+    assert keys[0] == keys[1] != keys[2]
+
+
 async def test_call_without_a_key_repeats_its_effects(make_host, bank):
     plugin, ran = bank
     async with make_host(plugin) as host:
@@ -85,7 +114,7 @@ async def test_revealed_secret_is_not_recorded_but_requested_again(make_host, fa
     async with make_host(family("safe", reveal)) as host:
         for _ in range(2):
             again = call(None)
-            again.attempt = await host.broker.attempts.again("k", principal="user", started="", seed="", stops=True)
+            again.attempt = await host.broker.attempts.again("k", principal="user", started="", seed="s", stops=True)
             assert await host.broker.dispatch(again, "safe.reveal", {}) == "hush-hush-1"
         records = await query(host.ledger.folder, op="safe.reveal")
     assert ran == ["reveal", "reveal"]
@@ -119,3 +148,17 @@ async def test_large_answers_of_a_call_that_is_never_resumed_are_deleted_after_a
     async with make_host() as host:
         assert not old.exists()
         assert await host.broker.attempts.kept(new, digest) == "new"
+
+
+async def test_call_is_refused_if_each_of_its_beginnings_was_interrupted(make_host, bank, leave_running):
+    """With a new seed, its effects would have other keys than those of an earlier call that began."""
+    plugin, _ = bank
+    no_parameters = digest_of(Nothing())
+    for number in range(9):
+        key, origin = f"k:begin~{number}", Origin(plugin="host")
+        await leave_running(Intent(effect="", op="skill.begin", key=key, origin=origin, params_digest=no_parameters))
+    async with make_host(plugin) as host:
+        attempts = KeyedAttempts(host.broker)
+        with pytest.raises(EffectUnknown):
+            await attempts.of(call(None), "k")
+        assert (await attempts.of(call(None), "other")).seed

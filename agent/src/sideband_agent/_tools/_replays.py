@@ -70,6 +70,11 @@ class Replays:
     folder: Path
     policy: Resume
 
+    async def repeated(self, ctx: ToolCallContext) -> Attempt:
+        """Return another first attempt of a call, whose effects have the keys that those of the recorded one have."""
+        records = await query(self.folder, key=ctx.key, op="tool.call", principal=ctx.principal, limit=1)
+        return Attempt.first(ctx.key, seed=str(records[0].note.get("seed", "")) if records else "")
+
     async def last(self, key: str) -> tuple[int, str, Any] | None:
         """Return the last attempt of a call: its number, its state and its answer; ``None`` if no attempt was begun."""
         last = None

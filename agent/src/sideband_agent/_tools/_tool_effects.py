@@ -122,6 +122,8 @@ class ToolEffects:
             except (EffectInFlight, EffectUnknown, KeyReused) as error:
                 if not is_repeatable(tool):
                     return _unknown(tool, error)
+            if ctx.attempt is not None:
+                ctx.attempt = await self.replays.repeated(ctx)
             return await self._dispatch(tool, arguments, ctx, decisions, key=f"{ctx.key}~{token_hex(4)}")
         except OpTimeout as error:
             return ToolAnswer.error(self._timeout_message(tool, error), code=error.code)

@@ -1,7 +1,8 @@
 """Attempts to run a call. A call that its host's death interrupted runs again, and its recorded effects are answered.
 
-The key of an effect consists of the key of its call, the op, a digest of the parameters, and its ordinal among equal
-ones. A read, which is never claimed, also has the digest of the call's domain in its key: after a change of the code or
+The key of an effect consists of the key of its call, the op, a digest of the call's seed and of the parameters, and its
+ordinal among equal ones. The seed is content of a ledger line: when that is erased, parameters cannot be guessed from
+keys. A read, which is never claimed, also has the digest of the call's domain in its key: after a change of the code or
 of the grant it is requested again.
 """
 
@@ -36,7 +37,7 @@ class Attempt:
     Args:
         key: the key of the call.
         started: the time at which the first attempt began (ISO 8601), the same for all attempts.
-        seed: the seed of the call's random numbers, the same for all attempts. It is recorded, and not secret.
+        seed: the seed of the call's random numbers and keys, the same for all attempts. It is recorded, and not secret.
         stops: whether the call may cause no further effects after one whose outcome is unknown.
         records: the recorded effects of earlier attempts, oldest first.
 
@@ -59,9 +60,9 @@ class Attempt:
     _running: dict[str, str] = field(factory=dict, init=False, repr=False)
 
     @classmethod
-    def first(cls, key: str) -> Self:
-        """Return the first attempt of a call that begins now."""
-        return cls(key=key, started=datetime.now(UTC).isoformat(timespec="microseconds"), seed=token_hex(16))
+    def first(cls, key: str, *, seed: str = "") -> Self:
+        """Return the first attempt of a call that begins now, with a new seed unless one is given."""
+        return cls(key=key, started=datetime.now(UTC).isoformat(timespec="microseconds"), seed=seed or token_hex(16))
 
     def remember(self, records: Iterable[EffectRecord]) -> None:
         """Add the recorded effects of earlier attempts, oldest first."""
@@ -87,7 +88,7 @@ class Attempt:
             domain: the domain of the call, for a read.
         """
         outer = self.key if within is None else f"{self._running.get(within, within)}/"
-        name = f"{outer}:{op}:{digest[:16]}"
+        name = f"{outer}:{op}:{hashlib.sha256(f'{self.seed}{digest}'.encode()).hexdigest()[:16]}"
         self._ordinals[name] += 1
         key = f"{name}:{self._ordinals[name]}" + (
             f"@{hashlib.sha256(domain.encode()).hexdigest()[:16]}" if domain else ""

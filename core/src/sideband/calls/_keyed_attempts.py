@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 from attrs import evolve, frozen
 from pydantic import BaseModel, ConfigDict
 
@@ -46,6 +48,7 @@ class KeyedAttempts:
         """Return the attempt of a call with this key. Only the caller knows how often it may repeat the call.
 
         Raises:
+            EffectUnknown: if too many beginnings were interrupted.
             LedgerError: if the beginning of the call cannot be recorded.
         """
         first = Attempt.first(key)
@@ -59,14 +62,13 @@ class KeyedAttempts:
             hooks=HookRegistry(),
         )
         begin = _begin(Beginning(call=call.id, started=first.started, seed=first.seed))
-        for number in range(_MOST_BEGINNINGS):
+        for number in count():
             try:
                 found = await self._broker.dispatch(own, _OP, {}, key=f"{key}:begin~{number}", own=begin)
                 break
             except EffectUnknown:
-                continue  # the host died here, before the call began
-        else:
-            return first
+                if number == _MOST_BEGINNINGS:
+                    raise  # the host died here each time, before the call began
         begun = Beginning.model_validate(found)
         if begun.call == call.id:
             return first
