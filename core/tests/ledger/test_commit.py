@@ -259,3 +259,29 @@ async def test_next_host_syncs_again(folder, store, failing):
     async with Ledger(folder, store, head_interval=1_000) as ledger:
         await begin(ledger, Level.CONTROLLED, durable=True)
         assert failing.calls == 2
+
+
+async def test_sync_fails_if_the_chain_gets_the_error_of_the_segment_meanwhile(folder, store, disk, monkeypatch):
+    """The system reports an error once. The other sync of the same file then succeeds."""
+
+    def fail(descriptor):
+        raise OSError(5, "Input/output error")
+
+    errors = []
+
+    async def sync(ledger):
+        try:
+            await ledger.sync()
+        except LedgerUnwritable as error:
+            errors.append(error)
+
+    async with Ledger(folder, store, head_interval=1_000, rotate_bytes=1) as ledger:
+        first = await begin(ledger, Level.SAFE)
+        disk.may_end.clear()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(sync, ledger)
+            await anyio.to_thread.run_sync(disk.began.wait, 20)
+            monkeypatch.setattr("sideband.ledger._chain.sync_data", fail)
+            await end(ledger, first)
+            disk.may_end.set()
+    assert len(errors) == 1

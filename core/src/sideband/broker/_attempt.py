@@ -90,9 +90,8 @@ class Attempt:
         outer = self.key if within is None else f"{self._running.get(within, within)}/"
         name = f"{outer}:{op}:{hashlib.sha256(f'{self.seed}{digest}'.encode()).hexdigest()[:16]}"
         self._ordinals[name] += 1
-        key = f"{name}:{self._ordinals[name]}" + (
-            f"@{hashlib.sha256(domain.encode()).hexdigest()[:16]}" if domain else ""
-        )
+        of_domain = f"@{hashlib.sha256(domain.encode()).hexdigest()[:16]}" if domain else ""
+        key = f"{name}:{self._ordinals[name]}{of_domain}"
         self.begin(effect, key)
         return key
 

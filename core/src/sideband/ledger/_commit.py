@@ -51,6 +51,7 @@ class LedgerCommit:
         finally:
             if descriptor is not None:
                 os.close(descriptor)
+        self._check_failure()  # the chain may have got the error of this file, when it started another segment
         self.synced = max(self.synced, written)
 
     def _check_failure(self) -> None:
