@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from time import thread_time
+from time import monotonic, thread_time
 
 from anyio import from_thread
 from attrs import define, field
@@ -15,6 +15,8 @@ from ._config import Config
 
 # Folders have more entries than files: hidden ones, other folders, and links.
 _ENTRIES_PER_FILE = 4
+# seconds between two looks at the processor time and at cancellation, since both cost more than most steps
+_INTERVAL = 0.02
 
 
 class LimitReached(Exception):
@@ -36,6 +38,7 @@ class Meter:
     """The processor time of one load and of its current skill, and the text that it keeps.
 
     Time is that of the loading thread and of the process that parses Python, so other load does not change the result.
+    The thread's time is read only when it can have reached a limit: it never grows faster than the clock on the wall.
 
     Args:
         limits: the limits.
@@ -49,10 +52,11 @@ class Meter:
     _entries: int = field(default=0, init=False)
     _text: int = field(default=0, init=False)
     _is_in_skill: bool = field(default=False, init=False)
+    _due: float = field(default=0.0, init=False)
 
     def start(self) -> None:
         """Begin to measure the current thread."""
-        self._began = thread_time()
+        self._began, self._due = thread_time(), 0.0
 
     @property
     def used(self) -> float:
@@ -73,23 +77,29 @@ class Meter:
     def skill(self) -> Iterator[None]:
         """Measure one skill."""
         self._skill_began, self._nodes, self._entries, self._is_in_skill = self.used, 0, 0, True
+        self._due = min(self._due, monotonic() + self.limits.seconds)
         try:
             yield
         finally:
             self._is_in_skill = False
 
     def check(self) -> None:
-        """Check the processor time.
+        """Check the processor time and the text.
 
         Raises:
             LimitReached: if it is used up.
         """
+        now = monotonic()
+        if now < self._due and self._text <= self.limits.total_text:
+            return
         with suppress(RuntimeError):
             # raised outside threads of anyio, where there is nothing to cancel
             from_thread.check_cancelled()
         if self._is_in_skill and not self.seconds_left:
             raise LimitReached("seconds", f"loading takes more than {self.limits.seconds:g} s of processor time")
         self.check_total()
+        of_skill = self.seconds_left if self._is_in_skill else _INTERVAL
+        self._due = now + min(_INTERVAL, of_skill, self.limits.total_seconds - self.used)
 
     def check_total(self) -> None:
         """Check what all skills together have used.
@@ -107,6 +117,7 @@ class Meter:
         """Count the processor time of the parsing process, and the nodes of its result."""
         self._elsewhere += seconds
         self._nodes += nodes
+        self._due = 0.0
 
     def add_text(self, length: int) -> None:
         """Count text that is kept."""
