@@ -4,6 +4,8 @@ The skills have the shape of published collections: instructions of several kilo
 and in two of five a script that does not use the SDK. One in fifty has typed tools, which are parsed. ``hostile`` is a
 skill of 4 MB that costs Python's parser two gigabytes, and must be rejected within the limits of a skill.
 
+The second load finds the parsed skills in the cache of a home folder, and is compared with loading without it.
+
 Run: ``python -m benchmarks.skill_loading [FOLDER]``, with a folder on the disk to measure. Prints one line of JSON.
 Bounds: 8 times the floor, and 15,700 skills in ten seconds, which is 0.64 ms per skill.
 """
@@ -17,7 +19,7 @@ from random import Random
 from resource import RUSAGE_CHILDREN, getrusage
 from statistics import median
 from tempfile import TemporaryDirectory
-from time import process_time
+from time import process_time, sleep
 
 import anyio
 from sideband.loading import LoadedSkills, SkillSources
@@ -27,6 +29,8 @@ from ._rows import Row, ratio_of, report
 
 SKILLS = 2_000
 ROUNDS = 5
+# seconds after which a change is not followed by another one with the same time
+SETTLED = 2.5
 DESIGN_MS = 10_000 / 15_700
 KEYS = ("version", "author", "tags", "category", "triggers", "argument-hint", "model", "homepage")
 WORDS = ("skill", "deploy", "cluster", "report", "query", "model", "review", "table", "index", "token", "request")
@@ -86,15 +90,15 @@ def read_files(folder: str) -> int:
     return size
 
 
-def load(source: Path) -> LoadedSkills:
-    """Load all skills of a folder."""
-    return anyio.run(FolderLoader().load, SkillSources(folders=(source,)))
+def load(source: Path, home: Path | None) -> LoadedSkills:
+    """Load all skills of a folder, with the cache of a home folder."""
+    return anyio.run(FolderLoader().load, SkillSources(folders=(source,), home=home))
 
 
-def processor_ms(source: Path) -> tuple[float, LoadedSkills]:
+def processor_ms(source: Path, home: Path | None = None) -> tuple[float, LoadedSkills]:
     """Return the processor time of loading in this process and its children, and what was loaded."""
     children, began = getrusage(RUSAGE_CHILDREN), process_time()
-    loaded = load(source)
+    loaded = load(source, home)
     ended = getrusage(RUSAGE_CHILDREN)
     parsing = ended.ru_utime + ended.ru_stime - children.ru_utime - children.ru_stime
     return (process_time() - began + parsing) * 1e3, loaded
@@ -108,7 +112,9 @@ def measure(folder: Path) -> None:
     (hostile / "SKILL.md").write_text("---\nname: hostile\ndescription: x\n---\n")
     for number in range(4):
         (hostile / f"part{number}.py").write_text("import sideband.skill\n" + "a\n" * 524_000)
-    ours, floor = [], []
+    ours, floor, second = [], [], []
+    sleep(SETTLED)
+    first, _ = processor_ms(source, folder / "home")
     for _ in range(ROUNDS):
         began = process_time()
         read_files(str(source))
@@ -116,6 +122,9 @@ def measure(folder: Path) -> None:
         taken, loaded = processor_ms(source)
         assert len(loaded.skills) == SKILLS, loaded.problems[:3]
         ours.append(taken / SKILLS)
+        taken, cached = processor_ms(source, folder / "home")
+        assert cached == loaded
+        second.append(taken / SKILLS)
     rejected, found = processor_ms(hostile)
     limit = FolderLoader().limits.seconds
     report(
@@ -129,6 +138,15 @@ def measure(folder: Path) -> None:
                 ratio=ratio_of(ours, floor),
             ),
             Row("the same, of 15,700 in ten seconds", median(ours), "ms", bound=DESIGN_MS, is_absolute=True),
+            Row(f"the first load of {SKILLS:,}, which writes the cache", first / SKILLS, "ms", median(ours), bound=2),
+            Row(
+                "the second load, with the cache, against one without",
+                median(second),
+                "ms",
+                median(ours),
+                bound=1 / 2.5,
+                ratio=ratio_of(second, ours),
+            ),
             Row("a hostile skill of 4 MB", rejected / 1e3, "s", bound=limit, is_absolute=True),
         ],
         hostile_tools=[tool.full_name for skill in found.skills for tool in skill.tools],

@@ -204,11 +204,14 @@ class SkillSources:
         folders: folders of the user, each of which is a skill or contains skills.
         packages: installed packages.
         project_folders: folders of the trusted project. The ``origin`` of a skill in them must be ``project``.
+        home: the host's state folder, in whose ``cache`` a loader may store what it derives from the skills; ``None``
+            for no cache.
     """
 
     folders: tuple[Path, ...] = ()
     packages: tuple[SkillPackage, ...] = ()
     project_folders: tuple[Path, ...] = ()
+    home: Path | None = None
 
 
 @frozen

@@ -32,6 +32,7 @@ class Loader:
 
     async def load(self, sources):
         self.loads += 1
+        self.sources = sources
         return self.found
 
 
@@ -112,3 +113,9 @@ async def test_unusable_loader_is_reported_and_others_load():
     assert loaded.problems == (
         SkillProblem("loader broken", "plugin.import", "it does not import", "repair it", fatal=True),
     )
+
+
+async def test_loaders_get_the_home_folder_of_the_host(tmp_path):
+    loader = Loader(skill("notes"))
+    await SkillCatalog(Plugins(one=loader), SkillFolders(), tmp_path).all()
+    assert loader.sources.home == tmp_path

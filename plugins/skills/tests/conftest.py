@@ -1,11 +1,18 @@
+import os
 import textwrap
+from time import time_ns
 
 import anyio
 import pytest
 from sideband.loading import SkillSources
-from sideband_skills import FolderLoader
+from sideband_skills import FolderLoader, _skill_cache
+from sideband_skills._config import Config
 
 MANIFEST = "---\nname: {name}\ndescription: Does what the test needs.\n---\n# Text\n"
+
+LONGER_MANIFEST = "---\nname: {name}\ndescription: {text}\n{more}---\n# Text\n"
+TOOL = 'from sideband.skill import tool, http\n\n@tool\nasync def {name}(a: int = 1) -> int:\n    """Do it."""\n'
+LATER = 10_000_000_000
 
 
 @pytest.fixture(params=["asyncio", "trio"])
@@ -80,3 +87,51 @@ def load_tool(load_one):
 @pytest.fixture
 def codes():
     return lambda problems: [problem.code.removeprefix("skill.") for problem in problems]
+
+
+@pytest.fixture
+def home(tmp_path):
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def settled(monkeypatch):
+    """Let the loader believe that all files were last changed long ago."""
+    monkeypatch.setattr(_skill_cache, "time_ns", lambda: time_ns() + LATER)
+
+
+@pytest.fixture
+def load_cached(home):
+    """Return a function that loads folders with the cache of one home folder."""
+
+    def run(*folders, limits=None, home=home, **sources):
+        loader = FolderLoader(limits or Config())
+        return anyio.run(loader.load, SkillSources(folders=folders, home=home, **sources))
+
+    return run
+
+
+@pytest.fixture
+def opened(monkeypatch, skills):
+    """Return a list of the paths of files that are opened below the skills' folder during the test."""
+    found = []
+    original = os.open
+
+    def counting(path, *arguments, **options):
+        if str(path).startswith(str(skills)):
+            found.append(str(path).removeprefix(f"{skills}/"))
+        return original(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "open", counting)
+    return found
+
+
+@pytest.fixture
+def make(make_skill):
+    """Return a function that writes a skill with a tool."""
+
+    def run(name="demo", text="Does it.", more="", files=None):
+        code = {"run.py": TOOL.format(name="run"), **(files or {})}
+        return make_skill(name, code, manifest=LONGER_MANIFEST.format(name=name, text=text, more=more))
+
+    return run

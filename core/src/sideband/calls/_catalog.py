@@ -20,9 +20,9 @@ _NOT_FOUND = frozenset({"skill.manifest.missing", "skill.source.empty"})
 class SkillCatalog:
     """Loads skills on first access and caches them until ``forget`` is called."""
 
-    def __init__(self, plugins: PluginHost, folders: SkillFolders) -> None:
+    def __init__(self, plugins: PluginHost, folders: SkillFolders, home: Path | None = None) -> None:
         self._plugins = plugins
-        self._folders = folders
+        self._folders, self._home = folders, home
         self._loaded: LoadedSkills | None = None
         self._tools: dict[str, tuple[SkillSpec, ToolSpec]] = {}
         self._loading = anyio.Lock()
@@ -55,7 +55,7 @@ class SkillCatalog:
         raise ToolNotFound(name, known=known, problems=[problem.reason for problem in loaded.problems if problem.fatal])
 
     async def _load(self) -> LoadedSkills:
-        sources = self._folders.sources(self._plugins.locate_skills())
+        sources = self._folders.sources(self._plugins.locate_skills(), self._home)
         found: list[LoadedSkills] = []
         problems = [
             SkillProblem(f"package {one.distribution}", "plugin.failed", f"{one.label}: {one.reason}", fatal=True)

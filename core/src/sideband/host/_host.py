@@ -176,7 +176,7 @@ class Host:
         self._broker = self.broker
         stack.callback(setattr, self, "_broker", None)
         self.environments = Environments(self.home)
-        self.catalog = SkillCatalog(self.plugins, self._skill_folders)
+        self.catalog = SkillCatalog(self.plugins, self._skill_folders, self.home)
         self.recovered = tuple(await recover(self.broker, self.ledger, claims))
         self.broker.attempts.forget_abandoned()
         for capabilities in self._grants.values():

@@ -54,10 +54,10 @@ class SkillFolders:
     project: tuple[Path, ...] = ()
     untrusted: tuple[Path, ...] = ()
 
-    def sources(self, packages: Iterable[SkillPackage]) -> SkillSources:
+    def sources(self, packages: Iterable[SkillPackage], home: Path | None = None) -> SkillSources:
         """Return the sources for skill loaders, in their order."""
         personal = (child for folder in self.personal for child in _children(folder))
-        return SkillSources((*self.explicit, *self.configured, *personal), tuple(packages), self.project)
+        return SkillSources((*self.explicit, *self.configured, *personal), tuple(packages), self.project, home)
 
 
 def find_skill_folders(

@@ -12,7 +12,8 @@ from sideband.suggestions import did_you_mean
 from sideband.validation import problem_text
 
 from ._problems import shown
-from ._shape import Shape
+from ._shape import Form
+from ._value_types import type_of
 
 
 @define
@@ -20,10 +21,10 @@ class ArgumentCheck:
     """The implementation of ``ToolSpec.validate``: converts arguments to the values that the function receives.
 
     Args:
-        shape: the structure of the arguments. The validator is built at the first call.
+        form: the form of a structure with the arguments. The validator is built at the first call.
     """
 
-    shape: Shape
+    form: Form
     _adapter: TypeAdapter[Any] | None = field(default=None, init=False)
 
     def __call__(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -33,7 +34,7 @@ class ArgumentCheck:
             ValueError: if an argument is invalid; the message names each one with its value.
         """
         if self._adapter is None:
-            self._adapter = TypeAdapter(self.shape.build())
+            self._adapter = TypeAdapter(type_of(self.form))
         given = dict(arguments)
         try:
             checked: dict[str, Any] = self._adapter.validate_python(given)
@@ -48,8 +49,7 @@ class ArgumentCheck:
             case "missing":
                 return f"`{path}` is required"
             case "extra_forbidden":
-                known = self.shape.schema.get("properties", {})
-                closest = did_you_mean(name, known) if path == name else ""
+                closest = did_you_mean(name, self.form[2]) if path == name else ""
                 return f"unknown argument `{path}`{closest}"
             case _:
                 return f"`{path}` = {shown(details['input'])}: {problem_text(details)}"

@@ -45,16 +45,16 @@ class Copies:
         """Add a skill whose name is not taken."""
         self._loaded[spec.key] = _Loaded(spec, files, bool(candidate.package))
 
-    def is_taken(self, candidate: Candidate, manifest: Manifest, files: SkillFiles) -> bool:
+    def is_taken(self, candidate: Candidate, skill: Manifest | SkillSpec, files: SkillFiles) -> bool:
         """Return whether an earlier skill has the name. Note the skill, unless it is identical to the earlier one.
 
         Raises:
             LimitReached: if comparing them takes too long.
         """
-        first = self._loaded.get(manifest.key)
+        first = self._loaded.get(skill.key)
         if first is None:
             return False
-        if self._is_same(first, candidate, manifest, files):
+        if self._is_same(first, candidate, skill, files):
             return True
         if len(first.hidden) < _MAXIMUM_PLACES:
             first.hidden.append(f"`{candidate.folder}` ({candidate.origin})")
@@ -62,11 +62,11 @@ class Copies:
             first.more_hidden += 1
         return True
 
-    def _is_same(self, first: _Loaded, candidate: Candidate, manifest: Manifest, files: SkillFiles) -> bool:
+    def _is_same(self, first: _Loaded, candidate: Candidate, skill: Manifest | SkillSpec, files: SkillFiles) -> bool:
         # The dependencies of a skill in a package can be those of its distribution.
         if candidate.package or first.is_packaged:
             return False
-        if (manifest.name, manifest.instructions, files.paths) != (
+        if (skill.name, skill.instructions, files.paths) != (
             first.spec.name,
             first.spec.instructions,
             first.spec.files,

@@ -16,12 +16,13 @@ from ._config import Config
 from ._copies import Copies
 from ._folder_search import Candidate, FolderSearch, entries_of
 from ._lints import lint
-from ._manifest import read_manifest
+from ._manifest import Manifest, read_manifest
 from ._manifest_search import find_manifest
 from ._meter import LimitReached, Meter
 from ._parser import PythonParser
 from ._problems import Problems
 from ._requirements import read_requirements
+from ._skill_cache import SkillCache
 from ._skill_files import SkillFiles, list_files
 from ._tool_discovery import Module, find_tools, read_python
 
@@ -81,15 +82,16 @@ def _load(sources: SkillSources, meter: Meter) -> LoadedSkills:
     meter.start()
     problems: list[SkillProblem] = []
     copies = Copies(meter)
-    with PythonParser(meter) as parser:
+    with PythonParser(meter) as parser, SkillCache.in_home(sources.home, meter.limits) as cache:
         try:
             for candidate in _candidates(sources, problems, meter):
-                read = _read_guarded(candidate, problems, parser, copies)
+                read = _read_guarded(candidate, problems, parser, copies, cache)
                 if read is not None:
                     copies.add(candidate, read.spec, read.files)
         except LimitReached as limit:
             place = ", ".join(map(str, sources.folders[:_MAXIMUM_PLACES])) or "packages"
             problems.append(evolve(_exceeded(place, limit), reason=f"{limit.reason}; the remaining skills are skipped"))
+        cache.save()
     return LoadedSkills(copies.skills, (*problems, *copies.problems()))
 
 
@@ -111,10 +113,11 @@ def _candidates(sources: SkillSources, found: list[SkillProblem], meter: Meter) 
         _in_packages(sources, found, meter),
         (evolve(one, origin=_PROJECT) for one in _in_folders(sources.project_folders, resolved, found, meter)),
     )
-    seen: set[Path] = set()
+    seen: set[str] = set()
     for candidate in in_order:
-        if candidate.folder not in seen:
-            seen.add(candidate.folder)
+        # hashing text is faster than hashing paths
+        if (folder := str(candidate.folder)) not in seen:
+            seen.add(folder)
             yield candidate
 
 
@@ -134,22 +137,26 @@ def _in_packages(sources: SkillSources, found: list[SkillProblem], meter: Meter)
         origin = f"package {package.distribution} {package.version}"
         problems = Problems(str(package.path), meter)
         folder = Path(os.path.realpath(package.path))
-        manifest = _manifest_of(folder, problems)
-        if manifest is None:
+        candidate = _candidate(folder, problems)
+        if candidate is None:
             problems.fail("manifest.missing", f"{origin} declares a skill but has no SKILL.md", "add it to the wheel")
         else:
-            yield Candidate(folder, manifest, origin, package.name, package.distribution)
+            yield evolve(candidate, origin=origin, package=package.name, distribution=package.distribution)
         found += problems.found
 
 
-def _manifest_of(folder: Path, problems: Problems) -> str | None:
-    return find_manifest(folder, entries_of(folder, problems), problems.meter)
+def _candidate(folder: Path, problems: Problems) -> Candidate | None:
+    entries = entries_of(folder, problems)
+    manifest = find_manifest(folder, entries, problems.meter)
+    return None if manifest is None else Candidate(folder, manifest, entries)
 
 
 def _read_guarded(
-    candidate: Candidate, found: list[SkillProblem], parser: PythonParser, copies: Copies, *, everything: bool = False
+    candidate: Candidate, found: list[SkillProblem], parser: PythonParser, copies: Copies, cache: SkillCache | None
 ) -> _Read | None:
     """Return a skill; ``None`` with its problems, or if an earlier skill has its name.
+
+    Without a cache, all Python files are parsed, for the lints.
 
     Raises:
         LimitReached: if all skills together exceed a limit.
@@ -157,7 +164,7 @@ def _read_guarded(
     problems = Problems(str(candidate.folder), parser.meter)
     try:
         with parser.meter.skill():
-            read = _read(candidate, problems, parser, copies, everything=everything)
+            read = _read(candidate, problems, parser, copies, cache)
     except LimitReached as limit:
         # what limits all skills is reported once, by the caller
         parser.meter.check_total()
@@ -174,23 +181,50 @@ def _read_guarded(
 
 
 def _read(
-    candidate: Candidate, problems: Problems, parser: PythonParser, copies: Copies, *, everything: bool
+    candidate: Candidate, problems: Problems, parser: PythonParser, copies: Copies, cache: SkillCache | None
 ) -> _Read | None:
-    folder = candidate.folder
-    listed = list_files(folder, problems)
+    problems.meter.add_entries(len(candidate.entries))
+    listed = list_files(candidate.entries, problems)
     if not listed.complete:
         return None
-    files = listed.identities
-    manifest = read_manifest(folder, candidate.manifest, files, problems, package=candidate.package)
-    if manifest is None:
+    known = cache.find(candidate, listed, problems.found) if cache is not None else None
+    if known is None:
+        return _parse(candidate, listed, problems, parser, copies, cache=cache)
+    spec, text = known
+    if _is_hidden(candidate, spec, listed, problems, copies):
         return None
+    parser.meter.add_text(text + sum(map(len, listed.paths)))
+    return _Read(spec, (), listed)
+
+
+def _is_hidden(
+    candidate: Candidate, skill: SkillSpec | Manifest, listed: SkillFiles, problems: Problems, copies: Copies
+) -> bool:
+    """Return whether an earlier skill has the name of this one, whose problems are then of no interest."""
     if candidate.search is not None:
-        candidate.search.note_files(folder, candidate.manifest, listed.paths)
-    if copies.is_taken(candidate, manifest, listed):
+        candidate.search.note_files(candidate.folder, candidate.manifest, listed.paths)
+    is_taken = copies.is_taken(candidate, skill, listed)
+    if is_taken:
         problems.found.clear()
+    return is_taken
+
+
+def _parse(
+    candidate: Candidate,
+    listed: SkillFiles,
+    problems: Problems,
+    parser: PythonParser,
+    copies: Copies,
+    *,
+    cache: SkillCache | None,
+) -> _Read | None:
+    folder, files = candidate.folder, listed.identities
+    before, of_listing = parser.meter.text + sum(map(len, files)), len(problems.found)
+    manifest = read_manifest(folder, candidate.manifest, files, problems, package=candidate.package)
+    if manifest is None or _is_hidden(candidate, manifest, listed, problems, copies):
         return None
     parser.meter.add_text(len(manifest.instructions) + sum(map(len, files)))
-    python = read_python(folder, files, problems, parser, everything=everything)
+    python = read_python(folder, files, problems, parser, everything=cache is None)
     requirements = read_requirements(python.blocks, candidate.distribution, problems)
     if problems.is_fatal:
         return None
@@ -219,6 +253,8 @@ def _read(
         instructions=manifest.instructions,
         problems=tuple(problems.found),
     )
+    if cache is not None:
+        cache.add(candidate, listed, spec, listed=of_listing, text=parser.meter.text - before)
     return _Read(spec, python.modules, listed)
 
 
@@ -231,12 +267,12 @@ def _validate(folder: Path, families: tuple[OpFamily, ...], meter: Meter) -> tup
         problems = Problems(str(folder), meter)
         problems.fail("source.missing", f"`{folder}` is not a folder", "pass the folder that contains SKILL.md")
         return tuple(problems.found)
-    manifest = _manifest_of(source, problems)
-    if manifest is None:
+    candidate = _candidate(source, problems)
+    if candidate is None:
         problems.fail("manifest.missing", "the folder has no SKILL.md", "add one, with `name` and `description`")
         return tuple(problems.found)
     with PythonParser(meter) as parser:
-        read = _read_guarded(Candidate(source, manifest), found, parser, Copies(meter), everything=True)
+        read = _read_guarded(candidate, found, parser, Copies(meter), None)
     if read is None:
         return tuple(found)
     try:

@@ -25,10 +25,11 @@ _HIDDEN, _DEEP, _NESTED = "in hidden folders", f"deeper than {_MAXIMUM_DEPTH} le
 
 @frozen
 class Candidate:
-    """A skill's folder and its manifest. ``search`` is ``None`` for a package."""
+    """A skill's folder, its manifest and its sorted entries. ``search`` is ``None`` for a package."""
 
     folder: Path
     manifest: str
+    entries: Sequence[os.DirEntry[str]] = field(eq=False, repr=False)
     origin: str = "folder"
     package: str = ""
     distribution: str = ""
@@ -83,7 +84,7 @@ class FolderSearch:
         manifest = find_manifest(folder, entries, self.problems.meter)
         if manifest is not None:
             self._found += 1
-            yield Candidate(folder, manifest, search=self)
+            yield Candidate(folder, manifest, entries, search=self)
             return
         for child in entries:
             if child.is_symlink():

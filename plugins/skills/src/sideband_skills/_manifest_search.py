@@ -10,7 +10,7 @@ from pathlib import Path
 from ._frontmatter import read_document
 from ._meter import Meter
 from ._problems import Problems
-from ._skill_files import read_text
+from ._skill_files import identity_of, read_text
 
 
 def find_manifest(folder: Path, entries: Iterable[os.DirEntry[str]], meter: Meter) -> str | None:
@@ -36,6 +36,6 @@ def _is_agentos(folder: Path, entry: os.DirEntry[str], meter: Meter) -> bool:
         return False
     if not stat.S_ISREG(status.st_mode):
         return False
-    text = read_text(folder, entry.name, (status.st_dev, status.st_ino), ignored)
+    text = read_text(folder, entry.name, identity_of(status), ignored)
     values = read_document(text, ignored, file=entry.name).values if text is not None else None
     return values is not None and bool(values.get("id") or values.get("name"))

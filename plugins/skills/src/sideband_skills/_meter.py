@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 from time import monotonic, thread_time
 
@@ -42,6 +44,9 @@ class Meter:
 
     Args:
         limits: the limits.
+
+    Attributes:
+        text: the characters that are kept.
     """
 
     limits: Config = field(factory=Config)
@@ -50,7 +55,7 @@ class Meter:
     _skill_began: float = field(default=0.0, init=False)
     _nodes: int = field(default=0, init=False)
     _entries: int = field(default=0, init=False)
-    _text: int = field(default=0, init=False)
+    text: int = field(default=0, init=False)
     _is_in_skill: bool = field(default=False, init=False)
     _due: float = field(default=0.0, init=False)
 
@@ -90,7 +95,7 @@ class Meter:
             LimitReached: if it is used up.
         """
         now = monotonic()
-        if now < self._due and self._text <= self.limits.total_text:
+        if now < self._due and self.text <= self.limits.total_text:
             return
         with suppress(RuntimeError):
             # raised outside threads of anyio, where there is nothing to cancel
@@ -110,7 +115,7 @@ class Meter:
         if self.used > self.limits.total_seconds:
             used = f"loading all skills takes more than {self.limits.total_seconds:g} s of processor time"
             raise LimitReached("total_seconds", used)
-        if self._text > self.limits.total_text:
+        if self.text > self.limits.total_text:
             raise LimitReached("total_text", f"the skills have more than {self.limits.total_text:,} characters of text")
 
     def add_parsed(self, seconds: float, nodes: int) -> None:
@@ -121,7 +126,11 @@ class Meter:
 
     def add_text(self, length: int) -> None:
         """Count text that is kept."""
-        self._text += length
+        self.text += length
+
+    def add_entries(self, number: int) -> None:
+        """Count entries of the current skill that were listed before it was measured."""
+        self._entries += number
 
     def entries(self, folder: str | Path) -> list[os.DirEntry[str]]:
         """Return the entries of a folder, sorted by name.
@@ -133,12 +142,10 @@ class Meter:
         most = self.limits.files * _ENTRIES_PER_FILE
         if not self._is_in_skill:
             self._entries = 0
-        found = []
         with os.scandir(folder) as entries:
-            for entry in entries:
-                self._entries += 1
-                if self._entries > most:
-                    raise LimitReached("files", f"it has more than {most:,} files, folders and links")
-                found.append(entry)
+            found = list(islice(entries, most - self._entries + 1))
+        self._entries += len(found)
+        if self._entries > most:
+            raise LimitReached("files", f"it has more than {most:,} files, folders and links")
         self.check()
-        return sorted(found, key=lambda entry: entry.name)
+        return sorted(found, key=attrgetter("name"))

@@ -1,25 +1,28 @@
-"""Types as data: the JSON schema for models, and a validator that is built on demand."""
+"""Types as data: the JSON schema for models, and the form from which a validator is built on demand."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from attrs import field, frozen
 
+Form = str | list[Any]
+"""The name of a type, or a kind of composed type and its parts. It is JSON data, and ``type_of`` builds its type."""
+
 
 @frozen
 class Shape:
-    """A type as a JSON schema, with a factory of the type that validates values.
+    """A type as a JSON schema, with the form of the type that validates values.
 
     Args:
         schema: the JSON schema, for models and users.
-        build: creates the type for pydantic, called when the first value is validated.
+        form: the type for pydantic, which is built when the first value is validated.
         plain: the type that the function receives if JSON cannot carry the annotated one: ``a list``; else empty.
     """
 
     schema: Mapping[str, Any]
-    build: Callable[[], Any] = field(repr=False, eq=False)
+    form: Form = field(repr=False, eq=False)
     plain: str = ""
 
 

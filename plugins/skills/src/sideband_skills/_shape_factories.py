@@ -3,63 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from ._shape import Member, Shape
-from ._value_types import (
-    Anything,
-    Array,
-    Binary,
-    Boolean,
-    Date,
-    DateTime,
-    DecimalText,
-    Integer,
-    Nothing,
-    Number,
-    Object,
-    Text,
-    Time,
-    UuidText,
-    array_type,
-    choice_type,
-    distinct_type,
-    fixed_type,
-    mapping_type,
-    structure_type,
-    union_type,
-)
 
-
-def _simple(schema: Mapping[str, Any], known: Any, plain: str = "") -> Shape:
-    return Shape(schema, lambda: known, plain)
-
-
-ANYTHING = _simple({}, Anything)
-NOTHING = _simple({"type": "null"}, Nothing)
-OBJECT = _simple({"type": "object"}, Object)
-_ARRAY = _simple({"type": "array"}, Array)
+ANYTHING = Shape({}, "anything")
+NOTHING = Shape({"type": "null"}, "nothing")
+OBJECT = Shape({"type": "object"}, "object")
+_ARRAY = Shape({"type": "array"}, "array")
 _TEXT = {"type": "string"}
 
 KNOWN: dict[str, Shape] = {
-    "str": _simple(_TEXT, Text),
-    "int": _simple({"type": "integer"}, Integer),
-    "float": _simple({"type": "number"}, Number),
-    "bool": _simple({"type": "boolean"}, Boolean),
-    "bytes": _simple({**_TEXT, "contentEncoding": "base64"}, Binary),
+    "str": Shape(_TEXT, "text"),
+    "int": Shape({"type": "integer"}, "integer"),
+    "float": Shape({"type": "number"}, "number"),
+    "bool": Shape({"type": "boolean"}, "boolean"),
+    "bytes": Shape({**_TEXT, "contentEncoding": "base64"}, "bytes"),
     "object": ANYTHING,
     "dict": OBJECT,
     "list": _ARRAY,
     "tuple": _ARRAY,
-    "set": _simple({"type": "array", "uniqueItems": True}, Array, "a list"),
+    "set": Shape({"type": "array", "uniqueItems": True}, "array", "a list"),
     "typing.Any": ANYTHING,
-    "datetime.datetime": _simple({**_TEXT, "format": "date-time"}, DateTime, "text such as 2025-01-31T12:00:00"),
-    "datetime.date": _simple({**_TEXT, "format": "date"}, Date, "text such as 2025-01-31"),
-    "datetime.time": _simple({**_TEXT, "format": "time"}, Time, "text such as 12:00:00"),
-    "decimal.Decimal": _simple(_TEXT, DecimalText, "text"),
-    "uuid.UUID": _simple({**_TEXT, "format": "uuid"}, UuidText, "text"),
-    "pathlib.Path": _simple(_TEXT, Text, "text"),
+    "datetime.datetime": Shape({**_TEXT, "format": "date-time"}, "datetime", "text such as 2025-01-31T12:00:00"),
+    "datetime.date": Shape({**_TEXT, "format": "date"}, "date", "text such as 2025-01-31"),
+    "datetime.time": Shape({**_TEXT, "format": "time"}, "time", "text such as 12:00:00"),
+    "decimal.Decimal": Shape(_TEXT, "decimal", "text"),
+    "uuid.UUID": Shape({**_TEXT, "format": "uuid"}, "uuid", "text"),
+    "pathlib.Path": Shape(_TEXT, "text", "text"),
 }
 # aliases of these types; the capitalized ones are those of `typing`
 SAME = {
@@ -87,13 +58,15 @@ def union(options: list[Shape]) -> Shape:
         schemas += [schema for schema in inner or () if schema not in schemas]
     plain = next((option.plain for option in options if option.plain), "")
     if {} in schemas:
-        return Shape({}, ANYTHING.build, plain)
-    return Shape({"anyOf": schemas} if len(schemas) > 1 else schemas[0], partial(union_type, options), plain)
+        return Shape({}, ANYTHING.form, plain)
+    return Shape(
+        {"anyOf": schemas} if len(schemas) > 1 else schemas[0], ["union", [option.form for option in options]], plain
+    )
 
 
 def described(shape: Shape, text: str) -> Shape:
     """Return a shape with a description."""
-    return Shape({**shape.schema, "description": text}, shape.build, shape.plain)
+    return Shape({**shape.schema, "description": text}, shape.form, shape.plain)
 
 
 def choice(values: list[Any], plain: str = "") -> Shape:
@@ -101,17 +74,17 @@ def choice(values: list[Any], plain: str = "") -> Shape:
     schema: dict[str, Any] = {"enum": values}
     if all(isinstance(value, str) for value in values):
         schema = {"type": "string", **schema}
-    return Shape(schema, partial(choice_type, values), plain)
+    return Shape(schema, ["choice", values], plain)
 
 
 def array(item: Shape) -> Shape:
     """Return the shape of a list with items of one type."""
-    return Shape({"type": "array", "items": item.schema}, partial(array_type, item), item.plain)
+    return Shape({"type": "array", "items": item.schema}, ["array", item.form], item.plain)
 
 
 def distinct(item: Shape) -> Shape:
     """Return the shape of a list with unique items of one type."""
-    return Shape({"type": "array", "items": item.schema, "uniqueItems": True}, partial(distinct_type, item), "a list")
+    return Shape({"type": "array", "items": item.schema, "uniqueItems": True}, ["distinct", item.form], "a list")
 
 
 def fixed(items: list[Shape]) -> Shape:
@@ -122,12 +95,14 @@ def fixed(items: list[Shape]) -> Shape:
         "minItems": len(items),
         "maxItems": len(items),
     }
-    return Shape(schema, partial(fixed_type, items), next((item.plain for item in items if item.plain), ""))
+    return Shape(
+        schema, ["fixed", [item.form for item in items]], next((item.plain for item in items if item.plain), "")
+    )
 
 
 def mapping(value: Shape) -> Shape:
     """Return the shape of an object with any keys and values of one type."""
-    return Shape({"type": "object", "additionalProperties": value.schema}, partial(mapping_type, value), value.plain)
+    return Shape({"type": "object", "additionalProperties": value.schema}, ["mapping", value.form], value.plain)
 
 
 def structure(name: str, fields: Mapping[str, Member], plain: str) -> Shape:
@@ -141,4 +116,5 @@ def structure(name: str, fields: Mapping[str, Member], plain: str) -> Shape:
     if required:
         schema["required"] = required
     inner_plain = next((inner.shape.plain for inner in fields.values() if inner.shape.plain), "")
-    return Shape(schema, partial(structure_type, name, fields), plain or inner_plain)
+    parts = {field_name: [inner.shape.form, inner.required] for field_name, inner in fields.items()}
+    return Shape(schema, ["structure", name, parts], plain or inner_plain)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
 from io import FileIO
@@ -25,7 +25,8 @@ _TEXT_PER_NUL = 16
 _IGNORED_FOLDERS = frozenset({"__pycache__"})
 _IGNORED_SUFFIXES = (".pyc", ".pyo")
 
-Identity = tuple[int, int]
+Identity = tuple[int, int, int, int, int]
+"""What a file was when it was listed: device, inode, size, and the times of the last change of content and status."""
 
 
 @frozen
@@ -35,7 +36,7 @@ class SkillFiles:
     Args:
         paths: the relative paths with ``/``, sorted.
         complete: whether these are all files.
-        identities: the device and inode of each file.
+        identities: the identity of each file.
     """
 
     paths: tuple[str, ...]
@@ -43,11 +44,15 @@ class SkillFiles:
     identities: Mapping[str, Identity] = field(factory=dict, repr=False)
 
 
-def list_files(folder: Path, problems: Problems) -> SkillFiles:
+def list_files(entries: Iterable[os.DirEntry[str]], problems: Problems) -> SkillFiles:
     """List all files in the folder except hidden files, ``__pycache__`` and compiled Python.
 
     A symbolic link is included only if it points to another file of this list. Other entries that cannot be part of a
     snapshot are skipped and reported. Beyond the limits for files and bytes, the listing fails.
+
+    Args:
+        entries: the entries of the folder, sorted by name.
+        problems: receives the problems.
 
     Raises:
         LimitReached: if the folder has too many entries of other kinds.
@@ -56,24 +61,23 @@ def list_files(folder: Path, problems: Problems) -> SkillFiles:
     found: dict[str, Identity] = {}
     links: list[tuple[os.DirEntry[str], str]] = []
     total = 0
-    for entry, name in _walk(folder, problems):
+    for entry, name in _walk(entries, problems):
         if not name.isprintable():
             problems.warn("files.name", f"skipped {shown(name)}: the file name has unprintable characters")
         elif entry.is_symlink():
             links.append((entry, name))
-        else:
-            status = _usable_status(entry, name, problems)
-            if status is not None:
-                found[name] = _identity(status)
-                total += status.st_size
+        elif (status := _usable_status(entry, name, problems)) is not None:
+            found[name] = identity_of(status)
+            total += status.st_size
+            if len(found) > limits.files or total > limits.size:
+                return _too_many(problems)
+    if links:
+        linked = dict(_inside(links, frozenset(identity[:2] for identity in found.values()), problems))
+        # the copy of a linked file counts, too
+        total += sum(status.st_size for status in linked.values())
+        found |= {name: identity_of(status) for name, status in linked.items()}
         if len(found) > limits.files or total > limits.size:
             return _too_many(problems)
-    linked = dict(_inside(links, frozenset(found.values()), problems))
-    # the copy of a linked file counts, too
-    total += sum(status.st_size for status in linked.values())
-    found |= {name: _identity(status) for name, status in linked.items()}
-    if len(found) > limits.files or total > limits.size:
-        return _too_many(problems)
     return SkillFiles(tuple(sorted(found)), True, found)
 
 
@@ -87,15 +91,10 @@ def _too_many(problems: Problems) -> SkillFiles:
     return SkillFiles((), complete=False)
 
 
-def _walk(folder: Path, problems: Problems) -> Iterator[tuple[os.DirEntry[str], str]]:
-    waiting = [(str(folder), "", 0)]
-    while waiting:
-        current, prefix, depth = waiting.pop()
-        try:
-            entries = problems.meter.entries(current)
-        except OSError as error:
-            problems.warn("files.unreadable", f"cannot list `{prefix or '.'}`: {error.strerror}")
-            continue
+def _walk(entries: Iterable[os.DirEntry[str]], problems: Problems) -> Iterator[tuple[os.DirEntry[str], str]]:
+    waiting: list[tuple[str, str, int]] = []
+    prefix, depth = "", 0
+    while True:
         for entry in entries:
             if entry.name.startswith(".") or entry.name.endswith(_IGNORED_SUFFIXES):
                 continue
@@ -108,10 +107,19 @@ def _walk(folder: Path, problems: Problems) -> Iterator[tuple[os.DirEntry[str], 
                 problems.warn("files.deep", f"skipped {shown(name)}: nested deeper than {_MAXIMUM_DEPTH} levels")
             else:
                 waiting.append((entry.path, f"{name}/", depth + 1))
+        if not waiting:
+            return
+        current, prefix, depth = waiting.pop()
+        try:
+            entries = problems.meter.entries(current)
+        except OSError as error:
+            problems.warn("files.unreadable", f"cannot list `{prefix}`: {error.strerror}")
+            entries = ()
 
 
-def _identity(status: os.stat_result) -> Identity:
-    return status.st_dev, status.st_ino
+def identity_of(status: os.stat_result) -> Identity:
+    """Return the identity of the file with this status."""
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _usable_status(entry: os.DirEntry[str], name: str, problems: Problems) -> os.stat_result | None:
@@ -131,7 +139,7 @@ def _usable_status(entry: os.DirEntry[str], name: str, problems: Problems) -> os
 
 
 def _inside(
-    links: list[tuple[os.DirEntry[str], str]], files: frozenset[Identity], problems: Problems
+    links: list[tuple[os.DirEntry[str], str]], files: frozenset[tuple[int, int]], problems: Problems
 ) -> Iterator[tuple[str, os.stat_result]]:
     """Yield the links that lead to one of these files.
 
@@ -145,7 +153,7 @@ def _inside(
                 status = entry.stat()
             except OSError:
                 status = None
-        if status is not None and _identity(status) in files:
+        if status is not None and (status.st_dev, status.st_ino) in files:
             yield name, status
         else:
             problems.warn(
@@ -198,7 +206,7 @@ def _open(folder: Path, name: str, identity: Identity) -> Iterator[FileIO]:
     with FileIO(descriptor) as stream:
         status = os.fstat(descriptor)
         # a pipe that has replaced the file may have its inode
-        if _identity(status) != identity or not stat.S_ISREG(status.st_mode):
+        if (status.st_dev, status.st_ino) != identity[:2] or not stat.S_ISREG(status.st_mode):
             raise _Replaced
         yield stream
 

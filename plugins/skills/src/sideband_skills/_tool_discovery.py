@@ -244,7 +244,7 @@ class _ToolReader:
             module=self.module.path,
             description=docstring.summary,
             parameters=schema,
-            validate=ArgumentCheck(structure(node.name, members, "")),
+            validate=ArgumentCheck(structure(node.name, members, "").form),
             returns=returns,
             validate_result=None if returns is None else ResultCheck(returns),
             timeout=mark.timeout,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Annotated, Any, Literal, NotRequired, Required, Union
@@ -14,7 +14,7 @@ from uuid import UUID
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, with_config
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
-from ._shape import Member, Shape
+from ._shape import Form
 
 _MAXIMUM_DEPTH = 64
 
@@ -74,28 +74,64 @@ def _nothing(value: Any) -> None:
         raise ValueError("expected null")
 
 
-Text = str
-Integer = int
-Number = Annotated[float, Field(allow_inf_nan=False)]
-Boolean = bool
-Nothing = Annotated[None, BeforeValidator(_nothing)]
-Anything = Annotated[Any, AfterValidator(_plain)]
-Binary = Annotated[bytes, BeforeValidator(_bytes)]
-Array = Annotated[list[Anything], _parsed("[")]
-Object = Annotated[dict[str, Anything], _parsed("{")]
-DateTime = Annotated[datetime, AfterValidator(_isoformat)]
-Date = Annotated[date, AfterValidator(_isoformat)]
-Time = Annotated[time, AfterValidator(_isoformat)]
-DecimalText = Annotated[Decimal, AfterValidator(str)]
-UuidText = Annotated[UUID, AfterValidator(str)]
+_ANYTHING = Annotated[Any, AfterValidator(_plain)]
+_NAMED: Mapping[str, Any] = {
+    "anything": _ANYTHING,
+    "array": Annotated[list[_ANYTHING], _parsed("[")],
+    "boolean": bool,
+    "bytes": Annotated[bytes, BeforeValidator(_bytes)],
+    "date": Annotated[date, AfterValidator(_isoformat)],
+    "datetime": Annotated[datetime, AfterValidator(_isoformat)],
+    "decimal": Annotated[Decimal, AfterValidator(str)],
+    "integer": int,
+    "nothing": Annotated[None, BeforeValidator(_nothing)],
+    "number": Annotated[float, Field(allow_inf_nan=False)],
+    "object": Annotated[dict[str, _ANYTHING], _parsed("{")],
+    "text": str,
+    "time": Annotated[time, AfterValidator(_isoformat)],
+    "uuid": Annotated[UUID, AfterValidator(str)],
+}
 
 
-def union_type(options: list[Shape]) -> Any:
+def type_of(form: Form) -> Any:
+    """Return the type with this form, for pydantic."""
+    if isinstance(form, str):
+        return _NAMED[form]
+    kind, *parts = form
+    return _COMPOSED[kind](*parts)
+
+
+def is_form(value: Any) -> bool:
+    """Return whether a value is a form, so that ``type_of`` can build its type."""
+    match value:
+        case str():
+            return value in _NAMED
+        case ["union" | "fixed" as kind, [*forms]]:
+            return (bool(forms) or kind == "fixed") and all(map(is_form, forms))
+        case ["choice", [_, *_] as values]:
+            return all(one is None or isinstance(one, str | int) for one in values)
+        case ["array" | "distinct" | "mapping", form]:
+            return is_form(form)
+        case ["structure", str(), dict(members)]:
+            return all(_is_member(member) for member in members.values())
+        case _:
+            return False
+
+
+def _is_member(value: Any) -> bool:
+    match value:
+        case [form, bool()]:
+            return is_form(form)
+        case _:
+            return False
+
+
+def _union(options: list[Form]) -> Any:
     """Return the type of a value of one of several types; a type that needs no conversion is preferred."""
-    return Union[tuple(option.build() for option in options)]  # noqa: UP007 - the options are known only at run time
+    return Union[tuple(map(type_of, options))]  # noqa: UP007 - the options are known only at run time
 
 
-def choice_type(values: list[Any]) -> Any:
+def _choice(values: list[Any]) -> Any:
     """Return the type of one of these values, which may be given as text."""
     as_text = {json.dumps(value): value for value in values if not isinstance(value, str)}
 
@@ -105,31 +141,40 @@ def choice_type(values: list[Any]) -> Any:
     return Annotated[Literal[tuple(values)], BeforeValidator(convert)]
 
 
-def array_type(item: Shape) -> Any:
+def _array(item: Form) -> Any:
     """Return the type of a list."""
-    return Annotated[list[item.build()], _parsed("[")]  # type: ignore[misc]
+    return Annotated[list[type_of(item)], _parsed("[")]  # type: ignore[misc]
 
 
-def distinct_type(item: Shape) -> Any:
+def _distinct(item: Form) -> Any:
     """Return the type of a list without duplicates."""
-    return Annotated[list[item.build()], _parsed("["), AfterValidator(_unique)]  # type: ignore[misc]
+    return Annotated[list[type_of(item)], _parsed("["), AfterValidator(_unique)]  # type: ignore[misc]
 
 
-def fixed_type(items: list[Shape]) -> Any:
+def _fixed(items: list[Form]) -> Any:
     """Return the type of a list with exactly these types."""
-    types = tuple(item.build() for item in items)
+    types = tuple(map(type_of, items))
     return Annotated[tuple[types] if types else tuple[()], _parsed("["), AfterValidator(list)]  # type: ignore[valid-type]
 
 
-def mapping_type(value: Shape) -> Any:
+def _mapping(value: Form) -> Any:
     """Return the type of an object with any keys."""
-    return Annotated[dict[str, value.build()], _parsed("{")]  # type: ignore[misc]
+    return Annotated[dict[str, type_of(value)], _parsed("{")]  # type: ignore[misc]
 
 
-def structure_type(name: str, members: Mapping[str, Member]) -> Any:
+def _structure(name: str, members: Mapping[str, tuple[Form, bool]]) -> Any:
     """Return the type of an object with these keys. Missing optional keys are not added."""
-    fields = {
-        key: (Required if member.required else NotRequired)[member.shape.build()] for key, member in members.items()
-    }
+    fields = {key: (Required if required else NotRequired)[type_of(form)] for key, (form, required) in members.items()}
     typed = TypedDict(name, fields)  # type: ignore[misc]
     return Annotated[with_config(ConfigDict(extra="forbid"))(typed), _parsed("{")]
+
+
+_COMPOSED: Mapping[str, Callable[..., Any]] = {
+    "array": _array,
+    "choice": _choice,
+    "distinct": _distinct,
+    "fixed": _fixed,
+    "mapping": _mapping,
+    "structure": _structure,
+    "union": _union,
+}
