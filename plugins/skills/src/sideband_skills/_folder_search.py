@@ -76,7 +76,8 @@ class FolderSearch:
     def note_files(self, folder: Path, manifest: str, paths: Iterable[str]) -> None:
         """Count the manifests among the files of a skill. They belong to it, and are not loaded."""
         for path in paths:
-            if path != manifest and _is_manifest(path.rpartition("/")[2]):
+            # most paths are of other files, and are not split
+            if path[-8:].lower() == "skill.md" and path != manifest and _is_manifest(path.rpartition("/")[2]):
                 self._skip(_NESTED, str(folder / path))
 
     def _skills_in(self, folder: Path, depth: int) -> Iterator[Candidate]:
