@@ -21,8 +21,7 @@ class SkillCatalog:
     """Loads skills on first access and caches them until ``forget`` is called."""
 
     def __init__(self, plugins: PluginHost, folders: SkillFolders, home: Path | None = None) -> None:
-        self._plugins = plugins
-        self._folders, self._home = folders, home
+        self._plugins, self._folders, self._home = plugins, folders, home
         self._loaded: LoadedSkills | None = None
         self._tools: dict[str, tuple[SkillSpec, ToolSpec]] = {}
         self._loading = anyio.Lock()
