@@ -390,6 +390,18 @@ def test_replay_is_recorded_as_a_further_attempt_of_the_call(shop):
     assert {name: second.note[name] for name in ("started", "seed")} == dict(first.note)
 
 
+def test_audit_why_shows_the_attempts_of_a_replay_and_what_was_answered_from_the_record(shop, sideband):
+    shop.arm("between")
+    assert shop.run() is None
+    answer = shop.run()
+    second, first = shop.records(op="tool.call")
+    text = " ".join(sideband("audit", "why", second.effect).stdout.split())
+    assert f"attempt 1 ({first.effect}) outcome interrupted: the host ended while it was running" in text
+    assert f"attempt 2 ({second.effect}) outcome done" in text
+    assert f"replayed answered from the record: {', '.join(answer['replay']['answered'])} result success" in text
+    assert '"replay": 1' in text
+
+
 def test_call_of_an_abandoned_run_is_not_run_again(shop):
     shop.arm("between")
     assert shop.run() is None
