@@ -20,8 +20,8 @@ BOTH_BACKENDS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 
 CALLS = 20
 # About 10 % above the figures of November 2026.
-HOST_CALLS = 420
-WORKER_CALLS = 123
+HOST_CALLS = 401
+WORKER_CALLS = 117
 
 CODE = """
 import os, sys

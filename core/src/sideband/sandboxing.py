@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
+from functools import cached_property
 from pathlib import Path
 from socket import socket
 from typing import Protocol, runtime_checkable
@@ -37,7 +38,7 @@ class Isolation(IntEnum):
     NO_NAMESPACES = 2
     FULL = 3
 
-    @property
+    @cached_property
     def label(self) -> str:
         """The name in configuration, ledger and results, such as ``no-namespaces``."""
         return self.name.lower().replace("_", "-")

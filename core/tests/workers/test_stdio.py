@@ -108,6 +108,13 @@ def test_host_that_sends_hello_gets_log_messages(make_skill, talk):
     assert worker.hear() == {"__type__": "log", "stream": "stdout", "text": "printed", "__id__": "one"}
 
 
+def test_objects_of_the_runtime_are_exempt_from_garbage_collection(make_skill, talk):
+    skill = make_skill("async def one():\n    import gc\n    return gc.get_freeze_count() > 1_000")
+    worker = talk()
+    worker.call(skill, "one")
+    assert worker.hear()["value"] is True
+
+
 def test_call_cancelled_before_its_first_step_reports_the_cancellation(make_skill, talk):
     skill = make_skill("async def one():\n    await asyncio.sleep(100)")
     worker = talk()

@@ -136,6 +136,12 @@ def test_encoded_message_is_one_line_and_round_trips(message):
     assert decode(line[:-1]) == message
 
 
+@given(st.dictionaries(TEXT.filter(lambda key: key != "__bytes__"), DATA))
+def test_trusted_message_is_decoded_like_any_other(message):
+    line = encode(message)[:-1]
+    assert decode(line, trusted=True) == decode(line)
+
+
 def check(line):
     """Check that a line is a message or a violation, and that the error does not quote the line at length."""
     with suppress(ProtocolViolation):

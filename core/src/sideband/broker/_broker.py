@@ -46,7 +46,7 @@ from ._lookup import BoundOp, Ops
 from ._recorder import EffectRecorder
 from ._redaction import Redaction, Unserializable
 from ._secret_sources import SecretSources
-from ._values import PLAIN, has_at_most
+from ._values import PLAIN, has_at_most, recordable
 
 _log = logging.getLogger("sideband.broker")
 
@@ -188,7 +188,7 @@ class Broker:
             decisions=self.redactor.data(decisions),
         )
         if has_at_most(call.most_values, params):
-            dispatch.recorded = self._recorder.recordable(params, own.spec.record)
+            dispatch.recorded = recordable(self.redactor, params, own.spec.record)
         await self._recorder.refuse(dispatch, error)
         return dispatch.effect
 
@@ -206,9 +206,9 @@ class Broker:
             dispatch.params = self._parse(spec, params)
             shown = dispatch.params.model_dump(include=set(params).intersection(spec.record))
         except BaseException:
-            dispatch.recorded = self._recorder.recordable(params, spec.record)
+            dispatch.recorded = recordable(self.redactor, params, spec.record)
             raise
-        dispatch.recorded = self._recorder.recordable({**dict.fromkeys(params), **shown}, spec.record)
+        dispatch.recorded = recordable(self.redactor, {**dict.fromkeys(params), **shown}, spec.record)
 
     def _parse(self, spec: OpSpec, params: Mapping[str, Any]) -> BaseModel:
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from time import perf_counter
 from typing import Any
@@ -34,7 +33,7 @@ from ._dispatch import Dispatch
 from ._errors import KeyReused, safe_text
 from ._gate import check_used
 from ._redaction import Redaction
-from ._values import digest_of, recordable, secret_fields
+from ._values import digest_of, secret_fields
 
 _log = logging.getLogger("sideband.broker")
 _LARGE = 32_768
@@ -57,10 +56,6 @@ class EffectRecorder:
     _redactor: Redaction
     _hooks: HookRegistry
     _attempts: Attempts
-
-    def recordable(self, params: Mapping[str, Any], allowed: Iterable[str]) -> dict[str, Any]:
-        """Return the recordable parameters: those in ``allowed`` redacted, of the others only the names."""
-        return recordable(self._redactor, params, allowed)
 
     async def intend(self, dispatch: Dispatch) -> Replay | None:
         """Write the intent, synced to disk if the op is durable. This claims the key.
@@ -238,7 +233,7 @@ class EffectRecorder:
         outcome = Outcome(
             effect=dispatch.effect,
             key=dispatch.key,
-            op=self._redactor.text(dispatch.op)[:200],
+            op=dispatch.op if dispatch.intended else self._redactor.text(dispatch.op)[:200],
             status=status,
             error=error.as_dict() if error else None,
             ms=round((perf_counter() - dispatch.started) * 1000, 3),

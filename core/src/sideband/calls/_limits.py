@@ -17,17 +17,12 @@ def call_timeout(policy: Policy, skill: SkillSpec, tool: ToolSpec, requested: fl
     """
     if requested is not None and not requested > 0:
         raise UsageError(f"timeout must be positive, got {requested:g}", hint="pass a number of seconds")
-    requests = (
-        ("the call", requested),
-        (f"the tool `{tool.full_name}`", tool.timeout),
-        (f"the skill `{skill.name}`", skill.timeout),
-    )
-    for requester, seconds in requests:
-        if seconds:
-            if seconds > policy.maximum_timeout:
-                raise AboveMaximum("timeout", requester, f"{seconds:g} s", f"{policy.maximum_timeout:g} s")
-            return seconds
-    return policy.timeout
+    seconds = requested or tool.timeout or skill.timeout
+    if seconds and seconds > policy.maximum_timeout:
+        requester = f"the tool `{tool.full_name}`" if tool.timeout else f"the skill `{skill.name}`"
+        wanted, most = f"{seconds:g} s", f"{policy.maximum_timeout:g} s"
+        raise AboveMaximum("timeout", "the call" if requested else requester, wanted, most)
+    return seconds or policy.timeout
 
 
 def worker_memory(policy: Policy, skill: SkillSpec) -> int:

@@ -116,7 +116,7 @@ class SkillCalls:
         call, tool = running.call, plan.tool
         self._running.add(call.id)
         try:
-            answer = await self._pool.call(worker_call)
+            answer = await self._pool.call(worker_call, call.deadline)
             if tool.validate_result is not None:
                 await _apply(partial(_check_result, tool), answer.value, answer.size)
         except SidebandError as error:

@@ -11,7 +11,9 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
+from time import time_ns
 
 from attrs import Factory, define, evolve, field
 
@@ -65,22 +67,24 @@ class Chain:
         except OSError as error:
             raise LedgerUnwritable(self.folder, error) from error
 
-    def append(self, entries: Sequence[Draft], unless: Callable[[], bool] | None = None) -> bool:
-        """Write all entries atomically, or return ``False`` if another host holds the lock.
+    def append(self, entry: Draft, unless: Callable[[], bool] | None = None) -> bool:
+        """Write an entry, or return ``False`` if another host holds the lock. The caller may hold it too.
 
         Args:
-            entries: the entries.
+            entry: the entry.
             unless: called under the lock. If it returns true or raises, nothing is written.
 
         Raises:
-            LedgerUnwritable: if the entries could not be written. No entry was written.
+            LedgerUnwritable: if the entry could not be written.
             LedgerDamaged: if the last line of the ledger is invalid.
         """
         try:
             if not self.lock.try_acquire():
                 return False
             try:
-                self.append_locked(entries, unless)
+                self._catch_up()
+                if unless is None or not unless():
+                    self._write(entry)
             finally:
                 self.lock.release()
         except LedgerError:
@@ -88,12 +92,6 @@ class Chain:
         except OSError as error:
             raise LedgerUnwritable(self.folder, error) from error
         return True
-
-    def append_locked(self, entries: Sequence[Draft], unless: Callable[[], bool] | None = None) -> None:
-        """Write all entries atomically, as ``append``. The caller must hold the lock and convert ``OSError``."""
-        self._catch_up()
-        if unless is None or not unless():
-            self._write(entries)
 
     def read_keys(self) -> None:
         """Read the keys of the lines up to the head. The caller must hold the lock.
@@ -193,9 +191,9 @@ class Chain:
             raise
         return descriptor
 
-    def _write(self, entries: Sequence[Draft]) -> None:
+    def _write(self, entry: Draft) -> None:
         start = self._start_segment() if self._rotated else self.head
-        data, head, keyed = _seal_all([*self._notices, *entries] if self._notices else entries, start)
+        data, head, keyed = _seal_all([*self._notices, entry], start)
         rotates = head.size >= self.rotate_bytes
         if rotates:
             last, head, _ = _seal_all([draft({"kind": "rotate", "next": head.segment + 1})], head)
@@ -206,8 +204,7 @@ class Chain:
         self.written += 1
         for words, place in keyed:
             self.keys.add(words, place)
-        if self._notices:
-            self._notices.clear()
+        self._notices.clear()
 
     def _start_segment(self) -> Head:
         """Start a new segment. Sync the old one first: a power failure must not leave a gap between segments."""
@@ -230,7 +227,8 @@ def sync_data(descriptor: int) -> None:
 
 def _seal_all(entries: Sequence[Draft], head: Head) -> tuple[bytes, Head, list[tuple[tuple[str, ...], Mark]]]:
     """Return the encoded lines of ``entries`` after ``head``, the resulting head, and the places of keys."""
-    now = datetime.now(UTC).isoformat(timespec="microseconds")
+    seconds, microseconds = divmod(time_ns() // 1_000, 1_000_000)
+    now = f"{_second(seconds)}.{microseconds:06}+00:00"
     data, seq, digest = b"", head.seq, head.hash
     keyed = []
     for entry in entries:
@@ -242,11 +240,14 @@ def _seal_all(entries: Sequence[Draft], head: Head) -> tuple[bytes, Head, list[t
     return data, Head(head.segment, head.size + len(data), seq, digest), keyed
 
 
+@lru_cache(1)
+def _second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat()[:19]
+
+
 def _write_whole(descriptor: int, data: bytes, size: int) -> None:
     """Append all of ``data`` to a file of ``size`` bytes, or restore the file."""
-    written = os.write(descriptor, data)
-    if written == len(data):
-        return
+    written = 0
     try:
         while written < len(data):
             written += os.write(descriptor, data[written:])

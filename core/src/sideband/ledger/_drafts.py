@@ -113,7 +113,8 @@ def _prepared(
 
 @lru_cache(_CACHED)
 def _origin(origin: Origin) -> str:
-    return f'"origin":{canonical(write_origin(origin))},'
+    members = ",".join([f'"{name}":{_text(value)}' for name, value in sorted(write_origin(origin).items())])
+    return f'"origin":{{{members}}},'
 
 
 @lru_cache(_CACHED)

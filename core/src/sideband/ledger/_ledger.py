@@ -93,6 +93,7 @@ class Ledger:
         self._file: HostFile | None = None
         self._beginning = anyio.Lock()
         self._changed = anyio.Event()
+        self._is_changed = False
         self._entered = False
         self._begun = False
 
@@ -167,7 +168,7 @@ class Ledger:
             return answer
         if durable:
             await self.sync()
-        elif entry.level is not Level.SAFE:
+        elif self._commit.synced < self._due and entry.level is not Level.SAFE:
             await self._commit.through(self._due)
         return None
 
@@ -225,11 +226,8 @@ class Ledger:
 
         A caller that must not be cancelled needs no shield for it.
         """
-        self._check_open()
-        line = self._marked(outcome_draft(entry, follows=entry.effect in self._running))
-        if not self._begun or not self._chain.append((line,)):
+        if not self._begun or not self._append(outcome_draft(entry, follows=entry.effect in self._running)):
             return False
-        self._changed.set()
         self._note_outcome(entry, due=due)
         return True
 
@@ -282,7 +280,7 @@ class Ledger:
                 return
             if self._file is None:
                 await self._register()
-            await self._write_locked([draft({"kind": "open", "host": self.host, "pid": os.getpid()})])
+            await self._write_own("open", pid=os.getpid())
             self._begun = True
             with suppress(OSError):  # without a mark, recovery reads the whole ledger
                 self._mark(self._oldest(self._chain.head))
@@ -310,19 +308,26 @@ class Ledger:
             raise LedgerUnwritable(self.folder, error) from error
 
     async def _write(self, entry: Draft, unless: Callable[[], bool] | None = None) -> None:
+        if not self._append(entry, unless):
+            async with held(self._chain.lock, self._lock_timeout):
+                self._append(entry, unless)  # it takes the lock again, which succeeds
+
+    def _append(self, entry: Draft, unless: Callable[[], bool] | None = None) -> bool:
+        """Write an entry without waiting, or return ``False`` if another host holds the lock."""
         self._check_open()
-        entry = self._marked(entry)
-        if not self._chain.append((entry,), unless):
-            await self._write_locked((entry,), unless)
-        self._changed.set()
+        if self._closed():
+            entry = entry._replace(middle=f'{entry.middle}"secrets":"closed",')
+        if not self._chain.append(entry, unless):
+            return False
+        if not self._is_changed:
+            self._is_changed = True
+            self._changed.set()
+        return True
 
-    def _marked(self, entry: Draft) -> Draft:
-        return entry._replace(middle=f'{entry.middle}"secrets":"closed",') if self._closed() else entry
-
-    async def _write_locked(self, entries: Sequence[Draft], unless: Callable[[], bool] | None = None) -> None:
-        """Wait for the lock, then write the entries."""
+    async def _write_own(self, kind: str, **fields: Any) -> None:
+        """Wait for the lock, then write an entry about this host."""
         async with held(self._chain.lock, self._lock_timeout):
-            self._chain.append_locked(entries, unless)
+            self._chain.append(draft({"kind": kind, "host": self.host, **fields}))
 
     async def _claim(
         self, line: Draft, key: str, principal: str, unless: Callable[[EffectRecord | None], _Answer | None]
@@ -355,7 +360,7 @@ class Ledger:
             await self._changed.wait()
             # Short runs end before, and sync everything themselves.
             await anyio.sleep(self._head_interval)
-            self._changed = anyio.Event()
+            self._changed, self._is_changed = anyio.Event(), False
             await self._save_head()
 
     async def _keep_index(self) -> None:
@@ -411,7 +416,7 @@ class Ledger:
     async def _finish(self) -> None:
         try:
             if self._begun:
-                await self._write_locked([draft({"kind": "close", "host": self.host})])
+                await self._write_own("close")
         except LedgerError as error:
             _log.warning("could not write the `close` line of the ledger: %s", error)
         try:

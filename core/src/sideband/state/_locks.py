@@ -88,7 +88,7 @@ class FileLock:
         Raises:
             OSError: if the file cannot be opened or locked.
         """
-        return try_lock(self.descriptor)
+        return try_lock(self.descriptor if self._descriptor is None else self._descriptor)
 
     def acquire(self, patience: float) -> bool:
         """Block until the lock is acquired, for at most ``patience`` seconds, and return whether it was acquired.

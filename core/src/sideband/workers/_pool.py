@@ -86,8 +86,12 @@ class WorkerPool:
         # Do not pass the body's exception: the task group would wrap it in an exception group.
         await self._tasks.__aexit__(None, None, None)
 
-    async def call(self, call: WorkerCall) -> CallAnswer:
+    async def call(self, call: WorkerCall, deadline: float | None = None) -> CallAnswer:
         """Run one call in the worker of its domain.
+
+        Args:
+            call: the call.
+            deadline: the end of its timeout on the clock of ``anyio.current_time()``, if the timeout has begun before.
 
         If the caller is cancelled, the call is cancelled in the worker too, with a wait of at most ``cancel_grace``.
 
@@ -102,7 +106,8 @@ class WorkerPool:
             ProtocolViolation: if the worker sent an invalid message and was killed.
             WorkerOverLimit: if the worker exceeded a resource limit and was killed.
         """
-        deadline = anyio.current_time() + call.timeout
+        if deadline is None:
+            deadline = anyio.current_time() + call.timeout
         while True:
             slot = self._slot(call)
             slot.enter(call.id, deadline)

@@ -265,8 +265,7 @@ class Worker:
         call = self._calls.add(spec, begin_by)
         self._share.touch()
         try:
-            if (sent := self._channel.send_now(line)) < len(line):
-                await self._send_rest(line, sent)
+            await self._send(line)
             await call.ending.wait(deadline)
             if call.silent and call.ending.has_come:
                 await call.wait_for_silent(min(_SILENT_SECONDS, deadline - anyio.current_time()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import faulthandler
+import gc
 import math
 import os
 import selectors
@@ -104,6 +105,8 @@ class Runtime:
         sys.stdout, sys.stderr = self._outputs
         # It works while Python code cannot run. By default, SIGURG is ignored.
         faulthandler.register(signal.SIGURG, file=2, all_threads=False)
+        # What exists now stays, and collections during calls need not visit it.
+        gc.freeze()
         asyncio.set_event_loop(self._loop)
         while True:
             # A child task that raises SystemExit stops the loop. Run it again for the other calls.
@@ -117,7 +120,7 @@ class Runtime:
         os._exit(2 if problem else 0)
 
     def _take(self, line: bytes) -> None:
-        message = decode(line)
+        message = decode(line, trusted=True)
         try:
             kind = message["__type__"]
             if kind == "dispatch_result":
@@ -243,8 +246,7 @@ def _late(call: str) -> bytes:
 
 def _result(call: CurrentCall, name: str, value: Any) -> bytes:
     def message(value: Any) -> dict[str, Any]:
-        alongside = isinstance(value, dict) and set(value) != {"value"}
-        fields = value if alongside else {"value": value}
+        fields = value if isinstance(value, dict) and set(value) != {"value"} else {"value": value}
         reserved = [key for key in fields if isinstance(key, str) and key.startswith("__")]
         if reserved:
             raise SkillRefusal(f"`{name}` returned the reserved key `{reserved[0]}`; keys must not begin with `__`")
