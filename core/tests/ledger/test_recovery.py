@@ -1,6 +1,7 @@
 """Recovery after a crash: the chain is intact, acknowledged entries exist, and unsettled effects are listed once."""
 
 import signal
+from functools import partial
 
 import anyio
 import pytest
@@ -146,8 +147,23 @@ async def test_mark_follows_the_oldest_running_effect(folder, store, write):
     async with Ledger(folder, store, head_interval=0) as ledger:
         await write(ledger, 200)
         (file,) = (folder / "hosts").iterdir()
-        size = (folder / "00000001.jsonl").stat().st_size
-        await until(lambda: str(size) in file.read_text())
+        for _ in range(2):
+            size = (folder / "00000001.jsonl").stat().st_size
+            await until(lambda size=size: str(size) in file.read_text())
+            await write(ledger, 1)
+
+
+@both_backends
+async def test_entry_is_written_after_another_host_has_released_the_lock(folder, store, write):
+    import fcntl
+
+    async with Ledger(folder, store) as ledger, anyio.create_task_group() as tasks:
+        await write(ledger, 1)
+        with (folder / "lock").open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            tasks.start_soon(partial(ledger.intent, Intent(effect="late", op="test.write"), durable=False))
+            await until(lambda: ledger.is_running("late"))
+        await until(lambda: '"effect":"late"' in (folder / "00000001.jsonl").read_text())
 
 
 @both_backends
