@@ -93,7 +93,6 @@ class Ledger:
         self._file: HostFile | None = None
         self._beginning = anyio.Lock()
         self._changed = anyio.Event()
-        self._is_changed = False
         self._entered = False
         self._begun = False
 
@@ -319,9 +318,7 @@ class Ledger:
             entry = entry._replace(middle=f'{entry.middle}"secrets":"closed",')
         if not self._chain.append(entry, unless):
             return False
-        if not self._is_changed:
-            self._is_changed = True
-            self._changed.set()
+        self._changed.set()
         return True
 
     async def _write_own(self, kind: str, **fields: Any) -> None:
@@ -360,7 +357,7 @@ class Ledger:
             await self._changed.wait()
             # Short runs end before, and sync everything themselves.
             await anyio.sleep(self._head_interval)
-            self._changed, self._is_changed = anyio.Event(), False
+            self._changed = anyio.Event()
             await self._save_head()
 
     async def _keep_index(self) -> None:
