@@ -2,9 +2,9 @@
 
 An order is one JSON object on a line of standard input. ``{"wait": PID}`` waits for a host and prints its exit status.
 Any other order starts a host, and prints its process id: ``{"home", "url", "slot", "last", "window", "keys", "ends"}``.
-Each slot has its own session, which the host continues until it has ``last`` tasks. Meanwhile it runs calls and ops
-with the keys in ``keys``, which other hosts use as well: each once if it ``ends``, else in any order until it is
-killed.
+Each slot has its own session, which the host continues until it has ``last`` tasks, and with a small ``window`` until
+it is compacted. Meanwhile it runs calls and ops with the keys in ``keys``, which other hosts use as well: each once if
+it ``ends``, else in any order until it is killed.
 
 A task calls a skill that posts to the server at ``url``, and tools that leave it to child agents.
 """
@@ -33,6 +33,7 @@ from sideband_scripted import Scripted, Turn
 
 GRANT = "http:host=127.0.0.1"
 POST = "poster__post"
+LARGE_WINDOW = 1_000_000
 CHILD_ENDS_WITH = "finished"
 TURNS = ([POST], [POST, POST], ["delegate", POST], ["errand"], ["delegate", "delegate"])
 
@@ -135,7 +136,8 @@ async def converse(host, home, order):
             tasks = len(
                 {one.message.text for one in agent.session.path() if one.type == "message" and is_task(one.message)}
             )
-            if tasks >= order["last"]:
+            is_compacted = any(one.type == "compaction" for one in agent.session.path())
+            if tasks >= order["last"] and (is_compacted or order["window"] >= LARGE_WINDOW):
                 return
             await agent.invoke(f"{slot}{tasks}")
 

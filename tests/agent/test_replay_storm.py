@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 from sideband.ledger import query
 
-ROUNDS = int(os.environ.get("SIDEBAND_STORM_ROUNDS", "12"))
+ROUNDS = int(os.environ.get("SIDEBAND_STORM_ROUNDS", "6"))
 SEED = int(os.environ.get("SIDEBAND_STORM_SEED", "4711"))
 SERVER = Path(__file__).with_name("replay_server.py")
 

@@ -24,7 +24,7 @@ from sideband import Host, Plugin
 from sideband.ledger import query, verify
 from sideband_agent.sessions import MessageEntry, Sessions
 
-ROUNDS = int(os.environ.get("SIDEBAND_STORM_ROUNDS", "6"))
+ROUNDS = int(os.environ.get("SIDEBAND_STORM_ROUNDS", "5"))
 SEED = int(os.environ.get("SIDEBAND_STORM_SEED", "4711"))
 SERVER = Path(__file__).with_name("storm_server.py")
 ALL = 1_000_000
