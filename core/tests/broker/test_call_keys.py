@@ -134,6 +134,15 @@ async def test_equal_large_answers_of_two_calls_are_kept_until_each_has_ended(ma
     assert list((host.home / "replays").iterdir()) == []
 
 
+async def test_large_answer_whose_host_died_before_it_recorded_it_is_deleted_with_the_call(make_host):
+    async with make_host() as host:
+        attempts, first = host.broker.attempts, Attempt.first("a")
+        await attempts.keep(first, "large")
+        again = await attempts.again("a", principal="user", started=first.started, seed=first.seed, stops=True)
+        await attempts.forget(again)
+    assert list((host.home / "replays").iterdir()) == []
+
+
 async def test_large_answers_of_a_call_that_is_never_resumed_are_deleted_after_a_week(make_host):
     async with make_host() as host:
         await host.broker.attempts.keep(Attempt.first("a"), "old")

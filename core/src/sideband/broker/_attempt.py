@@ -74,7 +74,6 @@ class Attempt:
             known = self._records.get(record.key or "")
             if known is None or not _is_answer(known):
                 self._records[record.key or ""] = record
-            self.keeps = self.keeps or BLOB in record.note
 
     def effect_key(self, effect: str, op: str, digest: str, *, within: str | None = None, domain: str = "") -> str:
         """Return the key of the next effect with these parameters.

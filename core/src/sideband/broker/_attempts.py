@@ -46,6 +46,7 @@ class Attempts:
         attempt = Attempt(key=key, started=started, seed=seed, stops=stops)
         found = await query(self._ledger.folder, under=f"{key}:", principal=principal, limit=_MAX_RECORDS)
         attempt.remember(reversed(found))
+        attempt.keeps = self._answers(attempt).exists()  # also one that no record names: its host died first
         return attempt
 
     async def keep(self, attempt: Attempt, result: Any) -> str:
