@@ -36,6 +36,7 @@ _MEBIBYTE = 1024 * 1024
 _MAX_CLOSE_SECONDS = 5.0
 _MAX_TRIES = 5
 # A batch takes some milliseconds of a thread that shares the interpreter with the event loop.
+_MAX_UNINDEXED = 10_000
 _INDEX_LINES = 500
 _INDEX_PAUSE = 0.02
 _Answer = TypeVar("_Answer")
@@ -361,13 +362,17 @@ class Ledger:
             await self._save_head()
 
     async def _keep_index(self) -> None:
-        """Index new lines in the background, those of earlier hosts first."""
-        written = -1
+        """Index new lines while no effects are recorded, those of earlier hosts first, or when they are many."""
+        indexed = -1
         while True:
-            if self._chain.written == written:
+            if self._chain.written == indexed:
                 await self._changed.wait()
-            await anyio.sleep(self._index_interval)
             written = self._chain.written
+            await anyio.sleep(self._index_interval)
+            # Indexing takes processor time from the effects of a busy host, and their keys are in memory.
+            if self._chain.written != written and self._chain.written - indexed < _MAX_UNINDEXED:
+                continue
+            indexed = self._chain.written
             try:
                 await self._index_lines()
             except (sqlite3.Error, OSError) as error:
