@@ -308,7 +308,8 @@ async def test_other_workers_are_served_while_one_floods_the_wire(make_skill, ma
         times, problem = await gather(serve(), pool.call(hostile.call("flood", id="mine", timeout=0.7)))
     assert isinstance(problem, CallTimeout | WorkerOverLimit | ProtocolViolation)
     assert times[len(times) // 2] < 0.05
-    assert times[-1] < 1.0
+    # Not the longest: it may contain a garbage collection of the whole test process.
+    assert times[len(times) * 9 // 10] < 0.5
 
 
 async def test_flooding_worker_is_throttled_while_another_is_busy(make_skill, make_pool, gather):

@@ -19,6 +19,7 @@ from sideband_model_client import (
     ServiceAddress,
     ServiceConnections,
     ServiceRequest,
+    _connections,
 )
 
 PATIENCE = 20
@@ -36,6 +37,14 @@ ACME = ModelService(
 def anyio_backend():
     """Run on asyncio. Tests of cancellation, closing and concurrency override it with both backends."""
     return "asyncio"
+
+
+@pytest.fixture(params=["aiohttp", "httpx"])
+def library(request, monkeypatch):
+    """Run each test with both libraries. On trio both are httpx."""
+    if request.param == "httpx":
+        monkeypatch.setattr(_connections, "_has_aiohttp", lambda: False)
+    return request.param
 
 
 class Handler(StreamRequestHandler):
