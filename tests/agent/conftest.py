@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -152,14 +152,40 @@ class KilledHosts:
         return int(self._process.stdout.readline())
 
 
+@pytest.fixture(scope="session")
+def serving():
+    """Return a context manager that runs a script of this folder and yields its process, which ends with its input."""
+
+    @contextmanager
+    def run(script):
+        command = [sys.executable, Path(__file__).with_name(script)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            yield process
+            process.stdin.close()
+
+    return run
+
+
 @pytest.fixture
-def killed_hosts():
-    server = Path(__file__).with_name("crash_server.py")
-    with subprocess.Popen(
-        [sys.executable, server], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
+def write_poster(tmp_path):
+    """Return a function that writes the skill `poster`, which may send requests to this machine."""
+
+    def write(tools):
+        skill = tmp_path / "skills" / "poster"
+        skill.mkdir(parents=True)
+        (skill / "SKILL.md").write_text(
+            "---\nname: poster\ndescription: Posts.\n"
+            "metadata: {sideband.capabilities: 'http:host=127.0.0.1'}\n---\nCall `post`.\n"
+        )
+        (skill / "tools.py").write_text(tools)
+
+    return write
+
+
+@pytest.fixture
+def killed_hosts(serving):
+    with serving("crash_server.py") as process:
         yield KilledHosts(process)
-        process.stdin.close()
 
 
 @pytest.fixture
@@ -179,17 +205,14 @@ def look():
 @pytest.fixture
 def home(tmp_path):
     folder = tmp_path / "home"
-    folder.mkdir()
+    folder.mkdir(mode=0o700)
     return folder
 
 
 @pytest.fixture
-def outside():
+def outside(serving):
     """Run a server that counts the requests for each path, in its own process."""
-    script = Path(__file__).with_name("counting_server.py")
-    with subprocess.Popen(
-        [sys.executable, script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
+    with serving("counting_server.py") as process:
         port = int(process.stdout.readline())
         connection = http.client.HTTPConnection("127.0.0.1", port)
 
@@ -203,4 +226,3 @@ def outside():
             total=lambda: int(get("/total")),
         )
         connection.close()
-        process.stdin.close()

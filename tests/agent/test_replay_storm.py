@@ -4,17 +4,14 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import anyio
 from sideband.ledger import query
 
 ROUNDS = int(os.environ.get("SIDEBAND_STORM_ROUNDS", "6"))
 SEED = int(os.environ.get("SIDEBAND_STORM_SEED", "4711"))
-SERVER = Path(__file__).with_name("replay_server.py")
+SERVER = "replay_server.py"
 
 POSTER = '''
 import asyncio
@@ -33,15 +30,8 @@ async def post(url: str, number: int) -> str:
 '''
 
 
-def test_each_request_is_sent_once_and_only_unknown_effects_stop_a_call(tmp_path, outside):
-    home, skill = tmp_path / "home", tmp_path / "skills" / "poster"
-    home.mkdir(mode=0o700)
-    skill.mkdir(parents=True)
-    (skill / "SKILL.md").write_text(
-        "---\nname: poster\ndescription: Posts.\n"
-        "metadata: {sideband.capabilities: 'http:host=127.0.0.1'}\n---\nCall `post`.\n"
-    )
-    (skill / "tools.py").write_text(POSTER)
+def test_each_request_is_sent_once_and_only_unknown_effects_stop_a_call(home, outside, serving, write_poster):
+    write_poster(POSTER)
     dice = random.Random(SEED)
     order = {
         "home": str(home),
@@ -52,9 +42,7 @@ def test_each_request_is_sent_once_and_only_unknown_effects_stop_a_call(tmp_path
         "skill_grants": {"poster": ["http:host=127.0.0.1"]},
     }
     killed = answered = 0
-    with subprocess.Popen(
-        [sys.executable, SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
+    with serving(SERVER) as process:
 
         def start(calls):
             process.stdin.write(json.dumps({**order, "calls": calls}) + "\n")
@@ -73,7 +61,6 @@ def test_each_request_is_sent_once_and_only_unknown_effects_stop_a_call(tmp_path
         answered = len(anyio.run(lambda: query(home / "ledger", op="tool.call", status="done", limit=10_000)))
         start(answered + 3)
         assert int(process.stdout.readline()) == 0
-        process.stdin.close()
     assert not (home / "failure").exists(), (home / "failure").read_text()
 
     results = json.loads((home / "answer").read_text())["results"]

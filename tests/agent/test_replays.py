@@ -2,16 +2,13 @@
 
 import json
 import signal
-import subprocess
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import anyio
 import pytest
 from sideband.ledger import query
 
-SERVER = Path(__file__).with_name("replay_server.py")
+SERVER = "replay_server.py"
 HEAD = """
 import asyncio
 import random as plain
@@ -32,12 +29,9 @@ async def buy() -> list:
 
 
 @pytest.fixture(scope="module")
-def server():
-    with subprocess.Popen(
-        [sys.executable, SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
+def server(serving):
+    with serving(SERVER) as process:
         yield process
-        process.stdin.close()
 
 
 @pytest.fixture

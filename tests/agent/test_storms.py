@@ -10,11 +10,8 @@ import os
 import random
 import re
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
-from pathlib import Path
 from types import SimpleNamespace
 
 import anyio
@@ -26,7 +23,7 @@ from sideband_agent.sessions import MessageEntry, Sessions
 
 ROUNDS = int(os.environ.get("SIDEBAND_STORM_ROUNDS", "5"))
 SEED = int(os.environ.get("SIDEBAND_STORM_SEED", "4711"))
-SERVER = Path(__file__).with_name("storm_server.py")
+SERVER = "storm_server.py"
 ALL = 1_000_000
 KEYS_A_ROUND = 2
 
@@ -54,24 +51,14 @@ async def once(url: str, mark: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def storm_server():
-    with subprocess.Popen(
-        [sys.executable, SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
+def storm_server(serving):
+    with serving(SERVER) as process:
         yield process
-        process.stdin.close()
 
 
 @pytest.fixture
-def storm(storm_server, tmp_path, outside):
-    home, skill = tmp_path / "home", tmp_path / "skills" / "poster"
-    home.mkdir(mode=0o700)
-    skill.mkdir(parents=True)
-    (skill / "SKILL.md").write_text(
-        "---\nname: poster\ndescription: Posts.\n"
-        "metadata: {sideband.capabilities: 'http:host=127.0.0.1'}\n---\nCall `post`.\n"
-    )
-    (skill / "tools.py").write_text(POSTER)
+def storm(storm_server, home, outside, write_poster):
+    write_poster(POSTER)
 
     def ask(**order):
         storm_server.stdin.write(json.dumps(order) + "\n")
