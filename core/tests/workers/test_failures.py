@@ -354,6 +354,33 @@ async def test_worker_that_cannot_be_started_raises_with_the_reason(make_skill, 
     assert "/nowhere/python" in str(found[0])
 
 
+class KilledAtStart(PlainSandbox):
+    """A sandbox in which the first workers are killed before they are ready, as with their parent."""
+
+    def __init__(self, count):
+        super().__init__()
+        self.left = count
+
+    async def launch(self, request):
+        worker = await super().launch(request)
+        if self.left:
+            self.left -= 1
+            worker.kill()
+        return worker
+
+
+async def test_worker_killed_during_its_start_is_replaced_once(make_skill, make_pool):
+    skill = make_skill(TOOLS)
+    async with make_pool(sandbox=KilledAtStart(1)) as pool:
+        assert (await pool.call(skill.call("pid"))).value
+    sandbox = KilledAtStart(3)
+    async with make_pool(sandbox=sandbox) as pool:
+        with pytest.raises(WorkerStartFailed, match="was killed by SIGKILL before it was ready"):
+            await pool.call(skill.call("pid"))
+        assert sandbox.left == 1
+        assert (await pool.call(skill.call("pid"))).value
+
+
 @pytest.mark.parametrize(
     ("lockdown", "how", "start_timeout"),
     [

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import select
 import shutil
 import signal
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -210,6 +212,13 @@ class Crashing:
             self.take(event)
         return self.answers.pop(number)
 
+    def has_answer(self, number):
+        """Return whether a call has been answered."""
+        event = self.hosts.event(time.monotonic())
+        if event is not None:
+            self.take(event)
+        return number in self.answers
+
     def take(self, event):
         if event["event"] == "answer":
             self.answers[event["id"]] = event
@@ -260,9 +269,9 @@ class Crashing:
         """Make a call right after a crash, and repeat it once if it used a worker that was exiting."""
         answer = self.answer(self.ask(tool))
         if "output" not in answer:
-            assert answer["code"] in {"worker.exited", "worker.start"}, answer
+            assert answer["code"] in {"worker.exited", "worker.start"}, str(answer)
             answer = self.answer(self.ask(tool))
-        assert "output" in answer, answer
+        assert "output" in answer, str(answer)
         return answer["output"]
 
     def eventually(self, condition):
@@ -283,12 +292,14 @@ class Crashing:
         return [(process.pid, process.parent, process.state, process.name) for process in self.below]
 
     def descriptors(self):
-        """Return how many files the host has open, apart from those of its ledger: it is indexed in the background."""
-        ledger, found = self.home / "ledger", []
+        """Return the open files of the host, apart from those of its ledger: it is indexed in the background."""
+        found = Counter()
         for path in Path(f"/proc/{self.pid}/fd").iterdir():
             with suppress(FileNotFoundError):  # closed meanwhile
-                found.append(path.readlink())
-        return sum(ledger not in path.parents for path in found)
+                target = path.readlink()
+                if self.home / "ledger" not in target.parents:
+                    found[re.sub(r"[0-9a-f]*\d[0-9a-f]*", "N", str(target))] += 1
+        return found
 
     def groups(self):
         """Return the control groups of all hosts with this home."""

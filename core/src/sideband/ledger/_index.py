@@ -237,6 +237,8 @@ class Index:
         # A power failure may undo the last batches, but a batch and its position stay together.
         self._database.execute("PRAGMA journal_mode = WAL")
         self._database.execute("PRAGMA synchronous = NORMAL")
+        # Temporary files would need space in `/tmp`, and remain open.
+        self._database.execute("PRAGMA temp_store = MEMORY")
         if not version:
             self._database.executescript(_SCHEMA)
 

@@ -174,7 +174,13 @@ class WorkerPool:
         try:
             with slot.scope:
                 await slot.permit.granted.wait()
-                await self._serve(slot, request)
+                try:
+                    await self._serve(slot, request)
+                except WorkerStartFailed:
+                    if slot.worker is None or not slot.worker.killed:
+                        raise
+                    # It was killed before any call, with its parent for example. Start another one.
+                    await self._serve(slot, request)
         except Exception as error:  # noqa: BLE001  a failure of one worker must not affect others
             if slot.settled.is_set():
                 self._report_defect(slot, error)

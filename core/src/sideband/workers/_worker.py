@@ -63,6 +63,7 @@ class Worker:
     Attributes:
         stuck: whether it ignored a cancellation. It gets no new calls then.
         ended: whether it has ended or is about to end, so that it accepts no calls.
+        killed: whether another process or the system has killed it before it was ready.
     """
 
     process: WorkerProcess
@@ -76,6 +77,7 @@ class Worker:
     _report_to: Callable[[WorkerReport], None] = field(alias="report")
     stuck: bool = field(default=False, init=False)
     ended: bool = field(default=False, init=False)
+    killed: bool = field(default=False, init=False)
     _calls: PendingCalls = field(factory=PendingCalls, init=False)
     _reports: Counter[str] = field(factory=Counter, init=False)
     _failure: Failure | None = field(default=None, init=False)
@@ -226,6 +228,7 @@ class Worker:
             if (failure := self._watchdog.check_exit()) is not None:
                 self._end_with_report(failure)
                 return failure
+            self.killed = code < 0 and not self._ready
             await self._outputs.done.wait()
         if words := self._outputs.last_words:
             how += f" (last output: {words})"
