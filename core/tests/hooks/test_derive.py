@@ -1,6 +1,8 @@
 """Registries derived for agents: shared plugins, separate guards, and the agent's contexts."""
 
+import gc
 from types import SimpleNamespace
+from weakref import ref
 
 import pytest
 from sideband.hooks import Deny, HookInvalid, HookRegistry, Phase, SavePoint, ToolCall, Verdict, hookimpl
@@ -154,3 +156,32 @@ async def test_guard_whose_class_was_changed_is_checked_again():
     Changing.tool_call = hookimpl(lambda event: Deny("no self"))
     with pytest.raises(HookInvalid):
         hooks.derive(agents)
+
+
+def test_class_of_a_guard_that_only_one_agent_had_is_not_kept():
+    class OfOneAgent(Counting):
+        @hookimpl
+        def save_point(self, event):
+            super().tool_call(event, None)  # the function has a reference to its class
+
+    kept = ref(OfOneAgent)
+    hooks = registry()
+    derived = hooks.derive(agents)
+    derived.register("own", OfOneAgent(), phase=Phase.GUARD, make=OfOneAgent)
+    del derived, OfOneAgent
+    gc.collect()
+    assert kept() is None
+
+
+async def test_guard_whose_class_lost_a_function_is_checked_again():
+    class Losing(Counting):
+        @hookimpl
+        def save_point(self, event): ...
+
+    hooks = HookRegistry()
+    hooks.register("losing", Losing(), phase=Phase.GUARD, make=Losing)
+    del Losing.save_point
+    hooks.unregister("losing")
+    gc.collect()
+    hooks.register("losing", Losing(), phase=Phase.GUARD)
+    assert not hooks.has("save_point")

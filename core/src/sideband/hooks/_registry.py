@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import copy
 from typing import Any, NoReturn
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet, ref
 
 import pluggy
 from attrs import evolve, frozen
@@ -73,7 +73,7 @@ class HookRegistry(Hooks):
         self._is_shared = False
         self._implementations = self._registered.solved
         self._constrained: frozenset[str] = frozenset()
-        self._checked: dict[type, Mapping[str, _Checked]] = {}
+        self._checked: WeakKeyDictionary[type, Mapping[str, _Checked]] = WeakKeyDictionary()
         self._derived: WeakSet[HookRegistry] = WeakSet()
 
     @property
@@ -213,8 +213,8 @@ class HookRegistry(Hooks):
         """Return the implementations of a plugin by hook. A class is checked once, and not for each instance."""
         kind = type(implementation)
         checked = {} if _has_own(implementation) else self._checked.get(kind, {})
-        functions: dict[str, Any] = {hook: getattr(implementation, hook, None) for hook in checked}
-        if not checked or any(_unbound(functions[hook]) is not one.function for hook, one in checked.items()):
+        functions: dict[str, Any] = {hook: getattr(implementation, hook, False) for hook in checked}
+        if not checked or any(_unbound(functions[hook]) is not one.function() for hook, one in checked.items()):
             checked = self._check(plugin, implementation)
             functions = {hook: getattr(implementation, hook) for hook in checked}
             if not _has_own(implementation):
@@ -241,9 +241,9 @@ class HookRegistry(Hooks):
 
 @frozen
 class _Checked:
-    """A function, not bound to an instance, that was found to be a valid implementation."""
+    """A function, not bound to an instance, that was found to be a valid implementation. It does not keep its class."""
 
-    function: object
+    function: Callable[[], object]
     constraints: Constraints
     takes_context: bool
 
@@ -251,7 +251,7 @@ class _Checked:
 def _checked(one: pluggy.HookImpl) -> _Checked:
     constraints = constraints_of(one.function)
     assert constraints is not None  # noqa: S101  `bundle` rejects functions without a mark
-    return _Checked(_unbound(one.function), constraints, "ctx" in (*one.argnames, *one.kwargnames))
+    return _Checked(ref(_unbound(one.function)), constraints, "ctx" in (*one.argnames, *one.kwargnames))
 
 
 def _has_own(implementation: object) -> bool:
