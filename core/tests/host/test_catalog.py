@@ -3,6 +3,7 @@
 from pathlib import Path
 from types import SimpleNamespace
 
+import anyio
 import pytest
 from sideband import SidebandError
 from sideband.calls._catalog import SkillCatalog
@@ -119,3 +120,13 @@ async def test_loaders_get_the_home_folder_of_the_host(tmp_path):
     loader = Loader(skill("notes"))
     await SkillCatalog(Plugins(one=loader), SkillFolders(), tmp_path).all()
     assert loader.sources.home == tmp_path
+
+
+def test_twice_as_many_skills_and_folders_without_one_cost_twice_as_much(count_calls):
+    def load(number):
+        empty = [SkillProblem(f"/empty/{one}", "skill.manifest.missing", "no SKILL.md") for one in range(number)]
+        loaders = {"one": Loader(problems=empty), "two": Loader(*(skill(f"s{one}") for one in range(number)))}
+        return lambda: anyio.run(SkillCatalog(Plugins(**loaders), SkillFolders()).all)
+
+    load(1)()
+    assert count_calls(load(400)) < 2.2 * count_calls(load(200))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from pathlib import Path
 
 import anyio
@@ -69,17 +69,20 @@ class SkillCatalog:
                 continue
             found += [await _result(name, loader, sources) for loader in plugin.contribution]
         for one in found:
-            others = [skill.source for other in found if other is not one for skill in other.skills]
+            others = _folders(skill.source for other in found if other is not one for skill in other.skills)
             problems.extend(problem for problem in one.problems if not _is_of_another_format(problem, others))
         return _without_clashes([skill for one in found for skill in one.skills], problems)
 
 
-def _is_of_another_format(problem: SkillProblem, others: Iterable[Path]) -> bool:
-    """Return whether a loader reports that it found no skill where other loaders found some of these."""
-    if problem.fatal or problem.code not in _NOT_FOUND:
-        return False
-    folder = os.path.realpath(problem.source)
-    return any(os.path.commonpath([folder, os.path.realpath(other)]) == folder for other in others)
+def _folders(skills: Iterable[Path]) -> set[Path]:
+    """Return these folders and all that contain them."""
+    resolved = {Path(os.path.realpath(one)) for one in skills}
+    return resolved.union(*(one.parents for one in resolved))
+
+
+def _is_of_another_format(problem: SkillProblem, others: Container[Path]) -> bool:
+    """Return whether a loader reports that it found no skill where other loaders found one."""
+    return not problem.fatal and problem.code in _NOT_FOUND and Path(os.path.realpath(problem.source)) in others
 
 
 async def _result(name: str, loader: SkillLoader, sources: SkillSources) -> LoadedSkills:
