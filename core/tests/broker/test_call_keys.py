@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 from sideband.broker import Attempt, Call
 from sideband.broker._values import digest_of
-from sideband.calls._keyed_attempts import KeyedAttempts
+from sideband.calls._keyed_attempts import attempt_with_key
 from sideband.ledger import Intent, query
 from sideband.ledger._lines import ERASABLE
 from sideband.ops import EffectUnknown, Grant, Level, OpContext, Origin, op
@@ -167,7 +167,6 @@ async def test_call_is_refused_if_each_of_its_beginnings_was_interrupted(make_ho
         key, origin = f"k:begin~{number}", Origin(plugin="host")
         await leave_running(Intent(effect="", op="skill.begin", key=key, origin=origin, params_digest=no_parameters))
     async with make_host(plugin) as host:
-        attempts = KeyedAttempts(host.broker)
         with pytest.raises(EffectUnknown):
-            await attempts.of(call(None), "k")
-        assert (await attempts.of(call(None), "other")).seed
+            await attempt_with_key(host.broker, call(None), "k")
+        assert (await attempt_with_key(host.broker, call(None), "other")).seed

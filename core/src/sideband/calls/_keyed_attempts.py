@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import count
 
-from attrs import evolve, frozen
+from attrs import evolve
 from pydantic import BaseModel, ConfigDict
 
 from ..broker import Attempt, BoundOp, Broker, Call
@@ -38,44 +39,43 @@ class _Key(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
-@frozen
-class KeyedAttempts:
-    """Records when the first call with a key begins, and finds the record for the later ones."""
+async def attempt_with_key(broker: Broker, call: Call, key: str) -> Attempt:
+    """Return the attempt of a call that its caller repeats with this key, after recording the beginning of the first.
 
-    _broker: Broker
+    Only the caller knows how often it may repeat the call.
 
-    async def of(self, call: Call, key: str) -> Attempt:
-        """Return the attempt of a call with this key. Only the caller knows how often it may repeat the call.
+    Raises:
+        EffectUnknown: if too many beginnings were interrupted.
+        LedgerError: if the beginning of the call cannot be recorded.
+    """
+    first = Attempt.first(key)
+    own = Call(
+        id=call.id,
+        grant=_NO_RIGHTS,
+        domain=call.domain,
+        origin=evolve(call.origin, plugin="host"),
+        deadline=call.deadline,
+        hooks=_no_hooks(),
+    )
+    begin = _begin(Beginning(call=call.id, started=first.started, seed=first.seed))
+    for number in count():
+        try:
+            found = await broker.dispatch(own, _OP, {}, key=f"{key}:begin~{number}", own=begin)
+            break
+        except EffectUnknown:
+            if number == _MOST_BEGINNINGS:
+                raise  # the host died here each time, before the call began
+    begun = Beginning.model_validate(found)
+    if begun.call == call.id:
+        return first
+    principal = call.origin.principal
+    return await broker.attempts.again(key, principal=principal, started=begun.started, seed=begun.seed, stops=False)
 
-        Raises:
-            EffectUnknown: if too many beginnings were interrupted.
-            LedgerError: if the beginning of the call cannot be recorded.
-        """
-        first = Attempt.first(key)
-        # Guards decide about the effects of the call, not about its record.
-        own = Call(
-            id=call.id,
-            grant=_NO_RIGHTS,
-            domain=call.domain,
-            origin=evolve(call.origin, plugin="host"),
-            deadline=call.deadline,
-            hooks=HookRegistry(),
-        )
-        begin = _begin(Beginning(call=call.id, started=first.started, seed=first.seed))
-        for number in count():
-            try:
-                found = await self._broker.dispatch(own, _OP, {}, key=f"{key}:begin~{number}", own=begin)
-                break
-            except EffectUnknown:
-                if number == _MOST_BEGINNINGS:
-                    raise  # the host died here each time, before the call began
-        begun = Beginning.model_validate(found)
-        if begun.call == call.id:
-            return first
-        principal = call.origin.principal
-        return await self._broker.attempts.again(
-            key, principal=principal, started=begun.started, seed=begun.seed, stops=False
-        )
+
+@cache
+def _no_hooks() -> HookRegistry:
+    """Return an empty registry: guards decide about the effects of a call, not about its record."""
+    return HookRegistry()
 
 
 def _begin(beginning: Beginning) -> BoundOp:

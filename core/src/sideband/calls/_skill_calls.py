@@ -22,7 +22,7 @@ from ._call_plans import CallPlan, CallPlans
 from ._catalog import SkillCatalog
 from ._hints import hint
 from ._isolation import ChosenSandbox
-from ._keyed_attempts import KeyedAttempts
+from ._keyed_attempts import attempt_with_key
 from ._launches import SkillLaunches
 from ._limits import call_timeout
 from ._requests import CallRequest, CallResult
@@ -46,13 +46,9 @@ class SkillCalls:
     _pool: WorkerPool
     _sandbox: ChosenSandbox
     _report: Callable[[Exception], object]
-    _attempts: KeyedAttempts = field(init=False)
     _running: set[str] = field(factory=set, init=False)
     _plans: CallPlans = field(factory=CallPlans, init=False)
     _quiet: anyio.Event | None = field(default=None, init=False)
-
-    def __attrs_post_init__(self) -> None:
-        self._attempts = KeyedAttempts(self._broker)
 
     async def run(self, request: CallRequest) -> CallResult:
         """Run the tool that ``request`` names.
@@ -85,7 +81,7 @@ class SkillCalls:
         )
         attempt = request.attempt
         if request.key is not None and attempt is None:
-            attempt = await self._attempts.of(call, request.key)
+            attempt = await attempt_with_key(self._broker, call, request.key)
         call.attempt = attempt
         if attempt is not None and attempt.stops and attempt.codes - {call.code}:
             raise CodeChanged(tool.full_name)

@@ -42,24 +42,18 @@ def read_installed(*, home: str | os.PathLike[str] | None = None) -> Installed:
     The working directory is ignored even if it is on ``sys.path``, so that an untrusted folder cannot provide plugins.
     """
     path = _search_path()
-    if home is None:
-        return _scan(path)
     folders = [_status(entry) for entry in path]
     key = [__version__, sys.version, sys.prefix, *folders]
-    cached = _from_index(read_cache(index_file(home), key))
-    if cached is not None:
+    if home is not None and (cached := _from_index(read_cache(index_file(home), key))) is not None:
         return cached
-    files = [_status(file) for entry in path for file in _watched(entry)]
-    installed = _scan(path)
-    changed = (time for _, time, _ in (*folders, *files))
-    write_cache(index_file(home), key, {**installed._asdict(), "files": files}, changed=changed)
-    return installed
-
-
-def _scan(path: list[str]) -> Installed:
     from ._scan import scan
 
-    return scan(path)
+    files = [_status(file) for entry in path for file in _watched(entry)]
+    installed = scan(path)
+    if home is not None:
+        changed = (time for _, time, _ in (*folders, *files))
+        write_cache(index_file(home), key, {**installed._asdict(), "files": files}, changed=changed)
+    return installed
 
 
 def _search_path() -> list[str]:
