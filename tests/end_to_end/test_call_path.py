@@ -12,8 +12,10 @@ from pydantic import BaseModel
 from sideband import CallRequest, Host, Plugin
 from sideband.hooks import Deny, OpCall, Phase, hookimpl
 from sideband.ledger import query
+from sideband.loading import SkillSources
 from sideband.ops import OpContext, OpDenied, OpError, OpFamily, op
 from sideband.workers import CallTimeout, GrantRequired, SkillFailed
+from sideband_skills import FolderLoader
 
 pytestmark = pytest.mark.anyio
 BOTH_BACKENDS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
@@ -22,6 +24,7 @@ CALLS = 20
 # About 10 % above the figures of November 2026.
 HOST_CALLS = 406
 WORKER_CALLS = 117
+KEYED_CALLS = 460
 
 CODE = """
 import os, sys
@@ -105,11 +108,16 @@ def echo():
 
 
 @pytest.fixture
-def make_host(tmp_path, make_skill, echo):
-    def make(**options):
-        skill = make_skill("skill", CODE, "echo")
-        options = {"settings": {"policy": {"isolation": "none"}, "grants": {"skill": ["echo"]}}, **options}
-        return Host(home=tmp_path / "home", plugins=[echo.plugin], skill_dirs=[skill], **options)
+def folder(make_skill):
+    return make_skill("skill", CODE, "echo")
+
+
+@pytest.fixture
+def make_host(tmp_path, folder, echo):
+    def make(*plugins, **options):
+        settings = {"policy": {"isolation": "none"}, "grants": {"skill": ["echo"]}}
+        options = {"settings": settings, "skill_dirs": [folder], **options}
+        return Host(home=tmp_path / "home", plugins=[echo.plugin, *plugins], **options)
 
     return make
 
@@ -143,6 +151,17 @@ async def test_skill_call_with_one_op_makes_few_calls_in_host_and_worker(make_ho
     assert in_worker / CALLS < WORKER_CALLS, f"{in_worker / CALLS:.0f} calls in the worker: {remedy}"
 
 
+async def test_call_with_a_key_makes_few_calls_in_the_host(make_host):
+    async with make_host() as host:
+        for number in range(3):
+            await host.run(CallRequest("skill.worker", key=f"before-{number}"))
+        with counting() as found:
+            for number in range(CALLS):
+                await host.run(CallRequest("skill.worker", key=f"key-{number}"))
+    remedy = "make what all keyed calls share once"
+    assert found.calls / CALLS < KEYED_CALLS, f"{found.calls / CALLS:.0f} calls in the host: {remedy}"
+
+
 async def test_grant_that_is_revoked_between_two_calls_of_a_worker_is_gone(make_host, tmp_path):
     answers = iter([True, False])
 
@@ -171,6 +190,30 @@ async def test_grant_of_a_single_call_has_its_own_worker_and_does_not_last(make_
         await host.call("skill.say", text="three")
         effects = await query(host.ledger.folder, op="echo.say")
     assert sorted(effect.status for effect in effects) == ["denied", "done", "done"]
+
+
+async def test_skill_that_is_now_one_of_the_project_loses_the_grants_of_the_policy(make_host, folder, tmp_path):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "sideband.toml").write_text('[policy]\nisolation = "none"\n[grants]\nskill = ["echo"]\n')
+    places = iter([SkillSources(folders=(folder,)), SkillSources(project_folders=(folder,))])
+
+    async def load(sources):
+        return await FolderLoader().load(next(places))
+
+    moving = SimpleNamespace(sideband_loaders=lambda: [SimpleNamespace(name="moving", load=load)])
+    async with make_host(Plugin("loader", "moving", moving), skill_dirs=[], settings=None) as host:
+        await host.call("skill.say", text="one")
+        host.tools.forget_skills()
+        with pytest.raises(GrantRequired):
+            await host.call("skill.say", text="two")
+
+
+async def test_code_of_a_skill_that_is_loaded_again_runs_at_once(make_host, folder):
+    async with make_host() as host:
+        await host.call("skill.say", text="one")
+        (folder / "tools.py").write_text(CODE.replace("echo.say(text=text)", "echo.say(text='new')"))
+        host.tools.forget_skills()
+        assert await host.call("skill.say", text="two") == {"text": "new"}
 
 
 async def test_secret_that_is_protected_between_two_calls_is_redacted_in_the_second(make_host):

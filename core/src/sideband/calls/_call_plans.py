@@ -43,14 +43,17 @@ class CallPlan:
 
 @define
 class CallPlans:
-    """The plans of a host, by tool and principal. A plan applies only to the very tool, launch and grant it is for."""
+    """The plans of a host, by tool and principal. A plan applies only to the very launch and grant it is for.
+
+    Each load of a skill has its own launch.
+    """
 
     _known: dict[tuple[str, str], CallPlan] = field(factory=dict, init=False)
 
     def of(self, name: str, tool: ToolSpec, launch: LaunchRequest, grant: Grant, principal: str) -> CallPlan:
         """Return the plan for a call of the tool that was requested by ``name``."""
         plan = self._known.get((name, principal))
-        if plan is None or plan.tool is not tool or plan.launch is not launch or plan.grant is not grant:
+        if plan is None or plan.launch is not launch or plan.grant is not grant:
             if len(self._known) >= _MAX_PLANS:
                 self._known.clear()
             plan = self._known[name, principal] = _plan(tool, launch, grant, principal)

@@ -82,7 +82,6 @@ class Rights:
                 raise GrantRequired(skill.name, missing.texts(), refused=answer is not None)
             # Only what the user saw: the rest comes from the policy or from this host, and ends with it.
             self._remembered.remember(digest, skill.name, missing)
-            return _rights(wanted, policy, added, missing)
         rights = _rights(wanted, policy, added, missing)
         self._complete[skill.key] = skill, stored, rights
         return rights
