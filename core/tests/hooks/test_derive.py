@@ -140,6 +140,14 @@ async def test_changes_of_an_agents_plugins_are_not_those_of_the_host_and_of_oth
     assert [found.plugin for found in one.order("tool_call")] == ["own"]
 
 
+def test_plugin_that_the_host_registers_later_is_not_one_of_its_agents():
+    hooks = HookRegistry()
+    hooks.register("observer", SimpleNamespace(save_point=hookimpl(lambda event: None)))
+    derived = hooks.derive(agents)
+    hooks.register("later", Counting())
+    assert (derived.plugins, derived.has("tool_call")) == (("observer",), False)
+
+
 async def test_guard_whose_class_was_changed_is_checked_again():
     class Changing:
         @hookimpl

@@ -2,6 +2,7 @@
 
 import sys
 
+import aiohttp
 import anyio
 import httpx
 import pytest
@@ -61,12 +62,22 @@ async def test_httpx_is_used_on_trio():
     assert isinstance(ServiceConnections().transports(None), httpx.AsyncHTTPTransport)
 
 
-def test_missing_aiohttp_is_noticed(monkeypatch):
-    monkeypatch.undo()
+@pytest.mark.parametrize("library", ["aiohttp"], indirect=True)
+@pytest.mark.parametrize(
+    "hide",
+    [
+        lambda patch: patch.setitem(sys.modules, "aiohttp", None),
+        lambda patch: patch.setattr(aiohttp, "__version__", "3.9.5"),
+    ],
+    ids=["missing", "old"],
+)
+async def test_httpx_is_used_if_aiohttp_is_missing_or_old(monkeypatch, library, hide):
+    hide(monkeypatch)
+    monkeypatch.delitem(sys.modules, "sideband_model_client.fast_transport")
     _connections._has_aiohttp.cache_clear()
-    monkeypatch.setitem(sys.modules, "aiohttp", None)
-    assert not _connections._has_aiohttp()
+    made = ServiceConnections().transports(None)
     _connections._has_aiohttp.cache_clear()
+    assert isinstance(made, httpx.AsyncHTTPTransport)
 
 
 @BOTH_BACKENDS

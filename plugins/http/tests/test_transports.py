@@ -3,6 +3,7 @@
 import asyncio
 import sys
 
+import aiohttp
 import anyio
 import pytest
 from sideband.ops import OpUnavailable
@@ -159,9 +160,23 @@ async def test_aiohttp_on_trio_is_rejected_at_the_first_request(open_host, serve
     assert server.seen == []
 
 
-async def test_missing_aiohttp_is_rejected(monkeypatch):
-    monkeypatch.setitem(sys.modules, "aiohttp", None)
-    with pytest.raises(TransportUnavailable, match="not installed") as caught:
+@pytest.mark.parametrize(
+    ("hide", "problem"),
+    [
+        (lambda patch: patch.setitem(sys.modules, "aiohttp", None), "not installed"),
+        (lambda patch: patch.setattr(aiohttp, "__version__", "3.9.5"), r"aiohttp 3\.9\.5 is installed"),
+    ],
+    ids=["missing", "old"],
+)
+async def test_missing_or_old_aiohttp_is_rejected_or_not_selected(monkeypatch, hide, problem):
+    hide(monkeypatch)
+    monkeypatch.delitem(sys.modules, "sideband_model_client.fast_transport")
+    monkeypatch.delitem(sys.modules, "sideband_http._transport._aiohttp")
+    monkeypatch.delattr("sideband_http._transport._aiohttp")
+    with pytest.raises(TransportUnavailable, match=problem) as caught:
         transport_named("aiohttp")
     assert caught.value.code == "http.transport"
     assert "sideband-http[fast]" in caught.value.hint
+    made = transport_named("auto")(await options(http2=False))
+    assert not isinstance(made, PinnedAiohttpTransport)
+    await made.aclose()

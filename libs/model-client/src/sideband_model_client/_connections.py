@@ -8,7 +8,6 @@ from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
@@ -53,7 +52,7 @@ def _empty_context() -> ssl.SSLContext:
 
 def _default_transport(tls: ssl.SSLContext | None) -> httpx.AsyncBaseTransport:
     """Return a transport of aiohttp, which is several times as fast, if it is installed and the backend is asyncio."""
-    if not _has_aiohttp() or not _is_asyncio():
+    if not _is_asyncio() or not _has_aiohttp():
         return _httpx_transport(tls)
     from .fast_transport import AiohttpTransport  # noqa: PLC0415  slow to import, and optional
 
@@ -62,7 +61,11 @@ def _default_transport(tls: ssl.SSLContext | None) -> httpx.AsyncBaseTransport:
 
 @cache
 def _has_aiohttp() -> bool:
-    return find_spec("aiohttp") is not None
+    try:
+        from .fast_transport import AiohttpTransport  # noqa: F401, PLC0415  as above
+    except ImportError:
+        return False
+    return True
 
 
 def _is_asyncio() -> bool:

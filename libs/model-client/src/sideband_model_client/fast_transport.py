@@ -3,7 +3,8 @@
 The automatic features of aiohttp are disabled: redirects, cookies, settings from the environment, decompression,
 retries, and default headers other than those for framing.
 
-aiohttp is optional, so this module is imported only if it is chosen.
+aiohttp is optional, so this module is imported only if it is chosen. The import fails for a version without the
+options that are used here, which another package may have installed.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from aiohttp.abc import AbstractStreamWriter
 from yarl import URL
 
 __all__ = ["AiohttpTransport"]
+
+if tuple(map(int, aiohttp.__version__.split(".")[:2])) < (3, 14):
+    raise ImportError(f"aiohttp {aiohttp.__version__} is installed, but 3.14 is needed")
 
 _MAX_LINE_BYTES = 16_384
 _MAX_FIELD_BYTES = 32_768

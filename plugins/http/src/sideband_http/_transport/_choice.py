@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal
 
 from .._errors import TransportUnavailable
@@ -23,14 +22,11 @@ def transport_named(name: TransportName) -> HttpTransportFactory:
     Raises:
         TransportUnavailable: if aiohttp is configured but not installed, or the backend is not asyncio.
     """
-    if name == "httpx":
-        return httpx_transport
-    problem = _unavailable()
-    if problem is None:
-        return aiohttp_transport if name == "aiohttp" else _auto_transport
     if name == "aiohttp":
-        raise TransportUnavailable(name, problem)
-    return httpx_transport
+        if problem := _problem():
+            raise TransportUnavailable(name, problem)
+        return aiohttp_transport
+    return _auto_transport if name == "auto" else httpx_transport
 
 
 def httpx_transport(options: TransportOptions) -> httpx.AsyncBaseTransport:
@@ -48,12 +44,19 @@ def aiohttp_transport(options: TransportOptions) -> httpx.AsyncBaseTransport:
 
 
 def _auto_transport(options: TransportOptions) -> httpx.AsyncBaseTransport:
-    return httpx_transport(options) if options.http2 else aiohttp_transport(options)
+    return httpx_transport(options) if options.http2 or _problem() else aiohttp_transport(options)
 
 
-def _unavailable() -> str | None:
+def _problem() -> str | None:
+    """Return why aiohttp cannot be used, or ``None``."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return "it requires asyncio"
-    return None if find_spec("aiohttp") else "aiohttp is not installed"
+    try:
+        from . import _aiohttp  # noqa: F401, PLC0415  as above
+    except ModuleNotFoundError:
+        return "aiohttp is not installed"
+    except ImportError as error:
+        return error.msg
+    return None
