@@ -60,15 +60,11 @@ async def test_hanging_implementation_denies_and_is_named(make_hooks, answering,
 
 async def test_deadline_is_shared_by_all_implementations(make_hooks, reports):
     async def tool_call(event):
-        await anyio.sleep(0.04)
+        await anyio.sleep(0.6)
 
-    hooks = make_hooks(*[(name, tool_call) for name in "abcdefgh"], deadlines={"tool_call": 0.1})
-    started = time.perf_counter()
-    decision = await hooks.decide(CALL)
-    assert not decision.allowed
-    assert time.perf_counter() - started < 0.3
-    assert reports[0].outcome is HookOutcome.TIMEOUT
-    assert reports[0].plugin not in "ah"
+    hooks = make_hooks(("a", tool_call), ("b", tool_call), deadlines={"tool_call": 1})
+    assert not (await hooks.decide(CALL)).allowed
+    assert outcomes(reports) == [("b", HookOutcome.TIMEOUT)]
 
 
 async def test_hanging_update_keeps_earlier_changes(make_hooks, answering, hanging, reports):

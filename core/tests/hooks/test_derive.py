@@ -1,6 +1,7 @@
 """Registries derived for agents: shared plugins, separate guards, and the agent's contexts."""
 
 import gc
+from traceback import walk_tb
 from types import SimpleNamespace
 from weakref import ref
 
@@ -80,11 +81,28 @@ async def test_broken_plugin_is_broken_for_agents_too():
     assert "its lifespan ended" in (await later.decide(CALL)).reason
 
 
+async def test_traceback_of_a_broken_plugin_does_not_grow_with_each_call():
+    hooks = registry(report=lambda report: None)
+    hooks.break_off("counting", "its lifespan ended")
+    lengths = [len([*walk_tb((await hooks.decide(CALL)).error.__traceback__)]) for _ in range(3)]
+    assert len(set(lengths)) == 1
+
+
 async def test_unregistered_plugin_is_unregistered_for_agents_too():
     hooks = registry()
     derived = hooks.derive(agents)
     hooks.unregister("counting")
     assert (await derived.decide(CALL)).verdict is Verdict.ALLOW
+
+
+async def test_guard_of_an_agent_is_not_changed_with_a_plugin_that_the_host_does_not_have():
+    hooks = registry()
+    derived = hooks.derive(agents)
+    hooks.unregister("counting")
+    derived.register("counting", Counting(), phase=Phase.GUARD)
+    hooks.unregister("counting")
+    hooks.break_off("counting", "its lifespan ended")
+    assert (await derived.decide(CALL)).reason.startswith("1 by")
 
 
 async def test_agents_use_the_hosts_order():
@@ -134,10 +152,11 @@ async def test_changes_of_an_agents_plugins_are_not_those_of_the_host_and_of_oth
     one, two = hooks.derive(agents), hooks.derive(agents)
     one.register("own", Counting(), phase=Phase.GUARD)
     one.unregister("counting")
-    hooks.register("later", Counting())
+    hooks.register("later", Counting(), phase=Phase.GUARD)
     assert (one.plugins, two.plugins, hooks.plugins) == (("own",), ("counting",), ("counting", "later"))
     assert [one.has("tool_call"), two.has("tool_call")] == [True, True]
     assert [found.plugin for found in one.order("tool_call")] == ["own"]
+    assert [found.plugin for found in hooks.order("tool_call")] == ["counting", "later"]
 
 
 def test_plugin_that_the_host_registers_later_is_not_one_of_its_agents():

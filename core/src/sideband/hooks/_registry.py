@@ -143,8 +143,9 @@ class HookRegistry(Hooks):
             plugin: the entry-point name.
             reason: the reason as a clause, such as ``its lifespan ended``.
         """
-        if plugin in self._registered.plugins:
-            self._own().replace(plugin, _broken(plugin, self._registered.plugins[plugin], reason))
+        if plugin not in self._registered.plugins:
+            return
+        self._own().replace(plugin, _broken(plugin, self._registered.plugins[plugin], reason))
         for derived in self._derived:
             derived.break_off(plugin, reason)
 
@@ -158,7 +159,6 @@ class HookRegistry(Hooks):
             context: returns the agent's context for a context with which a plugin is registered.
         """
         derived: HookRegistry = copy(self)
-        derived.approver = None
         derived._adapted = context
         derived._derived = WeakSet()
         derived._is_shared = self._is_shared = True
@@ -217,8 +217,7 @@ class HookRegistry(Hooks):
         if not checked or any(_unbound(functions[hook]) is not one.function() for hook, one in checked.items()):
             checked = self._check(plugin, implementation)
             functions = {hook: getattr(implementation, hook) for hook in checked}
-            if not _has_own(implementation):
-                self._checked[kind] = checked
+            self._checked[kind] = checked
         return {
             hook: Implementation(
                 plugin, phase, one.constraints, functions[hook], context if one.takes_context else None
