@@ -1,5 +1,6 @@
 """Group commit: appends during a sync share the next sync, even if some of their tasks are cancelled."""
 
+import asyncio
 import errno
 import os
 import threading
@@ -23,13 +24,17 @@ class Disk:
         self.syncs = 0
         self.may_end = threading.Event()
         self.began = threading.Event()
+        self.ended = threading.Event()
         self.may_end.set()
 
     def sync(self, descriptor):
         self.syncs += 1
         self.began.set()
         assert self.may_end.wait(20)
-        os.fsync(descriptor)
+        try:
+            os.fsync(descriptor)
+        finally:
+            self.ended.set()
 
 
 @pytest.fixture
@@ -48,6 +53,7 @@ async def ledger(folder, store, disk, write):
         disk.syncs = 0
         disk.may_end.clear()
         disk.began.clear()
+        disk.ended.clear()
         yield ledger
         disk.may_end.set()
 
@@ -87,6 +93,33 @@ async def test_next_sync_is_started_by_another_task_if_its_starter_is_cancelled(
                 scope.cancel()
         disk.may_end.set()
     assert (len(done), disk.syncs, never) == (4, 2, [])
+
+
+async def test_sync_of_a_cancelled_asyncio_task_affects_no_other(ledger, disk):
+    """Its thread goes on, and must not find its descriptor closed: a failed sync would be the last one."""
+    task = asyncio.ensure_future(record(ledger, []))
+    await anyio.to_thread.run_sync(disk.began.wait, 20)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    disk.may_end.set()
+    await anyio.to_thread.run_sync(disk.ended.wait, 20)
+    await record(ledger, [])
+    assert disk.syncs == 2
+
+
+def open_files():
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+@both_backends
+async def test_sync_that_is_cancelled_before_it_has_a_thread_leaves_no_open_file(ledger, monkeypatch):
+    opened = open_files()
+    monkeypatch.setattr(anyio.to_thread.current_default_thread_limiter(), "total_tokens", 1)
+    async with anyio.to_thread.current_default_thread_limiter():
+        with anyio.move_on_after(0):
+            await record(ledger, [])
+    assert open_files() == opened
 
 
 @pytest.fixture
@@ -160,32 +193,6 @@ async def test_effect_is_refused_if_a_due_outcome_cannot_be_synced(idle, monkeyp
     monkeypatch.setattr(os, "fdatasync", fail)
     with pytest.raises(LedgerUnwritable):
         await begin(idle, Level.MONITORED)
-
-
-@pytest.mark.parametrize("rotate_bytes", [1, 1_000_000])
-async def test_sync_that_failed_once_is_never_repeated(folder, store, monkeypatch, rotate_bytes):
-    """The system may regard what it could not write as written. A further sync would then succeed."""
-    failures = [OSError(5, "Input/output error")]
-    real = os.fdatasync
-
-    def sync(descriptor):
-        if failures:
-            raise failures.pop()
-        real(descriptor)
-
-    async with Ledger(folder, store, head_interval=1_000, rotate_bytes=rotate_bytes) as ledger:
-        first = await begin(ledger, Level.MONITORED)
-        monkeypatch.setattr(os, "fdatasync", sync)
-        await end(ledger, first, due=True)
-        for level, durable in ((Level.CONTROLLED, True), (Level.MONITORED, False), (Level.CONTROLLED, True)):
-            with pytest.raises(LedgerUnwritable):
-                await begin(ledger, level, durable=durable)
-        with pytest.raises(LedgerUnwritable):
-            await ledger.sync()
-        assert not failures
-        await end(ledger, await begin(ledger, Level.SAFE))
-    async with Ledger(folder, store, head_interval=1_000) as ledger:
-        await begin(ledger, Level.CONTROLLED, durable=True)
 
 
 class FailingSync:

@@ -102,9 +102,9 @@ class Chain:
         self.keys.read()
         self.keys.behind = None
 
-    def duplicate(self) -> int | None:
-        """Return a duplicate descriptor of the current segment, for syncing. The caller must close it."""
-        return None if self._descriptor is None else os.dup(self._descriptor)
+    def duplicate(self) -> list[int]:
+        """Return a duplicate descriptor of the current segment, if any, for syncing. The caller must close it."""
+        return [] if self._descriptor is None else [os.dup(self._descriptor)]
 
     def close(self) -> None:
         """Close the files."""

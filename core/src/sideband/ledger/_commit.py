@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 
 from anyio import to_thread
 from attrs import Factory, define, field
@@ -41,16 +42,17 @@ class LedgerCommit:
         self._check_failure()
         written = self.chain.written
         # Use a duplicate descriptor, because the chain may start another segment during the sync. The chain syncs the
-        # old segment itself before it starts a new one.
+        # old segment itself before it starts a new one. The thread closes it, since it may go on after this task:
+        # asyncio's own cancellation does not wait for threads.
         try:
-            descriptor = self.chain.duplicate()
+            unclosed = self.chain.duplicate()
         except OSError as error:
             raise LedgerUnwritable(self.chain.folder, error) from error
         try:
-            await to_thread.run_sync(self._sync_both, descriptor, self.store.unsynced())
+            await to_thread.run_sync(self._sync_both, unclosed, self.store.unsynced())
         finally:
-            if descriptor is not None:
-                os.close(descriptor)
+            with suppress(IndexError):
+                os.close(unclosed.pop())  # the thread has not begun
         self._check_failure()  # the chain may have got the error of this file, when it started another segment
         self.synced = max(self.synced, written)
 
@@ -59,12 +61,15 @@ class LedgerCommit:
         if self.chain.failure is not None:
             raise LedgerUnwritable(self.chain.folder, self.chain.failure, synced=False) from self.chain.failure
 
-    def _sync_both(self, descriptor: int | None, sync_store: Callable[[], None] | None) -> None:
-        if descriptor is not None:
+    def _sync_both(self, unclosed: list[int], sync_store: Callable[[], None] | None) -> None:
+        with suppress(IndexError):
+            descriptor = unclosed.pop()
             try:
                 sync_data(descriptor)
             except OSError as error:
                 self.chain.failure = error
                 self._check_failure()
+            finally:
+                os.close(descriptor)
         if sync_store is not None:
             sync_store()
