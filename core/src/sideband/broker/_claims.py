@@ -13,13 +13,11 @@ from urllib.parse import quote
 from attrs import Factory, define, frozen
 
 from ..ledger import EffectRecord, Intent, Ledger, Outcome
+from ..ledger._keys import UNDO
 from ..ops import EffectInFlight, EffectUnknown, Grant, OpError, OpParamsInvalid, Origin
 from ..store import Store
 from ._errors import KeyReused
 from ._redaction import Redaction
-
-UNDO = "undo:"
-"""The prefix of the keys of undo steps. No other effect may use it."""
 
 _USER = Origin()
 

@@ -13,6 +13,7 @@ from attrs import evolve, frozen
 
 from ..hooks import Effect, HookRegistry
 from ..ledger import EffectRecord, Intent, Ledger, LedgerError, Outcome, Status
+from ..ledger._keys import UNDO
 from ..ops import (
     EffectInFlight,
     EffectUnknown,
@@ -28,7 +29,7 @@ from ..ops import (
 from ._attempt import BLOB, Attempt, recorded_error
 from ._attempts import Attempts
 from ._call import EffectReport
-from ._claims import UNDO, Claims, Replay
+from ._claims import Claims, Replay
 from ._dispatch import Dispatch
 from ._errors import KeyReused, safe_text
 from ._gate import check_used

@@ -18,12 +18,17 @@ from attrs import frozen
 
 from ..errors import StoreConflict, StoreError
 from ..ledger import EffectRecord, Intent, Ledger, Outcome
-from ..ledger._bytes import bytes_as_json, revive
+from ..ledger._bytes import bytes_as_json
+from ..ledger._fields import line_fields, read_fields
+from ..ledger._keys import UNDO
 from ..ops import EffectInFlight, Origin
 from ..store import SharedStore, Store
-from ._claims import UNDO, Claims, LedgerClaims, Replay, answer_for, check_unicode, outcome_of
+from ._claims import Claims, LedgerClaims, Replay, answer_for, check_unicode, outcome_of
 
 _log = logging.getLogger("sideband.broker")
+# A claim has these fields of a line, as in the ledger.
+_CLAIM = ("effect", "op", "params_digest", "code", "origin", "rights")
+_SETTLED = ("status", "state", "result", "rights")
 
 
 async def claims_of(store: Store, ledger: Ledger) -> Claims:
@@ -59,15 +64,7 @@ class _StoreClaims:
             if answer is not None:
                 return answer
         await self._ledger.intent(intent, durable=durable)
-        claim = {
-            "effect": intent.effect,
-            "op": intent.op,
-            "params_digest": intent.params_digest,
-            "code": intent.code,
-            "principal": intent.origin.principal,
-            "plugin": intent.origin.plugin,
-            "rights": list(intent.rights),
-        }
+        claim = line_fields("intent", intent, _CLAIM)
         try:
             await self._store.put(path, claim, version=0 if stored is None else stored.version, durable=durable)
         except StoreConflict:
@@ -81,10 +78,8 @@ class _StoreClaims:
             stored = await self._store.get(path)
             if stored is None or stored.value["effect"] != outcome.effect:
                 return
-            claim: dict[str, Any] = {**stored.value, "status": outcome.status, "state": outcome.state}
-            claim["result"] = json.loads(json.dumps(outcome.result, default=bytes_as_json))
-            if outcome.rights is not None:
-                claim["rights"] = list(outcome.rights)
+            settled = line_fields("outcome", outcome, _SETTLED)
+            claim = {**stored.value, **json.loads(json.dumps(settled, default=bytes_as_json))}
             # A power cut that loses this leaves the key unknown.
             await self._store.put(path, claim, version=stored.version, durable=False)
         except StoreError as error:
@@ -106,17 +101,7 @@ class _StoreClaims:
 
 
 def _record(claim: Mapping[str, Any]) -> EffectRecord:
-    return EffectRecord(
-        effect=claim["effect"],
-        op=claim["op"],
-        params_digest=claim["params_digest"],
-        code=claim["code"],
-        origin=Origin(principal=claim["principal"], plugin=claim["plugin"]),
-        rights=tuple(claim["rights"]),
-        status=claim.get("status"),
-        state=claim.get("state"),
-        result=revive(claim.get("result")),
-    )
+    return EffectRecord(**read_fields(EffectRecord, claim))
 
 
 def _lock(host: str) -> str:

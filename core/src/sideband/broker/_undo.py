@@ -9,10 +9,10 @@ from attrs import field, frozen
 
 from ..errors import SidebandError
 from ..ledger import EffectRecord, Ledger, find, query
+from ..ledger._keys import UNDO
 from ..ops import Level, OpSpec, Undo
 from ._broker import Broker
 from ._call import Call
-from ._claims import UNDO
 from ._errors import EffectMissing, as_op_error
 from ._lookup import OWN_OPS
 

@@ -22,7 +22,8 @@ from ._query import record_at
 from ._segments import Mark, lines_from, size_from
 
 UNDO = "undo:"
-"""The prefix of the keys of undo steps, which all principals share, because an effect is undone once."""
+"""The prefix of the keys of undo steps, which no other effect may use. All principals share these keys, because an
+effect is undone once."""
 # Reading so many bytes takes about a millisecond.
 _MAX_BYTES = 64 * 1024
 _MAX_KEYS = 10_000
