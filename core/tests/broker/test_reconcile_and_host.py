@@ -27,7 +27,7 @@ class Ledger:
     async def orphans(self):
         return [Intent(effect="dead-1", op="mail.send", key="k", params={}, level=Level.RESTRICTED)]
 
-    async def outcome(self, entry, *, durable=False):
+    async def outcome(self, entry, *, due):
         self.outcomes.append(entry.status)
 
 

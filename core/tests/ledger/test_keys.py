@@ -2,6 +2,7 @@
 
 import shutil
 import sqlite3
+import threading
 from contextlib import AsyncExitStack, suppress
 
 import anyio
@@ -174,6 +175,26 @@ async def test_host_starts_to_update_the_index_without_writing(folder, store, le
     await write(ledger, 300)
     async with Ledger(folder, store, index_interval=0):
         await until(lambda: count_of_effects(folder) == 300)
+
+
+async def test_index_is_not_closed_on_the_event_loop(folder, store, monkeypatch):
+    """The last connection that is closed moves the log of the index into its file, with several syncs."""
+    threads = []
+    close = Index.close
+
+    def closing(index):
+        threads.append(threading.current_thread())
+        close(index)
+
+    monkeypatch.setattr(Index, "close", closing)
+    async with Ledger(folder, store, index_interval=0) as ledger:
+        await claim(ledger, "k")
+        await until(lambda: count_of_effects(folder) == 1 and threads)
+        await query(folder, key="k")
+        ledger._chain.keys.use(current_index(folder))
+        count = len(threads)
+    assert len(threads) > count
+    assert threading.main_thread() not in threads
 
 
 async def until(condition):

@@ -1,5 +1,6 @@
 """Recovery after a crash: the chain is intact, acknowledged entries exist, and unsettled effects are listed once."""
 
+import os
 import signal
 from functools import partial
 
@@ -21,7 +22,7 @@ async def until(condition):
 
 async def settle(ledger, orphans):
     for intent in orphans:
-        await ledger.outcome(Outcome(effect=intent.effect, op=intent.op, status="unknown"), durable=True)
+        await ledger.outcome(Outcome(effect=intent.effect, op=intent.op, status="unknown"), due=True)
 
 
 @pytest.mark.parametrize("rotate", [1 << 20, 2000])
@@ -36,6 +37,7 @@ async def test_killed_host_loses_no_acknowledged_entries(tmp_path, folder, start
             orphans = await ledger.orphans()
             assert len(orphans) <= 1
             await settle(ledger, orphans)
+            await ledger.outcome(Outcome(effect=ledger.new_effect_id(), op="x.y", status="unknown"))
         verdict = await verify(folder, store)
         assert verdict.ok, verdict.problems
         known = {record.effect: record.status for record in await query(folder, limit=1_000_000)}
@@ -122,6 +124,29 @@ async def test_orphans_belong_to_one_host_until_it_closes(folder, store, start_h
         assert await third.orphans() == ()
     assert list((folder / "hosts").iterdir()) == []
     assert {record.status for record in await query(folder)} == {"unknown"}
+
+
+async def test_file_of_a_dead_host_remains_until_its_outcomes_are_on_disk(
+    folder, store, write, start_host, monkeypatch
+):
+    """A power failure must not lose an outcome and keep the removal: no host would settle the effect."""
+    dead = start_host(1, leave_open=True)
+    name = dead.stdout.readline().rpartition("-")[0]
+    dead.kill()
+    dead.wait()
+
+    def fail(descriptor):
+        raise OSError(5, "Input/output error")
+
+    async with Ledger(folder, store, head_interval=1_000) as ledger:
+        await settle(ledger, await ledger.orphans())
+        monkeypatch.setattr(os, "fdatasync", fail)
+    monkeypatch.undo()
+    async with Ledger(folder, store, head_interval=1_000) as ledger:
+        assert await ledger.orphans() == ()
+        assert (folder / "hosts" / name).exists()
+        await write(ledger, 1)
+    assert not (folder / "hosts" / name).exists()
 
 
 async def test_effects_running_at_close_are_orphans_for_the_next_host(folder, store):

@@ -368,7 +368,7 @@ class LostEffect:
     async def orphans(self):
         return [self.intent]
 
-    async def outcome(self, outcome, *, durable):
+    async def outcome(self, outcome, *, due):
         pass
 
 

@@ -45,7 +45,7 @@ class Ledger:
     async def orphans(self):
         return self.intents
 
-    async def outcome(self, entry, *, durable=False):
+    async def outcome(self, entry, *, due):
         self.outcomes.append(entry)
 
 

@@ -42,7 +42,7 @@ async def recover(broker: Broker, ledger: Ledger, claims: Claims) -> Sequence[Re
     for intent in await ledger.orphans():
         status, result, repeatable = await _reconcile(broker, intent)
         outcome = _outcome(intent, status, result, repeatable=repeatable)
-        await ledger.outcome(outcome, durable=True)
+        await ledger.outcome(outcome, due=True)
         if intent.key is not None and not is_read(intent.key):
             await claims.settle(outcome, intent.origin)
         recovered.append(Recovered(intent.effect, intent.op, status))

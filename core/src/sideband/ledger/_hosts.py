@@ -89,11 +89,7 @@ class DeadHost:
         elif entry.kind == "note" and effect in self.unsettled:
             self.unsettled[effect] = EffectRecord.from_entries((*self.unsettled[effect].entries, entry))
         elif entry.kind == "outcome":
-            self.settle(effect)
-
-    def settle(self, effect: str) -> bool:
-        """Remove an effect that has an outcome, and return whether it was an unsettled effect of the dead host."""
-        return self.unsettled.pop(effect, None) is not None
+            self.unsettled.pop(effect, None)
 
 
 def is_alive(folder: Path, host: str) -> bool:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from anyio import CancelScope, to_thread
 from attrs import define, field, frozen
 
 from ._lines import LineInvalid, hashed_part
@@ -264,6 +265,17 @@ class Index:
                 (segment, start, start + len(raw) + 1, sha256(raw).hexdigest()),
             )
         return len(found) == lines
+
+
+@asynccontextmanager
+async def open_index(folder: Path) -> AsyncIterator[Index]:
+    """Open the index of a ledger, and close it in a thread: the last connection that is closed syncs it to disk."""
+    index = await to_thread.run_sync(Index, folder)
+    try:
+        yield index
+    finally:
+        with CancelScope(shield=True):
+            await to_thread.run_sync(index.close)
 
 
 def _as_row(effect: str, segment: int, offset: int, last: int | None, last_offset: int) -> Row:

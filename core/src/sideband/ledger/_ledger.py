@@ -6,7 +6,7 @@ import logging
 import os
 import sqlite3
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -25,7 +25,7 @@ from ._entries import EffectRecord, Intent, Outcome
 from ._errors import LedgerClosed, LedgerError, LedgerIndexFailed, LedgerUnwritable
 from ._head import head_key, load_head, save_head
 from ._hosts import DeadHost, HostFile, adopt_dead_hosts, find_unsettled, is_alive, new_host_id
-from ._index import Index
+from ._index import Index, open_index
 from ._keys import KeysBehind, current_index
 from ._lines import Draft, Head, draft
 from ._lock import held
@@ -183,11 +183,11 @@ class Ledger:
             LedgerIndexFailed: if the index is needed and cannot be used.
         """
         self._check_open()
-        keys, head = self._chain.keys, self._chain.head
-        if keys.behind is None:
-            keys.behind = Mark(head.segment, head.size)
 
         async def find() -> EffectRecord | None:
+            keys, head = self._chain.keys, self._chain.head
+            if keys.behind is None:
+                keys.behind = Mark(head.segment, head.size)
             keys.read()
             return keys.find(key, principal)
 
@@ -202,12 +202,11 @@ class Ledger:
         await self._write(note_draft(effect, op, note))
         await self.sync()
 
-    async def outcome(self, entry: Outcome, *, durable: bool = False, due: bool = False) -> None:
+    async def outcome(self, entry: Outcome, *, due: bool = False) -> None:
         """Record the outcome of a dispatch.
 
         Args:
             entry: the outcome.
-            durable: whether to sync the entry to disk.
             due: whether the entry must be on disk before anything that depends on it leaves the process: before the
                 next effect, or before an answer to a person, for which the caller calls ``sync``.
 
@@ -217,8 +216,6 @@ class Ledger:
         if not self._begun:
             await self._begin()
         await self._write(outcome_draft(entry, follows=entry.effect in self._running))
-        if durable:
-            await self.sync()
         self._note_outcome(entry, due=due)
 
     def outcome_now(self, entry: Outcome, *, due: bool = False) -> bool:
@@ -235,8 +232,8 @@ class Ledger:
         if due:
             self._due = self._chain.written
         self._running.pop(entry.effect, None)
-        if self._adopted:
-            self._settle(entry.effect)
+        for dead in self._adopted:
+            dead.unsettled.pop(entry.effect, None)
 
     async def orphans(self) -> Sequence[Intent]:
         """Adopt the unsettled effects of dead hosts, and return their intents, oldest first.
@@ -248,12 +245,14 @@ class Ledger:
             return ()
         async with held(self._chain.lock, self._lock_timeout):
             found = adopt_dead_hosts(self.folder)
+        try:
+            for dead in found:
+                await to_thread.run_sync(find_unsettled, self.folder, dead)
+        except BaseException:
+            for dead in found:
+                dead.file.close(remove=False)
+            raise
         self._adopted += found
-        for dead in found:
-            await to_thread.run_sync(find_unsettled, self.folder, dead)
-            if not dead.unsettled:
-                self._adopted.remove(dead)
-                dead.file.close(remove=True)
         return tuple(intent for dead in self._adopted for intent in dead.unsettled.values())
 
     async def sync(self) -> None:
@@ -264,13 +263,6 @@ class Ledger:
     def _check_open(self) -> None:
         if not self._entered:
             raise LedgerClosed
-
-    def _settle(self, effect: str) -> None:
-        for dead in self._adopted:
-            if dead.settle(effect) and not dead.unsettled:
-                self._adopted.remove(dead)
-                dead.file.close(remove=True)
-                return
 
     async def _begin(self) -> None:
         """Register this host and write its ``open`` line, once."""
@@ -300,7 +292,7 @@ class Ledger:
             self._file = HostFile.create(self.folder, self.host)
         # Recovery finds the effects of this host through its file, and a new home by the entries of its parents.
         created = [self.folder / "hosts"]
-        if stored is None:
+        if not segment_numbers(self.folder):
             created += [self.folder, *self.folder.parents[:2]]
         try:
             await to_thread.run_sync(_sync_folders, created)
@@ -382,25 +374,26 @@ class Ledger:
     async def _index_lines(self) -> None:
         if not await to_thread.run_sync(segment_numbers, self.folder):
             return
-        with ExitStack() as stack:
-            index = await to_thread.run_sync(Index, self.folder)
-            stack.callback(index.close)
+        async with open_index(self.folder) as index:
             steps = index.catch_up(_INDEX_LINES)
             while await to_thread.run_sync(next, steps, False):  # noqa: ASYNC110 -- the pause lets others run
                 await anyio.sleep(_INDEX_PAUSE)
             if self._chain.keys.gains_from(index):
-                index.hasten()
-                self._chain.keys.use(index)
-                stack.pop_all()
+                self._chain.keys.use(await to_thread.run_sync(current_index, self.folder))
 
     async def _save_head(self) -> None:
-        """Sync the file, then update the head in the store and the mark of this host. Only log a failure."""
+        """Sync the file, then update the head in the store and the files of hosts. Only log a failure."""
         head = self._chain.head
         mark = self._oldest(head)
+        settled = [dead for dead in self._adopted if not dead.unsettled]
         try:
             await self.sync()
-            # After the sync: recovery does not read lines before the mark, so a power failure must not lose them.
+            # After the sync, because recovery reads neither lines before a mark nor those of a host without a file: a
+            # power failure must not lose the outcomes among them.
             self._mark(mark)
+            for dead in settled:
+                self._adopted.remove(dead)
+                dead.file.close(remove=True)
             await save_head(self._store, self._head_key, head, replaces=self._chain.lost, durable=False)
         except Exception as error:  # noqa: BLE001 -- the store is a plugin; the next write of the head retries
             _log.warning("could not store the head of the ledger: %s", error)
@@ -426,7 +419,7 @@ class Ledger:
                 with anyio.move_on_after(_MAX_CLOSE_SECONDS):
                     await self._save_head()
         finally:
-            self._release()
+            await to_thread.run_sync(self._release)  # closing the index may sync it
 
     def _release(self) -> None:
         for dead in self._adopted:

@@ -16,7 +16,7 @@ from attrs import evolve
 
 from ._entries import EffectRecord, LedgerEntry, Status
 from ._errors import LedgerIndexFailed
-from ._index import Filter, Index, Row
+from ._index import Filter, Index, Row, open_index
 from ._lines import LineInvalid, parse
 from ._segments import line_at, lines_backwards, segment_numbers
 
@@ -105,14 +105,11 @@ async def query(
 
 
 async def _search(folder: Path, wanted: Filter, text: str | None, limit: int) -> tuple[EffectRecord, ...]:
-    index = await to_thread.run_sync(Index, folder)
-    try:
+    async with open_index(folder) as index:
         steps = index.catch_up()
         while await to_thread.run_sync(next, steps, False):
             pass
         return await to_thread.run_sync(_select, index, wanted, text, limit)
-    finally:
-        index.close()
 
 
 def _select(index: Index, wanted: Filter, text: str | None, limit: int) -> tuple[EffectRecord, ...]:
