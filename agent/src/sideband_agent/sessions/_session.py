@@ -25,7 +25,6 @@ from ._format import (
     RunEntry,
     new_id,
     now,
-    record_of,
 )
 from ._info import SessionInfo, update_info
 from ._lock import SessionLock
@@ -228,18 +227,18 @@ class Session:
             if self._closed:
                 raise SessionClosed(self.id)
             await self._catch_up()
-            entries = [self._records.redacted(entry) for entry in self._chained(bodies())]
-            if not entries:
+            stored = [self._records.redacted(entry) for entry in self._chained(bodies())]
+            if not stored:
                 return ()
             await self._mark_incomplete()
-            records = [record_of(entry) for entry in entries]
+            records = [record for _, record in stored]
             self._uncertain = True
             await self._records.append(self.id, records)
             self._uncertain = False
-            for entry in entries:
+            for entry, _ in stored:
                 self.tree.follow(entry)
             self._counted(records)
-            return tuple(entry.id for entry in entries)
+            return tuple(entry.id for entry, _ in stored)
 
     def _chained(self, bodies: tuple[Entry, ...]) -> list[Entry]:
         parent, time, entries = self.leaf, now(), []

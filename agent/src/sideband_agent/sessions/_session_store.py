@@ -6,20 +6,19 @@ The stream is the session: its header, followed by its entries. The document, re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attrs import field, frozen
 from sideband.store import Store
 
+from ._entry_redaction import Redact, redacted
 from ._errors import SessionTooNew
-from ._format import Entry, SessionHeader, entry_of, header_of, record_of
+from ._format import Entry, SessionHeader, header_of, record_of
 from ._info import SessionInfo, info_of, read_info, texts_of, update_info
 from ._tree import SessionTree
 
 _KEYS = "sessions/"
-_BINARY = ("image", "audio", "file")
-_BINARY_KEYS = ({"type", "media_type", "data"}, {"type", "media_type", "data", "name"})
 
 
 @frozen
@@ -47,7 +46,7 @@ class SessionRecords:
     """
 
     store: Store = field(repr=False)
-    redact: Callable[[Any], Any] | None = field(default=None, repr=False)
+    redact: Redact | None = field(default=None, repr=False)
 
     async def create(self, header: SessionHeader, entries: Sequence[Mapping[str, Any]]) -> StoredSession:
         """Store a new session atomically."""
@@ -80,16 +79,9 @@ class SessionRecords:
         """Return the stored records of a session from a position. The header is at 0."""
         return [record.value for record in await self.store.read(self._stream(session), start=start)]
 
-    def redacted(self, entry: Entry) -> Entry:
-        """Return the entry without secrets in its texts, to be stored and shown to models.
-
-        The data of images, recordings and files is not changed: the agent refuses attachments with secrets.
-        """
-        if self.redact is None:
-            return entry
-        record = record_of(entry)
-        clean = _redacted(record, self.redact) if _is_binary(record) else self.redact(record)
-        return entry if clean == record else entry_of(clean)[0]
+    def redacted(self, entry: Entry) -> tuple[Entry, dict[str, Any]]:
+        """Return the entry without secrets, to be stored and shown to models, and its record."""
+        return (entry, record_of(entry)) if self.redact is None else redacted(entry, self.redact)
 
     async def append(self, session: str, records: Sequence[Mapping[str, Any]]) -> None:
         """Append records atomically. They survive the end of the process; ``Store.sync`` brings them to disk."""
@@ -157,27 +149,6 @@ class SessionRecords:
 def _texts(record: Mapping[str, Any]) -> list[str]:
     message = record.get("message")
     return texts_of(message) if isinstance(message, Mapping) else []
-
-
-def _is_binary(record: Mapping[str, Any]) -> bool:
-    """Return whether a record is a message with an image, a recording or a file."""
-    message = record.get("message")
-    content = message.get("content") if isinstance(message, Mapping) else None
-    return isinstance(content, list) and any(
-        isinstance(part, Mapping) and part.get("type") in _BINARY for part in content
-    )
-
-
-def _redacted(value: Any, redact: Callable[[Any], Any]) -> Any:
-    if isinstance(value, str):
-        return redact(value)
-    if isinstance(value, list):
-        return [_redacted(one, redact) for one in value]
-    if isinstance(value, dict) and value.keys() in _BINARY_KEYS and value["type"] in _BINARY:
-        return {**value, **({"name": _redacted(value["name"], redact)} if "name" in value else {})}
-    if isinstance(value, dict):
-        return {redact(name): _redacted(one, redact) for name, one in value.items()}
-    return value
 
 
 def _document(info: SessionInfo, records: int, *, settled: bool) -> dict[str, Any]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from anyio import to_thread
 from attrs import define, field
 from sideband.store import Store
 
 from ._copies import Copy, Position, copy_of_path
+from ._entry_redaction import Redact
 from ._errors import SessionAmbiguous, SessionNotFound
 from ._foreign_formats import OUR_FORMAT
 from ._format import NameEntry, SessionHeader, is_session_id, new_id, now, record_of
@@ -40,7 +40,7 @@ class Sessions:
     _records: SessionRecords = field(repr=False)
     _locks: Path
 
-    def __init__(self, store: Store, home: Path, *, redact: Callable[[Any], Any] | None = None) -> None:
+    def __init__(self, store: Store, home: Path, *, redact: Redact | None = None) -> None:
         self._records = SessionRecords(store, redact)
         self._locks = home / "sessions" / "locks"
 
