@@ -8,6 +8,7 @@ from sideband import Plugin
 from sideband.ledger import Ledger
 from sideband.ops import Level, OpFamily, op
 from sideband.tools import tool
+from sideband_agent import Budget
 from sideband_scripted import Turn
 
 pytestmark = pytest.mark.anyio
@@ -97,3 +98,33 @@ async def test_model_sees_no_result_of_a_change_before_it_is_on_disk(stage, kit,
     async with stage(script, change, FETCH) as agent:
         await agent.invoke("go")
     assert unsynced == [None]
+
+
+async def test_model_sees_no_recorded_result_of_a_change_before_it_is_in_the_session_on_disk(stage, change):
+    """The result of a call that ran before an interruption is stored when the run is resumed."""
+    unsynced = []
+
+    def answer(request):
+        unsynced.append(agent.host.store.unsynced())
+        return "done"
+
+    script = [Turn(tool_calls=[("change", {}), ("fetch", {})]), answer]
+    async with stage(script, change, FETCH, budget=Budget(calls=1)) as agent:
+        assert (await agent.invoke("go")).status == "parked"
+        agent.allowance.limit = Budget(calls=10)
+        await agent.resume()
+    assert unsynced == [None]
+
+
+async def test_results_of_an_abandoned_run_are_on_disk_before_the_next_run_begins(stage, kit, change):
+    unsynced = []
+
+    def before_agent_start(event, ctx):
+        unsynced.append(agent.host.store.unsynced())
+
+    hook = Plugin("hook", "look", kit.hooks(before_agent_start=before_agent_start))
+    script = [Turn(tool_calls=[("change", {}), ("fetch", {})]), "done"]
+    async with stage(script, change, FETCH, hook, budget=Budget(calls=1)) as agent:
+        assert (await agent.invoke("go")).status == "parked"
+        await agent.invoke("never mind")
+    assert unsynced[-1] is None

@@ -41,7 +41,7 @@ class TurnAnswers:
     Attributes:
         messages: the results, in the order of the calls.
         terminate: whether all of them allow the run to end.
-        changed: whether a tool was run that changes something and cannot be repeated.
+        changed: whether a tool was run, now or before, that changes something and cannot be repeated.
         halt: why the run must end, if a guard halted it.
     """
 
@@ -134,7 +134,9 @@ class ToolCalls:
                 break
             await self._run_group([one for one in group if one.answer is None])
         terminate = all(one.answer is not None and one.answer.terminate for one in planned)
-        changed = any(one.begun and one.tool is not None and changes_something(one.tool) for one in planned)
+        changed = any(
+            (one.begun or asked_before) and (one.tool is None or changes_something(one.tool)) for one in planned
+        )
         messages = tuple(one.message for one in planned)
         return TurnAnswers(messages, terminate=terminate, changed=changed, halt=halt)
 

@@ -11,7 +11,7 @@ from ._tool_calls import ToolCalls
 
 
 async def settle_calls(session: Session, tools: ToolCalls) -> None:
-    """Store a result for each unanswered call of the session's last answer.
+    """Store a result for each unanswered call of the session's last answer. The results are on disk on return.
 
     Plugins may change a recorded result, like the result of a new call.
     """
@@ -26,6 +26,7 @@ async def settle_calls(session: Session, tools: ToolCalls) -> None:
         answer = await _recorded(session, asked, step, tools, call.name)
         results.append(MessageEntry(message=await tools.recalled(call, answer), run=asked.run, step=step))
     await session.append(*results)
+    await session.sync()
 
 
 # An imported file may name any run, so records of copied entries are not looked up: they could be another session's.
