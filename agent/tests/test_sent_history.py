@@ -2,6 +2,7 @@
 
 from operator import is_
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sideband.messages import AssistantMessage, ToolCallPart, ToolResultMessage, UserMessage
@@ -76,6 +77,13 @@ def test_another_history_is_not_mistaken_for_the_last_one(data, damaged_historie
         messages = tuple(data.draw(damaged_histories))
         expected = SentHistory().prepare(messages, stored=len(messages))
         assert history.prepare(messages, stored=len(messages)) == expected
+
+
+@pytest.mark.parametrize("other", [talk(1), talk(2)[4:], (*talk(1), *talk(3)[8:])])
+def test_a_changed_history_is_prepared_anew(other):
+    history = SentHistory()
+    history.prepare(talk(2), stored=8)
+    assert history.prepare(other, stored=len(other)) == SentHistory().prepare(other, stored=len(other))
 
 
 def test_only_new_messages_are_prepared(count_calls):
