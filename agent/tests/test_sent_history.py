@@ -47,11 +47,13 @@ def test_messages_of_one_call_only_are_not_kept():
     assert len(history.prepare(messages, stored=len(messages))) == len(messages)
 
 
-def test_a_call_that_was_repaired_in_one_request_is_sent_unchanged_once_it_has_a_result():
+@pytest.mark.parametrize("stored", [8, 10])
+def test_a_call_that_was_repaired_in_one_request_is_sent_unchanged_once_it_has_a_result(stored):
     history = SentHistory()
     messages = talk(2)
     question, call, *rest = exchange(2)
-    sent = history.prepare((*messages, question, call), stored=len(messages))
+    history.prepare(messages, stored=len(messages))
+    sent = history.prepare((*messages, question, call), stored=stored)
     assert sent[-1].is_error
     whole = (*messages, question, call, *rest)
     history.prepare(whole, stored=len(whole))
