@@ -42,6 +42,16 @@ async def test_appended_entries_are_read_when_the_session_is_reopened(sessions):
         assert again.notices == ()
 
 
+async def test_entries_are_on_disk_when_the_session_was_synced_or_closed(sessions, store):
+    async with await sessions.create() as session:
+        await session.append(user("hello"))
+        await session.sync()
+        assert store.unsynced() is None
+        await session.append(user("again"))
+        assert store.unsynced() is not None
+    assert store.unsynced() is None
+
+
 async def test_entry_follows_the_previous_one(sessions):
     async with await sessions.create() as session:
         first, second = await session.append(user("a"), assistant("b"))

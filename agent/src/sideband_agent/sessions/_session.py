@@ -41,7 +41,7 @@ class Session:
     """A session that is open for writing, exclusively. Use it with ``async with``, or close it with ``aclose``.
 
     Stored entries never change: a rewind adds an entry. They survive the end of the process as soon as a method has
-    returned, and a power failure after ``sync`` or when the session has been closed.
+    returned, and a power failure after ``sync``, which ``aclose`` calls if the disk answers within two seconds.
 
     Example:
         >>> async def talk(sessions):
