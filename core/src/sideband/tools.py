@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from .contexts import ToolContext
 from .hooks._frozen import freeze
 from .loading import STRICTER, Resume
+from .models._pieces import CarryingTuple
 from .ops import Level
 from .ops._declaration import check_name, check_options, params_model
 from .providers import ToolSchema
@@ -263,7 +264,7 @@ class ToolView:
         return self._by_name.get(name)
 
     def schemas(self) -> tuple[ToolSchema, ...]:
-        """Return the schemas of the tools for a model request."""
+        """Return the schemas of the tools for a model request, as one object."""
         return self._schemas
 
     @cached_property
@@ -273,7 +274,7 @@ class ToolView:
 
     @cached_property
     def _schemas(self) -> tuple[ToolSchema, ...]:
-        return tuple([one.schema for one in self.tools])
+        return CarryingTuple([one.schema for one in self.tools])
 
     @cached_property
     def _by_name(self) -> Mapping[str, Tool]:

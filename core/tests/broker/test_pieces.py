@@ -7,13 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 from sideband.broker import Redaction, check_egress
-from sideband.broker._values import digest_of, has_at_most
+from sideband.broker._values import digest_of, has_at_most, payload_of
+from sideband.hooks._frozen import FrozenDict, FrozenList, freeze, same
 from sideband.messages import (
     AssistantMessage,
+    CarryingTuple,
     Fragment,
     JsonPieces,
     Message,
     ToolCallPart,
+    ToolResultMessage,
     UserMessage,
     fragment,
     parse_message,
@@ -82,21 +85,23 @@ def test_pieces_are_searched_once_for_the_same_secrets(count_calls):
     assert again < 60, "search only pieces that were not searched in this generation of secrets"
 
 
-def test_a_secret_that_becomes_known_later_is_found_in_pieces_that_were_searched():
+@pytest.mark.parametrize("kind", [tuple, CarryingTuple])
+def test_a_secret_that_becomes_known_later_is_found_in_pieces_that_were_searched(kind):
     redactor = Redaction()
     redactor.protect("another-secret", "other")
-    messages = (*conversation(3), UserMessage(content=VALUE))
+    messages = kind((*conversation(3), UserMessage(content=VALUE)))
     assert not is_refused(redactor, array(messages))
     redactor.protect(VALUE, "key")
     assert is_refused(redactor, array(messages))
     assert is_refused(redactor, array(messages)), "a piece that was refused is searched again"
 
 
-def test_what_one_host_has_searched_another_host_searches_itself():
+@pytest.mark.parametrize("kind", [tuple, CarryingTuple])
+def test_what_one_host_has_searched_another_host_searches_itself(kind):
     one, other = Redaction(), Redaction()
     one.protect("another-secret", "other")
     other.protect(VALUE, "key")
-    messages = (UserMessage(content=VALUE),)
+    messages = kind((UserMessage(content=VALUE),))
     assert not is_refused(one, array(messages))
     assert is_refused(other, array(messages))
 
@@ -167,6 +172,14 @@ def test_digests_of_parameters_differ_with_each_message(data):
     assert digest != digest_of(Talk(messages=messages, model="a:c"))
 
 
+def test_models_that_are_sent_together_have_the_digest_of_the_same_models_one_by_one():
+    messages = conversation(3)
+    together = Talk.model_construct(model="a:b", messages=CarryingTuple(messages), tools=())
+    assert type(together.messages) is CarryingTuple
+    assert digest_of(together) == digest_of(Talk(messages=messages))
+    assert digest_of(together) != digest_of(Talk(messages=messages[1:]))
+
+
 class Two(BaseModel):
     one: tuple[Message, ...]
     other: tuple[Message, ...]
@@ -184,3 +197,64 @@ def test_a_longer_conversation_costs_no_more_calls_to_digest_and_count(count_cal
         return count_calls(lambda: (digest_of(params), has_at_most(10**6, {"messages": params.messages})))
 
     assert calls(1_000) - calls(100) <= 900, "one look-up for each message: keep digests with the messages"
+
+
+def test_tools_that_are_sent_together_take_the_same_work_for_any_number(count_calls):
+    redactor = Redaction()
+    redactor.protect(VALUE, "key")
+
+    def calls(size):
+        tools = CarryingTuple([ToolSchema(name=f"t{number}") for number in range(size)])
+        params = Talk.model_construct(model="a:b", messages=conversation(2), tools=tools)
+        params.model_fields_set.add("tools")
+
+        def turn():
+            digest_of(params), payload_of(params), has_at_most(10**6, {"tools": tools})
+            assert not is_refused(redactor, array(tools))
+
+        turn()
+        return count_calls(turn)
+
+    assert calls(2_000) == calls(20), "keep with the tuple what is made of all of its models"
+
+
+ARGUMENTS = st.dictionaries(st.text(max_size=2), st.lists(st.integers() | st.none(), max_size=2), max_size=2)
+MESSAGES = st.one_of(
+    st.builds(lambda text: UserMessage(content=text), st.text()),
+    st.builds(lambda text, source: UserMessage(content=text, source=source), st.text(), st.text()),
+    st.builds(
+        lambda arguments: AssistantMessage(content=(ToolCallPart(id="c", name="look", arguments=arguments),)), ARGUMENTS
+    ),
+    st.builds(
+        lambda arguments: ToolResultMessage(call="c", tool="look", content="seen", metadata=arguments), ARGUMENTS
+    ),
+)
+
+
+@given(st.lists(MESSAGES, max_size=4), st.booleans(), st.booleans())
+def test_guards_see_what_a_conversion_of_all_parameters_gives(messages, has_tools, is_again):
+    tools = {"tools": (ToolSchema(name="look", parameters={"type": "object"}),)} if has_tools else {}
+    params = Talk(messages=tuple(messages), **tools)
+    if is_again:
+        payload_of(params)
+    assert same(payload_of(params), freeze(params.model_dump(exclude_unset=True)))
+
+
+def kinds_of(value):
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return {type(value)}.union(*map(kinds_of, inner))
+
+
+def test_payload_of_guards_is_immutable_at_any_depth():
+    call = ToolCallPart(id="c", name="look", arguments={"a": [{"b": 1}]})
+    payload = payload_of(Talk(messages=(AssistantMessage(content=(call,)),), tools=(ToolSchema(name="look"),)))
+    assert kinds_of(payload) == {FrozenDict, FrozenList, tuple, str, int}
+
+
+def test_payload_of_a_message_is_converted_once_for_all_guards_and_turns(count_calls):
+    def calls(size):
+        params = Talk(messages=conversation(size))
+        payload_of(params)
+        return count_calls(lambda: payload_of(params))
+
+    assert calls(1_000) - calls(100) <= 900, "one look-up for each message: keep payloads with the messages"

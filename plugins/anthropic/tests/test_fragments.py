@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sideband.messages import (
     AssistantMessage,
+    CarryingTuple,
     TextPart,
     ThinkingPart,
     ToolCallPart,
@@ -75,6 +76,27 @@ def test_turns_that_were_sent_before_are_not_built_again(count_calls):
 
     per_message = (calls(1_000) - calls(100)) / 900
     assert per_message <= 6.5, "let messages keep their turns, and do not walk through the parts of messages"
+
+
+def tools_of(size):
+    return CarryingTuple([ToolSchema(name=f"t{number}") for number in range(size)])
+
+
+def test_tools_of_an_agent_are_looked_up_together(count_calls):
+    def calls(size):
+        tools = tools_of(size)
+        body_of(exchange(0), tools=tools)
+        return count_calls(lambda: body_of(exchange(0), tools=tools))
+
+    assert calls(2_000) == calls(20), "let the tuple keep the fragments of its tools"
+
+
+def test_tools_of_an_agent_are_sent_as_other_tools_are_with_and_without_a_cache():
+    tools = tools_of(3)
+    for cache in (True, False, True, False):
+        again = body_of(exchange(0), tools=tuple(tools_of(3)), cache=cache)
+        assert body_of(exchange(0), tools=tools, cache=cache) == again
+        assert again.count(b"ephemeral") == (2 if cache else 0)
 
 
 def exchange(number):

@@ -1,7 +1,8 @@
 import pytest
-from sideband.messages import UserMessage, parse_message
+from pydantic import ValidationError
+from sideband.messages import CarryingTuple, UserMessage, parse_message
 from sideband.ops import EgressRefused, OpDenied, OpParamsInvalid
-from sideband.providers import ModelRequest, ThinkingDelta, ToolCallDelta
+from sideband.providers import ModelRequest, ThinkingDelta, ToolCallDelta, ToolSchema
 from sideband_llm._models import GenerateParams
 
 pytestmark = pytest.mark.anyio
@@ -53,6 +54,18 @@ async def test_provider_receives_the_whole_request(host, fake, ask):
     }
     assert request.messages[0].text == "a"
     assert request.tools[0].name == "t"
+
+
+async def test_tools_of_an_agent_reach_the_provider_as_one_object(host, fake, ask):
+    tools = CarryingTuple([ToolSchema(name="t")])
+    await ask(host, tools=tools)
+    assert fake.requests[0].tools is tools
+
+
+@pytest.mark.parametrize("others", [[UserMessage(content="hi")], [ToolSchema(name="t"), {"name": 3}]])
+def test_only_schemas_are_tools(others):
+    with pytest.raises(ValidationError, match="tools"):
+        GenerateParams(model="fake:m", messages=(UserMessage(content="hi"),), tools=CarryingTuple(others))
 
 
 async def test_params_have_the_fields_of_a_model_request():

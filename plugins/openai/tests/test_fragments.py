@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from sideband.messages import (
     AssistantMessage,
     AudioPart,
+    CarryingTuple,
     FilePart,
     ImagePart,
     TextPart,
@@ -100,6 +101,26 @@ def test_messages_and_tools_that_were_sent_before_are_not_built_again(form, coun
 
     per_message = (calls(1_000) - calls(100)) / 900
     assert per_message <= 1.1, "look the fragments up, and do not walk through the parts of messages"
+
+
+def tools_of(size):
+    return CarryingTuple([ToolSchema(name=f"t{number}") for number in range(size)])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_tools_of_an_agent_are_looked_up_together(form, count_calls):
+    def calls(size):
+        tools = tools_of(size)
+        body_of(form, exchange(0), tools=tools)
+        return count_calls(lambda: body_of(form, exchange(0), tools=tools))
+
+    assert calls(2_000) == calls(20), "let the tuple keep the fragments of its tools"
+
+
+def test_tools_of_an_agent_are_sent_as_other_tools_are_in_each_form():
+    tools = tools_of(3)
+    for form in (*FORMS, *FORMS):
+        assert body_of(form, exchange(0), tools=tools) == body_of(form, exchange(0), tools=tuple(tools_of(3)))
 
 
 def exchange(number):

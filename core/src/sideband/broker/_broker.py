@@ -46,7 +46,7 @@ from ._lookup import BoundOp, Ops
 from ._recorder import EffectRecorder
 from ._redaction import Redaction, Unserializable
 from ._secret_sources import SecretSources
-from ._values import PLAIN, has_at_most, recordable
+from ._values import PLAIN, has_at_most, payload_of, recordable
 
 _log = logging.getLogger("sideband.broker")
 
@@ -227,11 +227,10 @@ class Broker:
         hooks = dispatch.call.hooks or self._hooks
         if dispatch.decided or not hooks.has("op_call"):
             return
-        params = dispatch.valid.model_dump(exclude_unset=True)
         event = OpCall(
             effect=dispatch.effect,
             op=dispatch.op,
-            params=params,
+            params=payload_of(dispatch.valid),
             level=spec.level,
             origin=dispatch.origin,
             grant=dispatch.grant.texts(),

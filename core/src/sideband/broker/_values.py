@@ -10,7 +10,8 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
-from ..models._pieces import CarryingModel
+from ..hooks._frozen import FrozenDict, freeze
+from ..models._pieces import CarryingModel, CarryingTuple
 from ._redaction import Redaction, Unserializable
 
 PLAIN = Redaction()
@@ -38,10 +39,14 @@ def has_at_most(most: int, values: Any) -> bool:
         elif isinstance(value, _LISTS):
             inner = value
         count += len(inner)
-        if count <= most and (kinds := set(map(type, inner)) - _SINGLE):
+        if count <= most and (kinds := _kinds(inner) - _SINGLE):
             nested = {kind for kind in kinds if issubclass(kind, _MAPPINGS + _LISTS)}
             waiting += [one for one in inner if type(one) in nested] if nested else ()
     return count <= most
+
+
+def _kinds(values: Collection[Any]) -> frozenset[type]:
+    return values.kinds if type(values) is CarryingTuple else frozenset(map(type, values))
 
 
 def shortened(value: Any) -> Any:
@@ -79,15 +84,39 @@ def digest_of(params: BaseModel) -> str:
 
     Parameters declared with ``repr=False`` are secrets. They are omitted, because digests are stored.
     """
-    carried = {name: value for name, value in params if type(value) is tuple and value and _carries(value)}
+    carried = _carried(params)
     hidden = secret_fields(params) | carried.keys()
     plain = to_jsonable_python(params, exclude=hidden, bytes_mode="base64", inf_nan_mode="constants")
     digest = hashlib.sha256(json.dumps(plain, sort_keys=True, allow_nan=False).encode())
     for name, value in carried.items():
         # A digest of digests, so that a conversation is not serialized again for each message that is added to it.
-        digest.update(b"%b:%d:" % (name.encode(), len(value)) + b"".join([one.digest for one in value]))
+        digest.update(b"%b:%d:" % (name.encode(), len(value)) + value.digest)
     return digest.hexdigest()
 
 
-def _carries(values: tuple[Any, ...]) -> bool:
-    return all(issubclass(kind, CarryingModel) for kind in set(map(type, values)))
+def payload_of(params: BaseModel) -> Mapping[str, Any]:
+    """Return the parameters that the caller passed, as immutable plain data.
+
+    Messages and tools keep theirs, so that a conversation is not converted again for each message that is added.
+    """
+    carried = {name: value for name, value in _carried(params).items() if name in params.model_fields_set}
+    rest = freeze(params.model_dump(exclude_unset=True, exclude=set(carried)))
+    return FrozenDict({**rest, **{name: _payload(value) for name, value in carried.items()}})
+
+
+def _payload(carrier: CarryingModel | CarryingTuple[Any]) -> Any:
+    known = getattr(carrier, "_payload", None)
+    if known is None:
+        if isinstance(carrier, CarryingTuple):
+            known = tuple(map(_payload, carrier))
+        else:
+            known = freeze(carrier.model_dump(exclude_unset=True))
+        object.__setattr__(carrier, "_payload", known)
+    return known
+
+
+def _carried(params: BaseModel) -> dict[str, CarryingTuple[Any]]:
+    """Return the parameters that are tuples of models that keep what was made of them."""
+    tuples = {name: value for name, value in params if isinstance(value, tuple) and value}
+    found = {name: one if type(one) is CarryingTuple else CarryingTuple(one) for name, one in tuples.items()}
+    return {name: one for name, one in found.items() if all(issubclass(kind, CarryingModel) for kind in one.kinds)}

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, TypeAdapter, model_validator
 
-from ._pieces import CarryingModel, Fragment, JsonPieces, fragment
+from ._pieces import CarryingModel, CarryingTuple, Fragment, JsonPieces, fragment
 
 __all__ = [
     "AssistantMessage",
     "Attachment",
     "AudioPart",
+    "CarryingTuple",
     "FilePart",
     "Fragment",
     "ImagePart",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Hashable, Sequence
+from functools import cached_property
 from typing import Any, TypeVar
 
 from attrs import frozen
@@ -16,7 +17,8 @@ from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 _STRUCTURE = b"{}[],"
-_Built = TypeVar("_Built", bound="Fragment")
+_Built = TypeVar("_Built", bound="Fragment | CarryingTuple[Any]")
+_Piece_co = TypeVar("_Piece_co", bound="Fragment | CarryingModel", covariant=True)
 
 
 class Fragment:
@@ -49,7 +51,7 @@ class Fragment:
 class CarryingModel(BaseModel):
     """Base of frozen models that keep what was made of them. Copies begin without it."""
 
-    __slots__ = ("_checked", "_digest", "_fragment")
+    __slots__ = ("_checked", "_digest", "_fragment", "_payload")
 
     @property
     def encoded(self) -> bytes:
@@ -65,6 +67,31 @@ class CarryingModel(BaseModel):
             known = hashlib.sha256(json.dumps(plain, sort_keys=True, allow_nan=False).encode()).digest()
             object.__setattr__(self, "_digest", known)
         return known
+
+
+class CarryingTuple(tuple[_Piece_co, ...]):  # noqa: SLOT001  it keeps what was made of it
+    """Models that are sent together in each turn, such as tools, or their fragments.
+
+    They are immutable. What was made of all of them is kept here, so that a turn does not visit each one.
+
+    Example:
+        >>> CarryingTuple([Fragment(b"{}")]).kinds
+        frozenset({<class 'sideband.models._pieces.Fragment'>})
+    """
+
+    _checked: int
+    _form: Hashable
+    _payload: Any
+
+    @cached_property
+    def kinds(self) -> frozenset[type]:
+        """The types of the pieces."""
+        return frozenset(map(type, self))
+
+    @cached_property
+    def digest(self) -> bytes:
+        """The SHA-256 of the digests of the pieces, which are models."""
+        return hashlib.sha256(b"".join([one.digest for one in self])).digest()  # type: ignore[union-attr]
 
 
 @frozen
@@ -93,19 +120,23 @@ class JsonPieces:
     def unbound(self, search: Callable[[bytes], str | None], generation: int) -> str | None:
         """Return what ``search`` finds in a piece that was not searched in this generation of secrets, or ``None``."""
         for part in self.parts:
+            if getattr(part, "_checked", 0) == generation:
+                continue
             pieces = (part,) if isinstance(part, Fragment) else part
             for one in [one for one in pieces if getattr(one, "_checked", 0) != generation]:
                 if (found := search(one.encoded)) is not None:
                     return found
                 object.__setattr__(one, "_checked", generation)
+            if isinstance(part, CarryingTuple):
+                part._checked = generation  # noqa: SLF001  a class of this module
         return None
 
 
-def fragment(model: CarryingModel, form: Hashable, build: Callable[[Any], _Built]) -> _Built:
-    """Return the fragment of a model, which keeps its last one: it is built again only for another form.
+def fragment(model: CarryingModel | CarryingTuple[Any], form: Hashable, build: Callable[[Any], _Built]) -> _Built:
+    """Return the fragment of a model, or those of a ``CarryingTuple``. It is kept, and built again for another form.
 
     Args:
-        model: the model, such as a message.
+        model: the model or models.
         form: what the fragment depends on besides the model, such as the name of a protocol.
         build: returns the fragment of the model.
 

@@ -112,6 +112,7 @@ class PluginHost:
             lifespan_seconds=lifespan_seconds,
         )
         self._records: tuple[PluginRecord, ...] = ()
+        self._of_kind: dict[str, list[PluginRecord]] = {}
         self._problems: list[str] = []
         self._slots: dict[tuple[str, str], _Slot] = {}
         self._stack: AsyncExitStack | None = None
@@ -159,7 +160,7 @@ class PluginHost:
             broken: whether to include plugins that failed, conflict or are incompatible, so that the caller reports
                 the error of ``load``.
         """
-        found = (record for record in self._records if record.kind == kind)
+        found = self._of_kind.get(kind, ())
         # A name in conflict has several records.
         return tuple(dict.fromkeys(one.name for one in found if one.state.usable or (broken and one.state.broken)))
 
@@ -232,6 +233,7 @@ class PluginHost:
             _log.warning("%s", problem)
         named = Counter(record.name for record in self._records)
         for record in self._records:
+            self._of_kind.setdefault(record.kind, []).append(record)
             if record.state.usable and KINDS[record.kind].when is not When.NEVER:
                 alone = named[record.name] == 1
                 self._slots[record.kind, record.name] = self._slot(record, inline.get(record), alone=alone)

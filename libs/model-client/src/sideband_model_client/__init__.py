@@ -14,6 +14,7 @@ from ._service import KeyForm, ModelService
 from ._strict_json import compact, encoded, json_pieces, parse_json, parse_object, whole_characters
 from ._text_pieces import TextPieces
 from ._token_counts import token_count
+from ._tool_fragments import tool_fragments
 from ._version import __version__
 
 __all__ = [
@@ -46,5 +47,6 @@ __all__ = [
     "refused",
     "refused_inside",
     "token_count",
+    "tool_fragments",
     "whole_characters",
 ]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sideband.messages import Fragment, JsonPieces, fragment
+from sideband.messages import Fragment, JsonPieces
 from sideband.providers import ModelRequest, ToolSchema
-from sideband_model_client import encoded, json_pieces
+from sideband_model_client import encoded, json_pieces, tool_fragments
 
 from ._known_models import Model
 from ._messages import CACHED, SentTurn, conversation, has_thoughts
@@ -98,8 +98,11 @@ def _thinks(thinking: Body | None, model: Model) -> bool:
 
 def _tools(tools: Sequence[ToolSchema], mark: Body) -> Sequence[Fragment]:
     """Return the tools, the last one with the cache breakpoint."""
-    last = Fragment(encoded({**_described(tools[-1]), **mark}))
-    return [*(fragment(one, "anthropic", _tool) for one in tools[:-1]), last]
+
+    def build_last(tool: ToolSchema) -> Fragment:
+        return Fragment(encoded({**_described(tool), **mark}))
+
+    return tool_fragments(tools, ("anthropic", bool(mark)), _tool, build_last=build_last)
 
 
 def _tool(tool: ToolSchema) -> Fragment:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidatorFunctionWrapHandler, WrapValidator
-from sideband.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
+from sideband.messages import AssistantMessage, CarryingTuple, Message, ToolResultMessage, UserMessage
 from sideband.providers import ModelRequest, Prices, ToolSchema
 
 _MESSAGES = frozenset({UserMessage, AssistantMessage, ToolResultMessage})
@@ -16,6 +16,11 @@ def _unless_messages(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
     if type(value) is tuple and value and _MESSAGES.issuperset(map(type, value)):
         return value
     return validate(value)
+
+
+def _unless_schemas(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
+    """Validate data. The schemas of an agent were validated when they were made, and are sent as one object."""
+    return value if type(value) is CarryingTuple and value.kinds == {ToolSchema} else validate(value)
 
 
 class GenerateParams(ModelRequest):
@@ -31,7 +36,9 @@ class GenerateParams(ModelRequest):
         description="The conversation, oldest first: objects with role (user, assistant or tool) and content.",
     )
     system: str = Field(default="", description="The system prompt.")
-    tools: tuple[ToolSchema, ...] = Field(default=(), description="The tools that the model may call.")
+    tools: Annotated[tuple[ToolSchema, ...], WrapValidator(_unless_schemas)] = Field(
+        default=(), description="The tools that the model may call."
+    )
     tool_choice: str = Field(
         default="auto", description="auto, none, required, or the name of the tool that must be called."
     )

@@ -24,7 +24,7 @@ from sideband.messages import (
     fragment,
 )
 from sideband.providers import ModelRequest, ToolSchema
-from sideband_model_client import InputUnsupported, data_url, encoded, file_text, json_pieces
+from sideband_model_client import InputUnsupported, data_url, encoded, file_text, json_pieces, tool_fragments
 
 from ._known_models import known
 from ._messages import arguments_text, call_id, is_empty, is_strict
@@ -67,7 +67,7 @@ def chat_body(request: ModelRequest, provider: str, *, official: bool) -> JsonPi
         body["reasoning_effort"] = effort
     if request.cache_key and official:
         body["prompt_cache_key"] = request.cache_key
-    tools = {"tools": [fragment(one, "openai.chat", _tool) for one in request.tools]} if request.tools else {}
+    tools = {"tools": tool_fragments(request.tools, "openai.chat", _tool)} if request.tools else {}
     messages = [*_system(request), *_messages(request.messages, parts, thoughts=not official)]
     return json_pieces({**body, **request.options}, **tools, messages=messages)
 

@@ -22,7 +22,7 @@ from sideband.messages import (
     fragment,
 )
 from sideband.providers import ModelRequest, ToolSchema
-from sideband_model_client import InputUnsupported, data_url, encoded, json_pieces, parse_json
+from sideband_model_client import InputUnsupported, data_url, encoded, json_pieces, parse_json, tool_fragments
 
 from ._known_models import known
 from ._messages import arguments_text, call_id, is_empty, is_strict
@@ -65,7 +65,7 @@ def responses_body(request: ModelRequest, provider: str, *, official: bool, summ
     if request.cache_key and official:
         body["prompt_cache_key"] = request.cache_key
     body.update(_reasoning(request, summaries, official=official))
-    tools = {"tools": [fragment(one, "openai.responses", _tool) for one in request.tools]} if request.tools else {}
+    tools = {"tools": tool_fragments(request.tools, "openai.responses", _tool)} if request.tools else {}
     own_form, build = ("openai.responses", model), partial(_joined_items, model)
     items = [one for message in request.messages if (one := fragment(message, own_form, build)).encoded]
     return json_pieces({**body, **request.options}, **tools, input=items)
