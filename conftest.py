@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType, SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -32,6 +33,33 @@ def count_calls() -> Callable[[Callable[[], object]], int]:
         finally:
             sys.setprofile(None)
         return calls
+
+    return count
+
+
+@pytest.fixture
+def count_instructions() -> Callable[[Callable[[], object]], int]:
+    """Return a function that calls another one and returns the number of Python instructions that ran.
+
+    Unlike ``count_calls``, it also counts the work of loops that call nothing.
+    """
+
+    def count(function: Callable[[], object]) -> int:
+        instructions = 0
+
+        def trace(frame: FrameType, event: str, _argument: object) -> Callable[..., Any]:
+            nonlocal instructions
+            frame.f_trace_opcodes = True
+            instructions += event == "opcode"
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            function()
+        finally:
+            sys.settrace(before)
+        return instructions
 
     return count
 

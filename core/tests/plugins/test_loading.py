@@ -299,3 +299,14 @@ async def test_plugin_whose_import_failed_was_never_imported(site, home):
         (record,) = plugins.why("tidal")
     assert [step.state for step in record.trail] == [State.FOUND, State.FAILED]
     assert record.load_ms is None
+
+
+async def test_names_of_a_kind_take_the_same_work_for_any_number_of_other_plugins(home, count_instructions):
+    work = []
+    for number in (1, 200):
+        inline = [Plugin("tool", f"idle{one}", SimpleNamespace(sideband_tools=list)) for one in range(number)]
+        inline.append(Plugin("provider", "near", SimpleNamespace(sideband_providers=list)))
+        async with PluginHost(home=home, inline=inline, autoload=False) as plugins:
+            work.append(count_instructions(lambda plugins=plugins: plugins.names("provider", broken=True)))
+            assert plugins.names("provider") == ("near",)
+    assert work[0] == work[1], "keep the records of each kind together: each model call looks its provider up"

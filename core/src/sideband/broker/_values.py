@@ -46,7 +46,7 @@ def has_at_most(most: int, values: Any) -> bool:
 
 
 def _kinds(values: Collection[Any]) -> frozenset[type]:
-    return values.kinds if type(values) is CarryingTuple else frozenset(map(type, values))
+    return values.kinds if isinstance(values, CarryingTuple) else frozenset(map(type, values))
 
 
 def shortened(value: Any) -> Any:
@@ -118,5 +118,5 @@ def _payload(carrier: CarryingModel | CarryingTuple[Any]) -> Any:
 def _carried(params: BaseModel) -> dict[str, CarryingTuple[Any]]:
     """Return the parameters that are tuples of models that keep what was made of them."""
     tuples = {name: value for name, value in params if isinstance(value, tuple) and value}
-    found = {name: one if type(one) is CarryingTuple else CarryingTuple(one) for name, one in tuples.items()}
+    found = {name: one if isinstance(one, CarryingTuple) else CarryingTuple(one) for name, one in tuples.items()}
     return {name: one for name, one in found.items() if all(issubclass(kind, CarryingModel) for kind in one.kinds)}

@@ -20,7 +20,7 @@ def _unless_messages(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
 
 def _unless_schemas(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
     """Validate data. The schemas of an agent were validated when they were made, and are sent as one object."""
-    return value if type(value) is CarryingTuple and value.kinds == {ToolSchema} else validate(value)
+    return value if isinstance(value, CarryingTuple) and value.kinds == {ToolSchema} else validate(value)
 
 
 class GenerateParams(ModelRequest):
