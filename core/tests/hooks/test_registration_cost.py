@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
-from sideband.hooks import HookRegistry, hookimpl
+from sideband.hooks import HookRegistry, Phase, hookimpl
 
 
 def observer():
@@ -51,6 +51,21 @@ def with_guards(number):
 
 def test_registry_of_an_agent_takes_the_same_work_for_any_number_of_plugins(count_calls):
     assert count_calls(derived(200)) == count_calls(derived(1))
+
+
+def test_agent_with_a_guard_of_its_own_does_not_sort_the_plugins_of_the_host_again(count_calls):
+    def agent(number):
+        hooks = with_plugins(number)
+
+        def open_agent():
+            derived = hooks.derive(lambda context: context)
+            derived.register("own", Guard(), phase=Phase.GUARD)
+            assert derived.has("turn_start")
+
+        open_agent()
+        return open_agent
+
+    assert count_calls(agent(200)) == count_calls(agent(2))
 
 
 def test_guards_of_an_agent_are_not_checked_again(count_calls):

@@ -1,3 +1,6 @@
+from itertools import count
+
+import anyio
 import attrs
 import pytest
 from sideband.hooks import (
@@ -29,6 +32,26 @@ async def test_each_implementation_sees_earlier_changes(make_hooks, answering):
         ]
     )
     assert await hooks.update(Input("0", source="api")) == Input("012", source="api")
+
+
+async def test_answer_may_be_any_awaitable_object(make_hooks):
+    class Awaitable:
+        def __await__(self):
+            yield from anyio.lowlevel.checkpoint().__await__()
+            return Transform("later")
+
+    def implementation(event):
+        return Awaitable()
+
+    implementation.__name__ = "input"
+    assert await make_hooks(normal=[("a", implementation)]).update(Input("now")) == Input("later")
+
+
+async def test_each_implementation_is_reported_with_its_own_duration(make_hooks, answering, reports, monkeypatch):
+    monkeypatch.setattr("sideband.hooks._dispatch.perf_counter", count().__next__)
+    implementations = [(name, answering("input", None)) for name in "abc"]
+    await make_hooks(normal=implementations, trace=True, deadlines={"input": 100}).update(Input("hi"))
+    assert [report.ms for report in reports] == [1000, 1000, 1000]
 
 
 async def test_first_handled_ends_the_dispatch(make_hooks, answering):

@@ -185,6 +185,14 @@ def test_index_writable_by_others_is_ignored(alone, home):
     assert values(home) == ["other"]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
+def test_index_of_another_user_is_ignored(alone, home):
+    values(home)
+    os.chown(index(home), 65534, 65534)
+    change_unnoticed(alone)
+    assert values(home) == ["other"]
+
+
 def test_index_is_accessible_to_its_owner_only(alone, home):
     values(home)
     assert index(home).stat().st_mode & 0o777 == 0o600
