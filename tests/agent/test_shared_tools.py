@@ -1,5 +1,7 @@
 """All agents of a host share the view of its tools, which follows every change of plugins and skills."""
 
+import sys
+from collections import Counter
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
 
@@ -28,6 +30,21 @@ async def test_agents_share_the_view_of_the_tools_and_the_descriptions_of_skills
     async with stage(["ok"], kit.echo, loader([skill("one", tmp_path)])) as agent, Agent(agent.host) as other:
         assert other.tools is agent.tools
         assert (await other.skills())[0] is (await agent.skills())[0]
+
+
+async def test_schema_of_each_tool_is_checked_once_for_all_agents(stage, kit, tmp_path):
+    checked = Counter()
+
+    def profile(frame, event, _argument):
+        checked[frame.f_code.co_name] += event == "call"
+
+    sys.setprofile(profile)
+    try:
+        async with stage(["ok"], kit.echo, loader([skill("one", tmp_path)])) as agent, Agent(agent.host):
+            pass
+    finally:
+        sys.setprofile(None)
+    assert checked["schema_size"] == 2
 
 
 async def test_skills_that_are_loaded_again_are_seen_at_once(stage, kit, tmp_path):

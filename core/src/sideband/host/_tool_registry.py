@@ -65,12 +65,11 @@ class ToolRegistry:
         Omitted tools are listed in ``problems``. Agents share the view until skills are loaded again, or the state of a
         plugin changes.
         """
-        loaded, states = await self._catalog.all(), self._states()
-        if self._viewed is None or self._viewed[0] is not loaded or self._viewed[1] != states:
-            view = await self._view()
-            if self._states() != states:  # because the plugins have now been loaded
-                states, view = self._states(), await self._view()
-            self._viewed = (loaded, states, view)
+        loaded = await self._catalog.all()
+        if self._viewed is None or self._viewed[0] is not loaded or self._viewed[1] != self._states():
+            await self._of_plugins([])  # loads them, which changes their states
+            states = self._states()
+            self._viewed = (loaded, states, await self._view())
             for problem in self.problems:
                 _log.warning("%s", problem)
         return self._viewed[2]
