@@ -139,6 +139,10 @@ def test_recently_changed_folder_is_not_cached(alone, home):
     assert values(home) == ["other"]
 
 
+def with_checksum(body):
+    return b"%08x\n%s" % (crc32(body), body)
+
+
 @pytest.mark.parametrize(
     "damage",
     [
@@ -146,9 +150,10 @@ def test_recently_changed_folder_is_not_cached(alone, home):
         lambda content: content[: len(content) // 2],
         lambda content: content.replace(b"first", b"fires"),
         lambda _: b"\x00" * 4096,
-        lambda _: b"[" * 200_000,
+        lambda _: with_checksum(b"[" * 200_000),
+        lambda content: with_checksum(content.partition(b"\n")[2].replace(b'"format": ', b'"format": 1')),
     ],
-    ids=["empty", "truncated", "changed", "zeros", "nested"],
+    ids=["empty", "truncated", "changed", "zeros", "nested", "of another format"],
 )
 def test_damaged_index_is_ignored_and_replaced(alone, home, damage):
     values(home)
@@ -173,8 +178,7 @@ def test_index_with_other_fields_is_ignored(alone, home, content):
     values(home)
     body = json.loads(index(home).read_bytes().partition(b"\n")[2])
     body["content"] = content
-    text = json.dumps(body).encode()
-    index(home).write_bytes(b"%08x\n%s" % (crc32(text), text))
+    index(home).write_bytes(with_checksum(json.dumps(body).encode()))
     assert values(home) == ["first"]
 
 
@@ -193,9 +197,17 @@ def test_index_of_another_user_is_ignored(alone, home):
     assert values(home) == ["other"]
 
 
-def test_index_is_accessible_to_its_owner_only(alone, home):
+def test_index_and_its_folders_are_accessible_to_their_owner_only(alone, home):
+    values(home / "new")
+    paths = (home / "new", home / "new" / "cache", index(home / "new"))
+    assert [path.stat().st_mode & 0o777 for path in paths] == [0o700, 0o700, 0o600]
+
+
+def test_each_environment_has_its_own_index(alone, home, monkeypatch):
     values(home)
-    assert index(home).stat().st_mode & 0o777 == 0o600
+    monkeypatch.setattr(sys, "prefix", "/elsewhere")
+    values(home)
+    assert len(list((home / "cache").iterdir())) == 2
 
 
 def test_no_temporary_file_is_left(alone, home):

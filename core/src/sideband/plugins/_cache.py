@@ -61,7 +61,7 @@ def write_cache(file: str, key: object, content: object, *, changed: Iterable[in
     try:
         for one in (os.path.dirname(folder), folder):  # noqa: PTH120  as above
             os.makedirs(one, mode=0o700, exist_ok=True)  # noqa: PTH103  as above; the mode does not apply to parents
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as opened:
             opened.write(_checksum(body) + b"\n" + body)
         os.replace(partial, file)  # noqa: PTH105  as above
