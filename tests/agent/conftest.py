@@ -12,18 +12,37 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
+import anyio
 import pytest
 import sideband_llm.plugin
 import sideband_store_sqlite.plugin
 from pydantic import BaseModel
 from sideband import Host, Plugin
 from sideband.hooks import HOOK_SPECS, Kind, hookimpl
-from sideband.ledger import verify
+from sideband.ledger import query, verify
 from sideband.messages import AssistantMessage, ToolResultMessage
 from sideband.tools import tool
 from sideband_agent import Agent
 from sideband_agent.sessions import Sessions
 from sideband_scripted import Scripted
+
+REPLAYED = """
+import asyncio
+import random as plain
+from sideband.skill import OpError, now, random, secrets, till, tool, uuid
+"""
+
+BUY = '''
+@tool
+async def buy() -> list:
+    """Buy two things."""
+    seen = await till.look()
+    first = await till.pay(mark=f"a {seen} {uuid()} {now().isoformat()}")
+    await till.point(mark="between")
+    second = await till.pay(mark=f"b {seen} {random.random()} {random.choice('xyz')}")
+    await till.point(mark="end")
+    return [seen, first, second]
+'''
 
 
 @pytest.fixture
@@ -226,3 +245,46 @@ def outside(serving):
             total=lambda: int(get("/total")),
         )
         connection.close()
+
+
+@pytest.fixture(scope="module")
+def replay_server(serving):
+    with serving("replay_server.py") as process:
+        yield process
+
+
+@pytest.fixture
+def shop(replay_server, home, tmp_path):
+    """Run hosts that can kill themselves, with a skill that pays and tools that leave this to child agents."""
+
+    def write(code, **metadata):
+        metadata = {"sideband.capabilities": "till secrets:mode=reveal", **metadata}
+        folder = tmp_path / "skills" / "buyer"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "SKILL.md").write_text(
+            f"---\nname: buyer\ndescription: Buys.\nmetadata: {json.dumps(metadata)}\n---\nCall `buy`.\n"
+        )
+        (folder / "tools.py").write_text(REPLAYED + code)
+
+    def run(**order):
+        """Run a host, and return its answer, or ``None`` if it killed itself."""
+        replay_server.stdin.write(json.dumps({"home": str(home), "tool": "buyer__buy", **order}) + "\n")
+        replay_server.stdin.flush()
+        status = int(replay_server.stdout.readline())
+        assert not (home / "failure").exists(), (home / "failure").read_text()
+        if status == signal.SIGKILL:
+            return None
+        assert status == 0
+        return json.loads((home / "answer").read_text())
+
+    def arm(*points):
+        (home / "armed").write_text("".join(f"{point}\n" for point in points))
+
+    def lines(name):
+        return (home / name).read_text().splitlines() if (home / name).exists() else []
+
+    def records(**filters):
+        return anyio.run(lambda: query(home / "ledger", **filters))
+
+    write(BUY)
+    return SimpleNamespace(home=home, buy=BUY, write=write, run=run, arm=arm, lines=lines, records=records)

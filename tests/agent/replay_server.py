@@ -23,7 +23,7 @@ import sideband_store_sqlite.plugin
 from pydantic import BaseModel
 from sideband import CallRequest, Host, Plugin
 from sideband.hooks import Deny, hookimpl
-from sideband.messages import ToolResultMessage
+from sideband.messages import ToolResultMessage, Usage
 from sideband.ops import Level, OpFamily, Reconciled, op
 from sideband.tools import tool
 from sideband_agent import Agent
@@ -102,6 +102,11 @@ class Nothing(BaseModel):
     pass
 
 
+class Task(BaseModel):
+    task: str
+    tools: list[str] | None = None
+
+
 @tool("twice", resume="replay")
 async def twice(params: Nothing, ctx) -> str:
     """Pay twice the same, and look between."""
@@ -127,6 +132,14 @@ async def delegate(params: Nothing, ctx) -> str:
     return ", ".join(f"{one.status} {one.text}" for one in results)
 
 
+@tool("entrust", resume="replay")
+async def entrust(params: Task, ctx) -> str:
+    """Leave a task to a child."""
+    result = await ctx.spawn_child(params.task, tools=params.tools)
+    await ctx.dispatch("till.point", {"mark": "between"})
+    return f"{result.status} {result.text} {result.usage.output}"
+
+
 @tool("payer")
 async def payer(params: Nothing, ctx) -> str:
     """Pay, in a child."""
@@ -150,6 +163,7 @@ PLUGINS = (
     Plugin("tool", "twice", twice),
     Plugin("tool", "plain", plain),
     Plugin("tool", "delegate", delegate),
+    Plugin("tool", "entrust", entrust),
     Plugin("tool", "payer", payer),
     Plugin("tool", "slow", slow),
 )
@@ -165,6 +179,21 @@ class Dying:
     def effect(self, event):
         if event.op == "tool.call" and event.status == self.status:
             os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Points:
+    """Reaches a point when an agent or a child has saved its run, and when its session is closed."""
+
+    def __init__(self, home):
+        self.home = home
+
+    @hookimpl
+    def save_point(self, event, ctx):
+        reach(self.home, f"saved {'child' if ctx.origin.parent else 'parent'}")
+
+    @hookimpl
+    def session_shutdown(self, event, ctx):
+        reach(self.home, f"closed {'child' if ctx.origin.parent else 'parent'}")
 
 
 def guards(home, order):
@@ -188,8 +217,20 @@ async def main(order):
     home = Path(order["home"])
 
     def play(request):
-        """Call the tool as often as ordered, derived from the conversation without a counter."""
+        """Call the tool as often as ordered, derived from the conversation without a counter.
+
+        A child calls the tool that its task begins with. If it is to entrust, the rest is the task for its own child.
+        """
         answered = sum(isinstance(one, ToolResultMessage) for one in request.messages)
+        task = request.messages[0].text
+        note(home, "asked model", f"{task} {answered}")
+        reach(home, f"model {task} {answered}")
+        if task not in {"go", "pay"}:
+            name, _, rest = task.partition(" ")
+            call = (name, {"task": rest} if name == "entrust" else {})
+            if not answered:
+                return Turn(tool_calls=[call], usage=Usage(input=100, output=10, cost=0.5))
+            return Turn("finished", usage=Usage(input=10, output=1, cost=0.25))
         if answered == order.get("calls", 1):
             return "finished"
         if request.messages[0].text == "pay":
@@ -207,10 +248,11 @@ async def main(order):
         "grants": order.get("skill_grants") or {"buyer": order.get("grants", ["till", "secrets:mode=reveal"])},
     }
     provider = Plugin("provider", "scripted", Scripted([play], repeat=True))
+    points = Plugin("hook", "points", Points(home))
     dying = [Plugin("hook", "dying", Dying(order["die_on"]))] if "die_on" in order else []
     skills = [home.parent / "skills"]
     async with Host(
-        home=home, settings=settings, plugins=[*PLUGINS, *dying, provider], autoload=False, skill_dirs=skills
+        home=home, settings=settings, plugins=[*PLUGINS, points, *dying, provider], autoload=False, skill_dirs=skills
     ) as host:
         if "key" in order:
             result = await host.run(CallRequest(order["tool"], order.get("arguments", {}), key=order["key"]))
@@ -223,7 +265,8 @@ async def main(order):
 async def converse(host, home, order, approver):
     sessions = [one.id for one in await Agent(host).sessions.list()]
     session = sessions[0] if sessions else None
-    async with Agent(host, session=session, approver=approver, guards=guards(home, order)) as agent:
+    tools = order.get("tools")
+    async with Agent(host, session=session, approver=approver, guards=guards(home, order), tools=tools) as agent:
         AGENTS[:] = [agent]
         if session and not order.get("new_input"):
             await agent.resume()
@@ -233,7 +276,17 @@ async def converse(host, home, order, approver):
         one = results[0] if results else None
         metadata = {name: one.metadata.get(name) for name in ("code", "unknown", "replay", "replayed")} if one else {}
         every = [(one.text, one.is_error, one.metadata.get("unknown", False)) for one in results]
-        return {"text": one and one.text, "error": one and one.is_error, "results": every, **metadata}
+        usage = agent.usage.model_dump(), agent.allowance.used.money, agent.allowance.used.calls
+        kept = [key for key in await host.store.keys("session/") if "/children/" in key]
+        return {
+            "usage": usage,
+            "kept": kept,
+            "listed": len(await agent.sessions.list()),
+            "text": one and one.text,
+            "error": one and one.is_error,
+            "results": every,
+            **metadata,
+        }
 
 
 def serve():

@@ -35,7 +35,8 @@ GRANT = "http:host=127.0.0.1"
 POST = "poster__post"
 LARGE_WINDOW = 1_000_000
 CHILD_ENDS_WITH = "finished"
-TURNS = ([POST], [POST, POST], ["delegate", POST], ["errand"], ["delegate", "delegate"])
+RELAYED = "relayed "
+TURNS = ([POST], [POST, POST], ["delegate", POST], ["errand"], ["delegate", "delegate"], ["relay"])
 
 
 class Mark(BaseModel):
@@ -55,8 +56,14 @@ async def by_child(params, ctx):
 
 @tool("delegate", resume="replay")
 async def delegate(params: Mark, ctx) -> str:
-    """Leave posting to a child agent, which is answered from the record after it has ended."""
+    """Leave posting to a child agent, which continues after an interruption."""
     return await by_child(params, ctx)
+
+
+@tool("relay", resume="replay")
+async def relay(params: Mark, ctx) -> str:
+    """Leave posting to the child agent of a child agent."""
+    return (await ctx.spawn_child(f"{RELAYED}{params.mark}", tools=["delegate", "poster.post"])).text
 
 
 @tool("errand")
@@ -71,6 +78,7 @@ PLUGINS = (
     Plugin("loader", "skills", sideband_skills.plugin),
     Plugin("store", "sqlite", sideband_store_sqlite.plugin),
     Plugin("tool", "delegate", delegate),
+    Plugin("tool", "relay", relay),
     Plugin("tool", "errand", errand),
 )
 
@@ -91,6 +99,8 @@ def player(url):
         has_answered = any(isinstance(one, AssistantMessage) for one in request.messages[at:])
         if has_answered and (of_child or random.random() < 0.3):
             return CHILD_ENDS_WITH if of_child else f"done: {task}"
+        if task.startswith(RELAYED):
+            return Turn(tool_calls=[call("delegate", task.removeprefix(RELAYED))])
         if of_child:
             return Turn(tool_calls=[call(POST, f"{task}-{number}") for number in range(2)])
         return Turn(tool_calls=[call(name, f"{task}-{token_hex(4)}") for name in random.choice(TURNS)])

@@ -1,75 +1,8 @@
 """A skill call whose host is killed runs again, and each recorded effect is answered from the record."""
 
 import json
-import signal
-from types import SimpleNamespace
 
-import anyio
 import pytest
-from sideband.ledger import query
-
-SERVER = "replay_server.py"
-HEAD = """
-import asyncio
-import random as plain
-from sideband.skill import OpError, now, random, secrets, till, tool, uuid
-"""
-
-BUY = '''
-@tool
-async def buy() -> list:
-    """Buy two things."""
-    seen = await till.look()
-    first = await till.pay(mark=f"a {seen} {uuid()} {now().isoformat()}")
-    await till.point(mark="between")
-    second = await till.pay(mark=f"b {seen} {random.random()} {random.choice('xyz')}")
-    await till.point(mark="end")
-    return [seen, first, second]
-'''
-
-
-@pytest.fixture(scope="module")
-def server(serving):
-    with serving(SERVER) as process:
-        yield process
-
-
-@pytest.fixture
-def shop(server, tmp_path):
-    home = tmp_path / "home"
-    home.mkdir(mode=0o700)
-
-    def write(code, **metadata):
-        metadata = {"sideband.capabilities": "till secrets:mode=reveal", **metadata}
-        folder = tmp_path / "skills" / "buyer"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "SKILL.md").write_text(
-            f"---\nname: buyer\ndescription: Buys.\nmetadata: {json.dumps(metadata)}\n---\nCall `buy`.\n"
-        )
-        (folder / "tools.py").write_text(HEAD + code)
-
-    def run(**order):
-        """Run a host, and return its answer, or ``None`` if it killed itself."""
-        server.stdin.write(json.dumps({"home": str(home), "tool": "buyer__buy", **order}) + "\n")
-        server.stdin.flush()
-        status = int(server.stdout.readline())
-        assert not (home / "failure").exists(), (home / "failure").read_text()
-        if status == signal.SIGKILL:
-            return None
-        assert status == 0
-        return json.loads((home / "answer").read_text())
-
-    def arm(*points):
-        (home / "armed").write_text("".join(f"{point}\n" for point in points))
-
-    def lines(name):
-        return (home / name).read_text().splitlines() if (home / name).exists() else []
-
-    def records(**filters):
-        return anyio.run(lambda: query(home / "ledger", **filters))
-
-    write(BUY)
-    return SimpleNamespace(home=home, write=write, run=run, arm=arm, lines=lines, records=records)
 
 
 @pytest.mark.parametrize("point", ["between", "end"])
@@ -275,7 +208,7 @@ async def buy() -> int:
 def test_changed_skill_is_not_replayed_with_the_record_of_the_old_one(shop):
     shop.arm("between")
     assert shop.run() is None
-    shop.write(BUY + "\n# changed\n")
+    shop.write(shop.buy + "\n# changed\n")
     answer = shop.run()
     assert (answer["code"], answer["unknown"]) == ("call.code", True)
     assert "has changed since" in answer["text"]
@@ -355,7 +288,7 @@ def test_policy_ask_without_an_approver_does_not_replay(shop):
     [("never", {}), ("replay", {"sideband.resume": "never"}), ("ask", {"sideband.resume": "never"})],
 )
 def test_call_is_not_replayed_if_policy_or_skill_forbid_it(shop, policy, metadata):
-    shop.write(BUY, **metadata)
+    shop.write(shop.buy, **metadata)
     shop.arm("between")
     assert shop.run() is None
     answer = shop.run(policy={"resume": policy}, approve=True)
@@ -427,17 +360,6 @@ def test_ended_children_are_answered_from_the_record(shop):
     assert shop.lines("effects") == ["child", "child"]
 
 
-def test_interrupted_child_stops_the_replay_and_is_named(shop):
-    shop.arm("after child")
-    assert shop.run(tool="delegate") is None
-    answer = shop.run(tool="delegate")
-    child = shop.records(op="agent.child")[-1]
-    assert (answer["code"], answer["unknown"]) == ("effect.unknown", True)
-    assert child.effect in answer["text"]
-    assert child.status == "unknown"
-    assert shop.lines("effects") == ["child"]
-
-
 def test_repeated_call_with_a_key_gets_the_same_values_and_answers(shop):
     shop.arm("between")
     order = {"tool": "buyer.buy", "key": "k"}
@@ -459,7 +381,7 @@ def test_calls_with_keys_that_begin_alike_do_not_share_records(shop):
 
 
 def test_call_that_was_cancelled_is_not_run_again(shop):
-    shop.write(BUY.replace("between", "abort"))
+    shop.write(shop.buy.replace("between", "abort"))
     assert shop.run(die_on="cancelled") is None
     answer = shop.run()
     assert answer["unknown"] is True
@@ -475,7 +397,7 @@ def test_call_that_its_deadline_ended_is_not_run_again(shop):
 
 
 def test_call_that_failed_by_itself_is_not_run_again(shop):
-    shop.write(BUY.replace('await till.point(mark="between")', "1 / 0"))
+    shop.write(shop.buy.replace('await till.point(mark="between")', "1 / 0"))
     assert shop.run(die_on="done") is None
     answer = shop.run()
     assert "ZeroDivisionError" in answer["text"]

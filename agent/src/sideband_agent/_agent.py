@@ -17,10 +17,10 @@ from ._agent_hooks import Listener, agent_hooks
 from ._announcer import Announcer
 from ._attachments import checked_input
 from ._budget import Allowance, Budget
+from ._child_sessions import ChildSession
 from ._children import Children
 from ._errors import InputEmpty, ModelMissing
 from ._inherited import Inherited
-from ._memory_store import MemoryStore
 from ._phase import AgentPhase, CurrentPhase
 from ._queues import Queues
 from ._run import Run, RunResult
@@ -89,14 +89,13 @@ class Agent:
         self._phase = CurrentPhase()
         self._announcer = Announcer(self.hooks)
         self._children = Children(self.depth, self.settings.depth, partial(_ChildAgent, self))
-        store = MemoryStore() if self.inherited else host.store
+        store = self.inherited.own.store if self.inherited else host.store
         self.sessions = Sessions(store, host.home, redact=partial(host.redactor.data, sensitive_keys=False))
         maker = SessionPartsMaker(
             agent=self,
             host=host,
             settings=self.settings,
             store=store,
-            hooks=self.hooks,
             announcer=self._announcer,
             phase=self._phase,
             queues=self.queues,
@@ -105,14 +104,11 @@ class Agent:
             wanted=tools if tools is not None else self.settings.tools,
             folder=self.folder,
             channel=channel,
-            inherited=self.inherited,
         )
-        self._switcher = SessionSwitcher(
-            self.sessions, maker, self.hooks, self._announcer, folder=self.folder, channel=channel
-        )
+        self._switcher = SessionSwitcher(self.sessions, maker)
 
     async def __aenter__(self) -> Self:
-        await self._switcher.open(self._wanted_session)
+        await self._switcher.open(self._wanted_session, creates=self.inherited is not None)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -315,7 +311,11 @@ class Agent:
             prompt, tools, share: see there.
             call: the tool call that the child works for, ``session:run:step``; recorded with the child's effects.
         """
-        return await self._children.run(prompt, self._parts, tools=tools, share=share, call=call)
+        return await self.run_child(ChildSession.in_memory(call), prompt, tools=tools, share=share)
+
+    async def run_child(self, own: ChildSession, task: str, *, tools: Sequence[str] | None, share: float) -> RunResult:
+        """Run a task in a child agent with this session, or continue with it, and wait for it."""
+        return await self._children.run(task, self._parts, tools=tools, share=share, own=own)
 
     # Sessions, models and reloading
 
@@ -383,13 +383,14 @@ class Agent:
 
 
 class _ChildAgent(Agent):
-    """An agent that works for a parent, in a session in memory that ends with it."""
+    """An agent that works for a parent, in a session that ends with it, or with the call that it works for."""
 
     def __init__(self, parent: Agent, inherited: Inherited, tools: Sequence[str]) -> None:
         self.inherited = inherited
         super().__init__(
             parent.host,
             model=parent.model,
+            session=inherited.own.id,
             tools=tools,
             channel=parent.channel,
             approver=parent.approver,

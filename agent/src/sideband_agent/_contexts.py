@@ -15,6 +15,7 @@ from sideband.ops import Credential, Origin
 from sideband.plugins import PluginContext
 from sideband.providers import ProviderError
 
+from ._child_sessions import ChildSession
 from ._inherited import Inherited
 from ._run import Run, RunResult
 from .sessions import Session
@@ -89,6 +90,9 @@ class AgentControls(Protocol):
         self, prompt: str, *, tools: Sequence[str] | None = None, share: float = 0.5, call: str | None = None
     ) -> RunResult:
         """Run a task in a child agent."""
+
+    async def run_child(self, own: ChildSession, task: str, *, tools: Sequence[str] | None, share: float) -> RunResult:
+        """Run a task in a child agent with this session, or continue with it."""
 
     async def charge_side_call(self, usage: Usage, plugin: str) -> None:
         """Charge the usage of a plugin's own model call."""
@@ -182,7 +186,7 @@ class AgentPluginContext:
         return self._origin()
 
     def _origin(self, *, step: str | None = None, tool: str | None = None) -> Origin:
-        parent = self.agent.inherited.call if self.agent.inherited else None
+        parent = self.agent.inherited.own.call if self.agent.inherited else None
         return Origin(session=self.agent.session.id, run=self.run or None, step=step, tool=tool, parent=parent)
 
     @property

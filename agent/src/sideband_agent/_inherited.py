@@ -6,6 +6,7 @@ from attrs import field, frozen
 from sideband.tools import ToolView
 
 from ._budget import Allowance
+from ._child_sessions import ChildSession
 
 
 @frozen
@@ -14,14 +15,14 @@ class Inherited:
 
     Attributes:
         depth: the number of agents above it.
-        call: the tool call that it works for, ``session:run:step`` of its parent; ``None`` if a plugin spawned it.
         allowance: its share of the parent's budget.
         system_prompt: the parent's exact prompt.
+        own: where it keeps its session, and the call that it works for.
         offered: the tools that the parent's model sees. The child's model sees the same, so that prompt caches match.
     """
 
     depth: int
-    call: str | None
+    own: ChildSession
     allowance: Allowance
     system_prompt: str = field(repr=False)
     offered: ToolView = field(repr=False)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from attrs import define, field, frozen
 from sideband.exit_codes import ExitCode
-from sideband.messages import Message, Usage, UserMessage
+from sideband.messages import AssistantMessage, Message, Usage, UserMessage
+
+from .sessions import MessageEntry, RunEntry, Session
 
 RunStatus = Literal["completed", "aborted", "failed", "parked"]
 
@@ -67,3 +70,38 @@ class RunResult:
     session: str = ""
     resume_at: float | None = None
     exit_code: ExitCode = ExitCode.SUCCESS
+
+
+def stored_result(session: Session, entry: RunEntry) -> RunResult:
+    """Return the result of a run that has ended, as far as it is stored.
+
+    Args:
+        session: the session of the run.
+        entry: the entry with which it ended.
+    """
+    messages = stored_messages(session, entry.run)
+    return RunResult(
+        status="failed" if entry.status == "started" else entry.status,
+        text=last_said(messages),
+        messages=messages,
+        usage=usage_of(messages),
+        error=entry.error,
+        run=entry.run,
+        session=session.id,
+        resume_at=entry.resume_at,
+    )
+
+
+def stored_messages(session: Session, run: str) -> tuple[Message, ...]:
+    """Return the stored messages of a run, oldest first."""
+    return tuple(one.message for one in session.path() if isinstance(one, MessageEntry) and one.run == run)
+
+
+def usage_of(messages: Sequence[Message]) -> Usage:
+    """Return the usage of the model calls that gave these answers."""
+    return sum((one.usage for one in messages if isinstance(one, AssistantMessage)), Usage())
+
+
+def last_said(messages: Sequence[Message]) -> str:
+    """Return the text of the last answer of a model, or an empty string."""
+    return next((one.text for one in reversed(messages) if isinstance(one, AssistantMessage)), "")

@@ -29,7 +29,7 @@ from ._compaction import Compactor
 from ._errors import RunParked, ToolDenied
 from ._history import VisibleHistory
 from ._queues import Queued, user_message
-from ._run import Run, RunResult, RunStatus
+from ._run import Run, RunResult, RunStatus, last_said, stored_messages, usage_of
 from ._spending import Spending
 from ._system_prompt import SystemPrompt
 from ._tools import ToolCalls, settle_calls
@@ -99,9 +99,9 @@ class Runner:
             # its stored entries belong to an abandoned branch, so continue with a new run
             return await self._execute(Run(token_hex(8), source, model), None)
         run = Run(entry.run, source, model)
-        entries = [one for one in self.session.path() if isinstance(one, MessageEntry) and one.run == entry.run]
-        run.messages = [one.message for one in entries]
+        run.messages = list(stored_messages(self.session, run.id))
         run.step = sum(isinstance(message, AssistantMessage) for message in run.messages)
+        run.usage = usage_of(run.messages)
         return await self._execute(run, None)
 
     def _has_other_branch(self, run: str) -> bool:
@@ -217,7 +217,7 @@ class Runner:
             await self.announcer.emit(SavePoint, self.session.id, self.session.leaf or "")
         return RunResult(
             status=status,
-            text=_last_said(run.messages),
+            text=last_said(run.messages),
             messages=tuple(run.messages),
             usage=run.usage,
             error=data,
@@ -263,7 +263,3 @@ def _exit_code(status: RunStatus, error: Exception | None, messages: Sequence[Me
 
 def _last_text(messages: tuple[Message, ...]) -> str:
     return next((one.text for one in reversed(messages) if isinstance(one, UserMessage)), "")
-
-
-def _last_said(messages: list[Message]) -> str:
-    return next((one.text for one in reversed(messages) if isinstance(one, AssistantMessage)), "")

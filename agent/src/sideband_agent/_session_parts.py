@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attrs import field, frozen
-from sideband.hooks import HookRegistry
 from sideband.host import HostPluginContext
 from sideband.settings import AgentSettings
 from sideband.store import Store
@@ -16,10 +15,10 @@ from sideband.tools import ToolView
 
 from ._announcer import Announcer
 from ._budget import Budget
+from ._child_sessions import ChildSessions
 from ._compaction import Compactor
 from ._contexts import AgentControls
 from ._history import VisibleHistory
-from ._inherited import Inherited
 from ._model_steps import ModelCalls, ModelSteps
 from ._phase import CurrentPhase
 from ._queues import Queues
@@ -80,14 +79,12 @@ class SessionPartsMaker:
         wanted: the tools that may be called; all if ``None``.
         folder: its working directory.
         channel: the channel through which the user talks to the agent.
-        inherited: what a child inherits from its parent.
     """
 
     agent: AgentControls = field(repr=False)
     host: Host = field(repr=False)
     settings: AgentSettings = field(repr=False)
     store: Store = field(repr=False)
-    hooks: HookRegistry = field(repr=False)
     announcer: Announcer = field(repr=False)
     phase: CurrentPhase = field(repr=False)
     queues: Queues = field(repr=False)
@@ -96,23 +93,22 @@ class SessionPartsMaker:
     wanted: Sequence[str] | None
     folder: Path
     channel: str
-    inherited: Inherited | None
 
     async def make(self, session: Session) -> SessionParts:
         """Make the parts for a session that is open for writing."""
         tools, offered = await self._tools()
-        host, inherited = self.host, self.inherited
+        host, inherited = self.host, self.agent.inherited
         own = host.context_for("agent")
         skills = OfferedSkills(host.tools, offered)
         spending = Spending.of(session, self.limit, inherited.allowance if inherited else None)
         results = LongResults(self.store, session.id, session.parent, self.settings.output_tokens)
-        history = VisibleHistory(session, self.hooks)
+        history = VisibleHistory(session, self.agent.hooks)
         compactor = Compactor(
             session=session,
             history=history,
             tools=offered,
             settings=self.settings,
-            hooks=self.hooks,
+            hooks=self.agent.hooks,
             announcer=self.announcer,
             phase=self.phase,
             host=own,
@@ -140,7 +136,7 @@ class SessionPartsMaker:
             tools=calls,
             compactor=compactor,
             spending=spending,
-            hooks=self.hooks,
+            hooks=self.agent.hooks,
             announcer=self.announcer,
             redactor=host.redactor,
             sync=host.sync,
@@ -152,9 +148,9 @@ class SessionPartsMaker:
         everything = await self.host.tools.view()
         for name in everything.unknown(self.wanted or ()):
             _log.warning("unknown tool `%s`", name)
-        known = self.inherited.offered if self.inherited else everything
+        known = self.agent.inherited.offered if self.agent.inherited else everything
         tools = known if self.wanted is None else known.narrow(self.wanted)
-        return tools, known if self.inherited else tools
+        return tools, known if self.agent.inherited else tools
 
     def _tool_calls(
         self,
@@ -167,12 +163,13 @@ class SessionPartsMaker:
         host = self.host
         replays = Replays(host.broker, host.ledger.folder, host.settings.settings.policy.resume)
         return ToolCalls(
-            hooks=self.hooks,
+            hooks=self.agent.hooks,
             announcer=self.announcer,
             effects=ToolEffects(host.broker, results, replays, self.settings.tool_seconds),
             contexts=ToolContexts(
                 agent=self.agent,
                 broker=host.broker,
+                children=ChildSessions(self.store, spending.session.id, host.ledger.folder, host.sync),
                 registry=host.tools,
                 of_skills=own,
                 results=results,
@@ -192,17 +189,17 @@ class SessionPartsMaker:
     ) -> ModelSteps:
         calls = ModelCalls(
             broker=self.host.broker,
-            hooks=self.hooks,
+            hooks=self.agent.hooks,
             announcer=self.announcer,
             settings=self.settings,
             session=session.id,
-            parent=self.inherited.call if self.inherited else None,
+            parent=self.agent.inherited.own.call if self.agent.inherited else None,
             history=history,
             tools=offered,
         )
         return ModelSteps(
             calls=calls,
-            hooks=self.hooks,
+            hooks=self.agent.hooks,
             announcer=self.announcer,
             fallbacks=self.settings.fallbacks,
             compactor=compactor,
@@ -211,11 +208,11 @@ class SessionPartsMaker:
 
     def _prompt(self, session: Session, skills: OfferedSkills) -> SystemPrompt:
         return SystemPrompt(
-            hooks=self.hooks,
+            hooks=self.agent.hooks,
             home=self.host.home,
             folder=self.folder,
             channel=self.channel,
             session=session.id,
             skills=skills,
-            text=self.inherited.system_prompt if self.inherited else None,
+            text=self.agent.inherited.system_prompt if self.agent.inherited else None,
         )

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Literal
 
 import anyio
 from attrs import define, field
-from sideband.hooks import HookRegistry, SessionBeforeFork, SessionBeforeSwitch, SessionShutdown, SessionStart, Verdict
+from sideband.hooks import SessionBeforeFork, SessionBeforeSwitch, SessionShutdown, SessionStart, Verdict
 
-from ._announcer import Announcer
 from ._errors import AgentClosed, StructureRefused
 from ._session_parts import SessionParts, SessionPartsMaker
 from .sessions import Session, Sessions
@@ -22,18 +20,10 @@ class SessionSwitcher:
     Args:
         sessions: the agent's sessions.
         maker: makes the parts of the agent for a session.
-        hooks: the agent's hooks, which may deny a switch.
-        announcer: emits events.
-        folder: the working directory of a new session.
-        channel: the channel through which the user talks to the agent.
     """
 
     sessions: Sessions = field(repr=False)
     maker: SessionPartsMaker = field(repr=False)
-    hooks: HookRegistry = field(repr=False)
-    announcer: Announcer = field(repr=False)
-    folder: Path
-    channel: str
     _parts: SessionParts | None = field(default=None, init=False)
 
     @property
@@ -47,18 +37,24 @@ class SessionSwitcher:
             raise AgentClosed
         return self._parts
 
-    async def open(self, session: str | None) -> None:
-        """Open the first session; a new one if ``None``."""
-        self._parts = await self._made(await self._opened(session))
-        reason = "startup" if session is None else "resume"
-        await self.announcer.emit(SessionStart, self.parts.session.id, reason)
+    async def open(self, session: str | None, *, creates: bool = False) -> None:
+        """Open the first session; a new one if ``None``.
+
+        Args:
+            session: the id or name of the session.
+            creates: whether to create a session with this id if there is none.
+        """
+        is_new = session is None or (creates and not await self.sessions.exists(session))
+        self._parts = await self._made(await (self._created(session) if is_new else self._opened(session)))
+        reason = "startup" if is_new else "resume"
+        await self.maker.announcer.emit(SessionStart, self.parts.session.id, reason)
 
     async def close(self) -> None:
         """Close the session, if one is open."""
         if self._parts is not None:
             session = self._parts.session
             with anyio.CancelScope(shield=True):
-                await self.announcer.emit(SessionShutdown, session.id, "quit")
+                await self.maker.announcer.emit(SessionShutdown, session.id, "quit")
                 self._parts = None
                 await session.aclose()
 
@@ -97,7 +93,7 @@ class SessionSwitcher:
         return self.parts.session.id
 
     async def _check(self, event: SessionBeforeSwitch | SessionBeforeFork, action: str) -> None:
-        decision = await self.hooks.decide(event)
+        decision = await self.maker.agent.hooks.decide(event)
         if decision.verdict is Verdict.DENY:
             raise StructureRefused(action, decision.reason, decision.plugin)
 
@@ -106,16 +102,19 @@ class SessionSwitcher:
         previous = self.parts.session
         parts = await self._made(session)
         with anyio.CancelScope(shield=True):
-            await self.announcer.emit(SessionShutdown, previous.id, reason, target=target)
+            await self.maker.announcer.emit(SessionShutdown, previous.id, reason, target=target)
             self._parts = parts
             if session is not previous:
                 await previous.aclose()
-            await self.announcer.emit(SessionStart, session.id, reason, previous=previous.id)
+            await self.maker.announcer.emit(SessionStart, session.id, reason, previous=previous.id)
 
     async def _opened(self, session: str | None) -> Session:
         if session is None:
-            return await self.sessions.create(folder=self.folder, channel=self.channel)
+            return await self._created()
         return await self.sessions.open(session)
+
+    async def _created(self, session: str | None = None) -> Session:
+        return await self.sessions.create(folder=self.maker.folder, channel=self.maker.channel, id=session)
 
     async def _made(self, session: Session) -> SessionParts:
         """Make the parts for a session. On failure, the session is closed unless it is the current one."""

@@ -1,8 +1,9 @@
 """``reconcile``: its arguments, and what is stored of its answer."""
 
 import pytest
+from attrs import evolve
 from pydantic import BaseModel
-from sideband.broker import KeyReused, recover
+from sideband.broker import CONTINUES, KeyReused, recover
 from sideband.broker._values import digest_of
 from sideband.ledger import Intent
 from sideband.ops import EffectUnknown, Level, OpContext, Origin, Reconciled, op
@@ -148,6 +149,23 @@ async def test_repeatable_effect_may_be_repeated_with_its_key_but_no_other_effec
         with pytest.raises(KeyReused):
             await host.op("mail.send", {"name": "another letter"}, key="k")
         assert await host.op("mail.send", {"name": "letter"}, key="k") == "sent again"
+
+
+@pytest.mark.parametrize(
+    ("begun", "state"),
+    [
+        (evolve(intent("agent.child"), note={CONTINUES: True}), "repeatable"),
+        (intent("agent.child"), "unknown"),
+        (evolve(intent("mail.send"), note={CONTINUES: True}), "unknown"),
+    ],
+    ids=["own op that continues", "own op of an earlier version", "op of a plugin"],
+)
+async def test_only_an_own_op_whose_intent_says_so_continues_under_its_key(
+    make_host, leave_running, outcomes, begun, state
+):
+    await leave_running(begun)
+    async with make_host():
+        assert [line["state"] for line in outcomes()] == [state]
 
 
 async def test_key_of_another_principal_remains_claimed_by_that_principal(make_host, mail, leave_running):

@@ -1,4 +1,7 @@
-"""Record the children of a tool call as its effects, so that a call that runs again does not repeat theirs."""
+"""Record the children of a tool call as its effects, so that a call that runs again does not repeat theirs.
+
+A child that had ended is answered from the record. One that was interrupted continues from its own session.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
-from sideband.broker import BoundOp, Broker, Call
+from sideband.broker import CONTINUES, BoundOp, Broker, Call
 from sideband.messages import Usage
-from sideband.ops import Level, OpContext, OpError, OpSpec
+from sideband.ops import EffectUnknown, Level, OpContext, OpError, OpSpec
 
+from .._child_sessions import CHILD_OP
 from .._run import RunResult, RunStatus
-
-_OP = "agent.child"
 
 
 class _ChildParams(BaseModel):
@@ -40,26 +42,29 @@ class _ChildAnswer(BaseModel):
 
 
 async def recorded_child(
-    broker: Broker, call: Call, params: dict[str, Any], spawn: Callable[[], Awaitable[RunResult]]
+    broker: Broker, call: Call, params: dict[str, Any], spawn: Callable[[str], Awaitable[RunResult]]
 ) -> RunResult:
-    """Run a child as an effect of a call, or return the recorded result of the child that an earlier attempt ran.
+    """Run or continue a child as an effect of a call, or return its recorded result if it had ended.
 
     Args:
         broker: records the effect.
         call: the call with the attempt.
         params: what the child is asked to do.
-        spawn: runs the child.
+        spawn: runs or continues the child of the effect with this key.
 
     Raises:
-        OpError: if an earlier attempt was interrupted while it ran this child.
+        EffectUnknown: if the session of a child that was interrupted is lost. The call causes no further effects.
     """
+    attempt = call.attempt
+    assert attempt is not None  # noqa: S101  see above
+    call.note = {CONTINUES: True}
     result: RunResult | None = None
     failure: Exception | None = None
 
     async def run(params: _ChildParams, own: OpContext) -> _ChildAnswer:  # noqa: ARG001  the signature of a handler
         nonlocal result, failure
         try:
-            result = await spawn()
+            result = await spawn(attempt.key_of(own.effect))
         except Exception as error:
             failure = error
             raise
@@ -67,11 +72,13 @@ async def recorded_child(
         return _ChildAnswer(**{name: getattr(result, name) for name in names})
 
     spec = OpSpec(
-        name=_OP, handler=run, params=_ChildParams, result=_ChildAnswer, level=Level.MONITORED, record=("tools",)
+        name=CHILD_OP, handler=run, params=_ChildParams, result=_ChildAnswer, level=Level.MONITORED, record=("tools",)
     )
     try:
-        found = await broker.dispatch(call, _OP, params, own=BoundOp.own(spec, plugin="agent"))
+        found = await broker.dispatch(call, CHILD_OP, params, own=BoundOp.own(spec, plugin="agent"))
     except OpError:
+        if isinstance(failure, EffectUnknown) and attempt.stops:
+            attempt.unknown = attempt.unknown or failure
         if failure is not None:
             raise failure from None  # as without a record
         raise

@@ -180,6 +180,7 @@ class ToolCalls:
         if "unknown" in answer.metadata and "replayed" not in answer.metadata:
             answer = await self._resume(one, ctx, answer)
         if answer is not None:
+            await ctx.forget_children(earlier=True)  # if the host died before it did that
             one.answer = await self._after(one, answer)
         return True
 

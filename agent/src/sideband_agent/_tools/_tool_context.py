@@ -10,12 +10,13 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 from attrs import define, field, frozen
-from sideband.broker import Broker, Progress, Redaction
+from sideband.broker import Attempt, Broker, Progress, Redaction
 from sideband.host import HostPluginContext, ToolRegistry
 from sideband.ops import Origin
 from sideband.tools import Tool
 
 from .._broker_calls import new_call
+from .._child_sessions import ChildSession, ChildSessions
 from .._contexts import AgentControls, AgentPluginContext, host_context
 from .._errors import CallEnded
 from .._run import RunResult
@@ -31,6 +32,7 @@ class ToolContexts:
     Args:
         agent: the agent.
         broker: records the children of calls that may run again.
+        children: keeps the sessions of these children until the call has ended.
         registry: maps tools to their plugins.
         of_skills: the host's context for tools of skills and calls of unknown tools.
         results: the long results of the session.
@@ -40,6 +42,7 @@ class ToolContexts:
 
     agent: AgentControls = field(repr=False)
     broker: Broker = field(repr=False)
+    children: ChildSessions = field(repr=False)
     registry: ToolRegistry = field(repr=False)
     of_skills: HostPluginContext = field(repr=False)
     results: LongResults = field(repr=False)
@@ -78,6 +81,7 @@ class ToolCallContext(AgentPluginContext):
     step: str
     _on_progress: Callable[[Progress], None] | None = field(repr=False)
     _ended: bool = field(default=False, init=False)
+    _has_children: bool = field(default=False, init=False)
     _running: set[anyio.CancelScope] = field(factory=set, init=False, repr=False)
 
     def end(self) -> None:
@@ -123,13 +127,33 @@ class ToolCallContext(AgentPluginContext):
     async def spawn_child(self, prompt: str, *, tools: Sequence[str] | None = None, share: float = 0.5) -> RunResult:
         """Run a task in a child agent for this call and wait for it."""
         async with self._within_call():
-            spawn = partial(self.agent.spawn_child, prompt, tools=tools, share=share, call=self.key)
-            if self.attempt is None:
-                return await spawn()
+            run = partial(self.agent.run_child, task=prompt, tools=tools, share=share)
+            attempt = self.attempt
+            if attempt is None:
+                return await run(ChildSession.in_memory(self.key))
             call = new_call(self.origin, self.hooks)
-            call.attempt = self.attempt
+            call.attempt = attempt
             params = {"prompt": prompt, "tools": tools, "share": share}
+
+            async def spawn(effect: str) -> RunResult:
+                return await run(await self._own_session(attempt, effect))
+
             return await recorded_child(self._shared.broker, call, params, spawn)
+
+    async def _own_session(self, attempt: Attempt, effect: str) -> ChildSession:
+        """Return where the child of an effect keeps its session."""
+        self._has_children = True
+        spawner = self.principal, self.plugin, self.tool
+        return await self._shared.children.find(self.run, self.step, attempt=attempt, effect=effect, spawner=spawner)
+
+    async def forget_children(self, *, earlier: bool) -> None:
+        """Delete the sessions of the call's children, whose results are recorded.
+
+        Args:
+            earlier: whether an earlier attempt may have left some.
+        """
+        if self._has_children or earlier:
+            await self._shared.children.forget(self.run, self.step)
 
     def on_progress(self, progress: Progress) -> None:
         """Report progress of an op or a skill's tool. Called by the host."""

@@ -217,6 +217,8 @@ class ToolEffects:
             _running.reset(outer)
             if attempt is not None:
                 await self.broker.attempts.forget(attempt)
+            if running.ran:
+                await ctx.forget_children(earlier=interrupted is not None)
         answer = ToolAnswer.model_validate(result)
         return answer if running.ran else answer.noting(replayed=True)
 

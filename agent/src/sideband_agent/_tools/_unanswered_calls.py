@@ -27,6 +27,8 @@ async def settle_calls(session: Session, tools: ToolCalls) -> None:
         results.append(MessageEntry(message=await tools.recalled(call, answer), run=asked.run, step=step))
     await session.append(*results)
     await session.sync()
+    for one in results:
+        await tools.contexts.children.forget(one.run or "", one.step or "")
 
 
 # An imported file may name any run, so records of copied entries are not looked up: they could be another session's.

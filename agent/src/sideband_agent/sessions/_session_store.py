@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attrs import field, frozen
-from sideband.store import Store
+from sideband.store import Store, Transaction
 
 from ._entry_redaction import Redact, redacted
 from ._errors import SessionTooNew
@@ -100,8 +100,7 @@ class SessionRecords:
     async def delete(self, session: str) -> None:
         """Remove a session and its documents under ``session/ID/``."""
         async with self.store.transaction() as transaction:
-            for key in await transaction.keys(f"{self._stream(session)}/"):
-                await transaction.delete(key)
+            await delete_within(transaction, f"{self._stream(session)}/")
             await transaction.delete(_KEYS + session)
             await transaction.delete_stream(self._stream(session))
 
@@ -144,6 +143,15 @@ class SessionRecords:
 
     def _stream(self, session: str) -> str:
         return f"session/{session}"
+
+
+async def delete_within(transaction: Transaction, beginning: str) -> None:
+    """Delete all documents whose key begins like this, with the streams of those that describe a session."""
+    for key in await transaction.keys(beginning):
+        await transaction.delete(key)
+        folder, found, session = key.rpartition(f"/{_KEYS}")
+        if found:
+            await transaction.delete_stream(f"{folder}/session/{session}")
 
 
 def _texts(record: Mapping[str, Any]) -> list[str]:

@@ -45,7 +45,13 @@ class Sessions:
         self._locks = home / "sessions" / "locks"
 
     async def create(
-        self, *, name: str | None = None, folder: Path | None = None, channel: str = "cli", parent: str | None = None
+        self,
+        *,
+        name: str | None = None,
+        folder: Path | None = None,
+        channel: str = "cli",
+        parent: str | None = None,
+        id: str | None = None,  # noqa: A002 - the usual term
     ) -> Session:
         """Create a session, open for writing.
 
@@ -54,9 +60,13 @@ class Sessions:
             folder: its working directory.
             channel: the channel through which the user talks to the agent.
             parent: the session that it is derived from.
+            id: its id; a new one if ``None``.
+
+        Raises:
+            StoreConflict: if a session has this id.
         """
         header = SessionHeader(
-            id=new_id(),
+            id=id or new_id(),
             time=now(),
             folder=None if folder is None else _folder(folder),
             channel=channel,
@@ -93,6 +103,10 @@ class Sessions:
             SessionNotFound, SessionAmbiguous, SessionTooNew: as for ``open``.
         """
         return (await self._read(await self._find(session))).tree
+
+    async def exists(self, session: str) -> bool:
+        """Return whether a session has this id."""
+        return await self._records.exists(session)
 
     async def latest(self, folder: Path | None = None) -> SessionInfo | None:
         """Return the most recently used session, in a folder or overall, or ``None``."""

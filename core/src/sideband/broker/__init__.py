@@ -9,7 +9,7 @@ from ._egress import check_egress
 from ._errors import EffectMissing, KeyReused, safe_text
 from ._json_text import redact_json_text
 from ._lookup import BoundOp, Ops
-from ._recovery import Recovered, recover
+from ._recovery import CONTINUES, Recovered, recover
 from ._redaction import Redaction, Unserializable
 from ._secret_sources import SecretSources
 from ._store_claims import claims_of
@@ -17,6 +17,7 @@ from ._undo import PlannedStep, UndoneStep, UndoPlan, carry_out, plan_undo
 from ._values import recordable
 
 __all__ = [
+    "CONTINUES",
     "Approver",
     "Attempt",
     "BoundOp",

@@ -98,6 +98,10 @@ class Attempt:
         """Note the key of a running effect, from which those of its child effects are derived."""
         self._running[effect] = key
 
+    def key_of(self, effect: str) -> str:
+        """Return the key of a running effect."""
+        return self._running[effect]
+
     def end(self, effect: str) -> None:
         """Forget the key of an effect that has ended."""
         self._running.pop(effect, None)

@@ -17,6 +17,9 @@ from ._call import Call
 from ._claims import Claims
 from ._lookup import OWN_OPS
 
+CONTINUES = "continues"
+"""The name in the note of an own op that continues where it was interrupted, so that its key may be used again."""
+
 _log = logging.getLogger("sideband.broker")
 _RECONCILE_SECONDS = 30.0
 
@@ -51,6 +54,8 @@ async def recover(broker: Broker, ledger: Ledger, claims: Claims) -> Sequence[Re
 
 async def _reconcile(broker: Broker, intent: Intent) -> tuple[Status, Any, bool]:
     """Return the status of an effect, the result to store for its key, and whether the key may be used again."""
+    if intent.op in OWN_OPS and CONTINUES in intent.note:
+        return "unknown", None, True
     try:
         with fail_after(_RECONCILE_SECONDS):
             reconciled = await _ask(broker, intent)
