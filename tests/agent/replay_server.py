@@ -20,9 +20,10 @@ import sideband_llm.plugin
 import sideband_secrets.plugin
 import sideband_skills.plugin
 import sideband_store_sqlite.plugin
+from attrs import evolve
 from pydantic import BaseModel
 from sideband import CallRequest, Host, Plugin
-from sideband.hooks import Deny, hookimpl
+from sideband.hooks import Deny, Replace, hookimpl
 from sideband.messages import ToolResultMessage, Usage
 from sideband.ops import Level, OpFamily, Reconciled, op
 from sideband.tools import tool
@@ -148,7 +149,7 @@ async def payer(params: Nothing, ctx) -> str:
 
 @tool("plain")
 async def plain(params: Nothing, ctx) -> str:
-    """Reach a point, in a tool that does not resume."""
+    """Reach a point, in a tool that does not resume unless it is ordered."""
     await ctx.dispatch("till.point", {"mark": "between"})
     return "done"
 
@@ -161,7 +162,6 @@ PLUGINS = (
     Plugin("store", "sqlite", sideband_store_sqlite.plugin),
     Plugin("op", "till", SimpleNamespace(sideband_ops=lambda: OpFamily("till", (pay, send, look, point)))),
     Plugin("tool", "twice", twice),
-    Plugin("tool", "plain", plain),
     Plugin("tool", "delegate", delegate),
     Plugin("tool", "entrust", entrust),
     Plugin("tool", "payer", payer),
@@ -197,12 +197,13 @@ class Points:
 
 
 def guards(home, order):
-    """Count the questions to guards; deny what the order forbids."""
+    """Count the questions to guards; deny what the order forbids, and replace the arguments of calls as it says."""
 
     class Asked:
         @hookimpl
         def tool_call(self, event):
             note(home, "asked", event.tool)
+            return Replace(order["replace"]) if "replace" in order else None
 
         @hookimpl
         def op_call(self, event):
@@ -248,12 +249,15 @@ async def main(order):
         "grants": order.get("skill_grants") or {"buyer": order.get("grants", ["till", "secrets:mode=reveal"])},
     }
     provider = Plugin("provider", "scripted", Scripted([play], repeat=True))
-    points = Plugin("hook", "points", Points(home))
-    dying = [Plugin("hook", "dying", Dying(order["die_on"]))] if "die_on" in order else []
+    plugins = [
+        *PLUGINS,
+        provider,
+        Plugin("tool", "plain", evolve(plain, resume=order.get("resume", plain.resume))),
+        Plugin("hook", "points", Points(home)),
+        *([Plugin("hook", "dying", Dying(order["die_on"]))] if "die_on" in order else []),
+    ]
     skills = [home.parent / "skills"]
-    async with Host(
-        home=home, settings=settings, plugins=[*PLUGINS, points, *dying, provider], autoload=False, skill_dirs=skills
-    ) as host:
+    async with Host(home=home, settings=settings, plugins=plugins, autoload=False, skill_dirs=skills) as host:
         if "key" in order:
             result = await host.run(CallRequest(order["tool"], order.get("arguments", {}), key=order["key"]))
             answer = {"output": result.output, "answered": len(result.answered), "skipped": len(result.skipped)}

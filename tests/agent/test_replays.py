@@ -254,6 +254,30 @@ def test_guards_are_asked_about_new_effects_only(shop):
     assert shop.lines("asked")[len(before) :] == ["till.point between", "till.pay b", "till.point end"]
 
 
+def test_guards_are_not_asked_again_about_the_call_that_they_allowed(shop):
+    shop.arm("between")
+    assert shop.run() is None
+    answer = shop.run(deny=["tool.call"])
+    assert json.loads(answer["text"]) == ["1", "receipt 1", "receipt 2"]
+
+
+def test_call_whose_arguments_a_guard_has_replaced_is_not_run_again_with_those_of_the_model(shop):
+    shop.write("""
+@tool
+async def buy(what: str) -> str:
+    \"\"\"Buy.\"\"\"
+    await till.point(mark="between")
+    return await till.pay(mark=what)
+""")
+    shop.arm("between")
+    order = {"arguments": {"what": "too much"}, "replace": {"what": "little"}}
+    assert shop.run(**order) is None
+    answer = shop.run(**order)
+    assert answer["unknown"] is True
+    assert "a guard has changed its arguments" in answer["text"]
+    assert shop.lines("effects") == []
+
+
 def test_guard_can_deny_a_new_effect_of_a_replay(shop):
     shop.arm("between")
     assert shop.run() is None
@@ -273,6 +297,8 @@ def test_policy_ask_asks_the_approver_with_what_is_known(shop, approve):
     assert "buyer.buy was interrupted" in question
     assert len(shop.lines("effects")) == (2 if approve else 1)
     assert answer["unknown"] is (None if approve else True)
+    attempts = [one.decisions for one in shop.records(op="tool.call")]
+    assert [bool(one) for one in attempts] == ([True, False] if approve else [False])
 
 
 def test_policy_ask_without_an_approver_does_not_replay(shop):
@@ -350,6 +376,14 @@ def test_plugin_tool_is_not_replayed_by_default(shop):
     shop.arm("between")
     assert shop.run(tool="plain") is None
     assert shop.run(tool="plain")["unknown"] is True
+
+
+def test_tool_that_opts_in_later_is_not_replayed_without_the_record_of_its_beginning(shop):
+    shop.arm("between")
+    assert shop.run(tool="plain") is None
+    answer = shop.run(tool="plain", resume="replay")
+    assert answer["unknown"] is True
+    assert "its beginning is not recorded" in answer["text"]
 
 
 def test_ended_children_are_answered_from_the_record(shop):

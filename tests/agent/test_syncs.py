@@ -61,6 +61,15 @@ async def test_run_that_only_reads_waits_for_the_disk_once(stage, kit, syncs):
     assert await waits(stage, syncs, [kit.echo], turns("echo", 10)) == 1, TOO_MANY
 
 
+async def test_call_that_only_reads_does_not_wait_for_the_disk_whatever_its_level(stage, kit, syncs):
+    @tool("peek", level=Level.CONTROLLED, read_only=True)
+    async def peek(params: kit.Text, ctx) -> str:
+        """Read something that is sensitive."""
+        return "read"
+
+    assert await waits(stage, syncs, [Plugin("tool", "peek", peek)], turns("peek", 3)) == 1, TOO_MANY
+
+
 async def test_turn_that_changes_something_waits_for_the_disk_twice(stage, change, syncs):
     assert await waits(stage, syncs, [change], turns("change", 3)) == 2 * 3 + 1, TOO_MANY
 
