@@ -64,6 +64,15 @@ def test_unknown_effect_stops_the_replay_and_is_named(shop, point):
     assert len(shop.lines("effects")) == (point == "after a")
 
 
+def test_recorded_answer_of_a_stopped_replay_is_given_again(shop):
+    shop.arm("after a")
+    assert shop.run() is None
+    assert shop.run(die_on="done") is None
+    answer = shop.run()
+    assert (answer["unknown"], answer["replayed"]) == (True, True)
+    assert shop.records(op="till.pay")[-1].effect in answer["text"]
+
+
 def test_skill_that_ignores_the_unknown_effect_causes_no_further_one(shop):
     shop.write("""
 @tool
