@@ -224,6 +224,26 @@ def test_changed_skill_is_not_replayed_with_the_record_of_the_old_one(shop):
     assert len(shop.lines("effects")) == 1
 
 
+@pytest.mark.parametrize("head", ["async def sell(what: str)", "async def buy(what: int)"])
+def test_call_is_not_run_again_if_the_skill_no_longer_has_a_tool_for_it(shop, head):
+    code = """
+@tool
+async def buy(what: str) -> str:
+    \"\"\"Buy.\"\"\"
+    await till.point(mark="between")
+    return await till.pay(mark="a")
+"""
+    shop.write(code)
+    shop.arm("between")
+    order = {"arguments": {"what": "a thing"}}
+    assert shop.run(**order) is None
+    shop.write(code.replace("async def buy(what: str)", head))
+    answer = shop.run(**order)
+    assert (answer["code"], answer["unknown"]) == ("effect.unknown", True)
+    assert "guard" not in answer["text"]
+    assert shop.lines("effects") == []
+
+
 def test_changed_skill_runs_again_if_it_had_changed_nothing(shop):
     shop.write("""
 @tool
