@@ -1,0 +1,29 @@
+"""What becomes of the content and the metadata that a tool returned."""
+
+import pytest
+from sideband.broker import Redaction
+from sideband.messages import TextPart
+from sideband_agent._tools._result_parts import fitted_metadata, fitted_parts
+
+OF_THE_AGENT = (
+    *("code", "denied", "effect", "hint", "ms", "output", "plugin"),
+    *("repaired", "replay", "replayed", "unknown", "withheld_by"),
+)
+OF_SKILLS = ("effects", "isolation")
+
+
+@pytest.mark.parametrize(("given", "text"), [("\ud83d", "\ufffd"), ("\ud83d\ude00", "\U0001f600"), ("plain", "plain")])
+def test_text_without_whole_characters_is_repaired(given, text):
+    for content in (given, TextPart(text=given), [TextPart(text=given)]):
+        assert [part.text for part in fitted_parts(content)] == [text]
+    assert [part.text for part in fitted_parts([TextPart(text=given)] * 2)] == [f"{text}\n{text}"]
+
+
+def test_a_tool_cannot_set_metadata_of_the_agent():
+    given = dict.fromkeys([*OF_THE_AGENT, *OF_SKILLS, "pages"], "forged")
+    assert fitted_metadata(given, Redaction(), of_skill=False) == {"pages": "forged"}
+
+
+def test_metadata_of_a_skill_includes_its_effects_and_its_isolation():
+    given = dict.fromkeys([*OF_THE_AGENT, *OF_SKILLS], "seen")
+    assert fitted_metadata(given, Redaction(), of_skill=True) == dict.fromkeys(OF_SKILLS, "seen")
