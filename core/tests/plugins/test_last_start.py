@@ -62,10 +62,18 @@ async def test_plugin_that_is_now_denied_has_no_state_of_the_last_start(sea, hom
     assert states(home, deny={"surf": "not now"})["surf"] is None
 
 
-async def test_plugin_of_another_version_has_no_state_of_the_last_start(sea, home):
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("METADATA", "Metadata-Version: 2.1\nName: test-surf\nVersion: 1.0.1\n"),
+        ("entry_points.txt", "[sideband.v1.hook]\nsurf = another_module\n"),
+    ],
+    ids=["version", "value"],
+)
+async def test_plugin_of_another_version_or_value_has_no_state_of_the_last_start(sea, home, file, content):
     await start(home)
-    (file,) = sea.folder.glob("test_surf*/METADATA")
-    file.write_text("Metadata-Version: 2.1\nName: test-surf\nVersion: 1.0.1\n")
+    (path,) = sea.folder.glob(f"test_surf*/{file}")
+    path.write_text(content)
     assert states(home)["surf"] is None
 
 
