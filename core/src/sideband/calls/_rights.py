@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
@@ -15,8 +14,6 @@ from ..settings import COMMAND_LINE, LoadedSettings
 from ..workers import GrantRequired
 from ._grants import RememberedGrants
 from ._questions import GrantAsker, GrantQuestions
-
-_CACHED_RIGHTS = 1_024
 
 
 class Rights:
@@ -107,15 +104,10 @@ class Rights:
             raise ConfigurationError(f"grants.{name}", error.message, source=source, hint=error.hint) from error
 
 
-# Cached, because most calls of a skill have the same rights.
-
-
-@lru_cache(maxsize=_CACHED_RIGHTS)
 def _missing(wanted: Grant, *held: Grant) -> Grant:
     return Grant.of(capability for grant in held for capability in grant.capabilities).missing(wanted)
 
 
-@lru_cache(maxsize=_CACHED_RIGHTS)
 def _rights(wanted: Grant, policy: Grant, added: Grant, granted_now: Grant) -> tuple[Grant, Mapping[str, str]]:
     grant = Grant.of([*wanted.capabilities, *added.capabilities])
     return grant, MappingProxyType({str(one): _source(one, policy, added, granted_now) for one in grant.capabilities})

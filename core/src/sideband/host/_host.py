@@ -381,9 +381,9 @@ class Host:
 
 def _checked(name: str, values: Iterable[Any], kind: type[T]) -> tuple[T, ...]:
     """Return the values, or raise a ``TypeError`` that names the argument if one has another type."""
-    found = (values,) if isinstance(values, str) else tuple(values) if isinstance(values, Iterable) else values
-    if not isinstance(found, tuple):
+    if not isinstance(values, Iterable):
         raise TypeError(f"`{name}`: expected a list, got a {type(values).__name__}: write `[…]`")
+    found = (values,) if isinstance(values, str) else tuple(values)
     for value in found:
         if not isinstance(value, kind):
             remedy = f": write `Path({value!r})`" if kind is Path and isinstance(value, str) else ""
