@@ -67,6 +67,13 @@ def test_a_body_of_kept_turns_equals_one_that_is_built_again(messages):
             assert body_of(some, **fields) == body_of(again, **fields)
 
 
+def test_thoughts_of_one_model_are_left_out_for_another_though_they_were_sent_before():
+    content = (ThinkingPart(text="hm", signature="s1gn4ture"), TextPart(text="ok"))
+    messages = UserMessage(content="hi"), AssistantMessage(content=content, model="anthropic:claude-haiku-4-5")
+    assert b"s1gn4ture" in body_of(messages)
+    assert b"s1gn4ture" not in body_of(messages, model=UNFORCED)
+
+
 def test_turns_that_were_sent_before_are_not_built_again(count_calls):
     def calls(size):
         messages = [one for number in range(size // 2) for one in exchange(number)]

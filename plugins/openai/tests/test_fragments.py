@@ -75,6 +75,13 @@ def test_reasoning_is_left_out_of_the_next_run_though_it_was_sent_in_this_one():
     assert b"reasoning_content" not in body_of("chat", [UserMessage(content="hi"), answer, UserMessage(content="and?")])
 
 
+def test_reasoning_of_one_model_is_left_out_for_another_though_it_was_sent_before():
+    item = json.dumps({"type": "reasoning", "encrypted_content": "gAAAA"})
+    answer = AssistantMessage(content=(ThinkingPart(signature=item), TextPart(text="ok")), model="openai:m")
+    assert b"gAAAA" in body_of("responses", [UserMessage(content="hi"), answer])
+    assert b"gAAAA" not in body_of("responses", [UserMessage(content="hi"), answer], model="other")
+
+
 def test_a_file_that_one_service_takes_is_still_refused_by_another():
     archive = FilePart(media_type="application/zip", data="AAAA", name="a.zip")
     messages = [UserMessage(content=(archive,))]
