@@ -141,6 +141,15 @@ async def entrust(params: Task, ctx) -> str:
     return f"{result.status} {result.text} {result.usage.output}"
 
 
+@tool("asker", resume="replay")
+async def asker(params: Nothing, ctx) -> str:
+    """Ask the model, outside the conversation."""
+    question = {"model": "scripted:test", "messages": [{"role": "user", "content": "think"}]}
+    answer = await ctx.dispatch("llm.generate", question, capabilities=["llm"])
+    await ctx.dispatch("till.point", {"mark": "between"})
+    return answer["content"][0]["text"]
+
+
 @tool("payer")
 async def payer(params: Nothing, ctx) -> str:
     """Pay, in a child."""
@@ -164,6 +173,7 @@ PLUGINS = (
     Plugin("tool", "twice", twice),
     Plugin("tool", "delegate", delegate),
     Plugin("tool", "entrust", entrust),
+    Plugin("tool", "asker", asker),
     Plugin("tool", "payer", payer),
     Plugin("tool", "slow", slow),
 )
@@ -182,10 +192,14 @@ class Dying:
 
 
 class Points:
-    """Reaches a point when an agent or a child has saved its run, and when its session is closed."""
+    """Reaches a point when an agent or a child has saved its run, when its session is closed, and after an effect."""
 
     def __init__(self, home):
         self.home = home
+
+    @hookimpl
+    def effect(self, event):
+        reach(self.home, f"{event.op} of {event.origin.tool}")
 
     @hookimpl
     def save_point(self, event, ctx):
@@ -226,6 +240,8 @@ async def main(order):
         task = request.messages[0].text
         note(home, "asked model", f"{task} {answered}")
         reach(home, f"model {task} {answered}")
+        if task == "think":
+            return Turn("thought", usage=Usage(input=100, output=10, cost=0.5))
         if task not in {"go", "pay"}:
             name, _, rest = task.partition(" ")
             call = (name, {"task": rest} if name == "entrust" else {})

@@ -185,9 +185,9 @@ class Agent:
         """The remaining budget."""
         return self._parts.spending.allowance
 
-    async def charge_side_call(self, usage: Usage, plugin: str) -> None:
-        """Charge the usage of a model call that a plugin made outside the conversation."""
-        await self._parts.spending.charge_side_call(usage, plugin)
+    async def charge_side_call(self, usage: Usage, plugin: str, source: str = "") -> None:
+        """Charge the usage of a model call that a plugin made outside the conversation, once for each source."""
+        await self._parts.spending.charge_side_call(usage, plugin, source)
 
     @property
     def context_tokens(self) -> int:

@@ -11,9 +11,8 @@ from sideband.broker import Attempt
 from sideband.hooks import HookRegistry
 from sideband.host import HostPluginContext
 from sideband.messages import JsonPieces, Usage, parse_message
-from sideband.ops import Credential, Origin
+from sideband.ops import Credential, OpError, Origin
 from sideband.plugins import PluginContext
-from sideband.providers import ProviderError
 
 from ._child_sessions import ChildSession
 from ._inherited import Inherited
@@ -94,7 +93,7 @@ class AgentControls(Protocol):
     async def run_child(self, own: ChildSession, task: str, *, tools: Sequence[str] | None, share: float) -> RunResult:
         """Run a task in a child agent with this session, or continue with it."""
 
-    async def charge_side_call(self, usage: Usage, plugin: str) -> None:
+    async def charge_side_call(self, usage: Usage, plugin: str, source: str = "") -> None:
         """Charge the usage of a plugin's own model call."""
 
 
@@ -199,17 +198,24 @@ class AgentPluginContext:
     ) -> Any:
         """Dispatch an op as an effect of this plugin. The usage of a model call is charged to the session."""
         self._check_alive()
-        try:
-            result = await self.base.dispatch_for(
-                self.origin, op, params, capabilities=capabilities, key=key, hooks=self.hooks, attempt=self.attempt
-            )
-        except ProviderError as error:
-            if error.usage is not None:
-                await self.agent.charge_side_call(error.usage, self.plugin)
-            raise
+        return await self.base.dispatch_for(
+            self.origin,
+            op,
+            params,
+            capabilities=capabilities,
+            key=key,
+            hooks=self.hooks,
+            on_answer=self.on_answer,
+            attempt=self.attempt,
+        )
+
+    async def on_answer(self, effect: str, op: str, answer: Any) -> None:
+        """Charge the usage of a model call, once for each effect. Called before each answer of an op."""
         if op == "llm.generate":
-            await self.agent.charge_side_call(getattr(parse_message(result), "usage", Usage()), self.plugin)
-        return result
+            failed = isinstance(answer, OpError)
+            usage = getattr(answer if failed else parse_message(answer), "usage", None if failed else Usage())
+            if usage is not None:
+                await self.agent.charge_side_call(usage, self.plugin, effect)
 
     async def credential(self, handle: str, audience: str) -> Credential:
         """Resolve a secret's handle for one audience."""

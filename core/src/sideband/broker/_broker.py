@@ -151,7 +151,7 @@ class Broker:
             await self._recorder.refuse(dispatch, OpCancelled(dispatch.op))
             raise
         if replay is not None:
-            return replay.answer(self.redactor)
+            return await self._recorder.answer(dispatch, replay)
         return await self._run(dispatch, spec)
 
     async def recall(self, key: str) -> tuple[str, Any] | None:

@@ -74,6 +74,8 @@ class Call:
         attempt: the attempt to run a call with an idempotency key, from which each effect gets its own key.
         on_progress: called with each progress report, redacted. Must not block.
         on_effect: called with each effect that has ended. Must not block.
+        on_answer: called before each answer, also one from the record, with the id of the effect, the op, and the
+            result or the error.
         on_part: called with the parts of incomplete results, redacted.
         hooks: the hooks that decide about and observe the effects of the call, or ``None`` for those of the host.
         note: data that is added to the record of an op of the host itself.
@@ -95,6 +97,7 @@ class Call:
     granted_by: Mapping[str, str] = field(factory=dict)
     on_progress: Callable[[Progress], None] | None = None
     on_effect: Callable[[EffectReport], None] | None = None
+    on_answer: Callable[[str, str, Any], Awaitable[None]] | None = None
     on_part: Callable[[Mapping[str, Any]], Awaitable[None]] | None = None
     hooks: HookRegistry | None = None
     note: Mapping[str, Any] = field(factory=dict)

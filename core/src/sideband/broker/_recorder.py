@@ -179,17 +179,29 @@ class EffectRecorder:
 
     async def done(self, dispatch: Dispatch, result: Any, size: int) -> None:
         """Record a success. The result is stored if the effect has a key."""
+        answer = result
         if dispatch.key is None or (not dispatch.claimed and size > _LARGE):
             if dispatch.key is not None and dispatch.call.attempt is not None:
                 dispatch.note[BLOB] = await self._attempts.keep(dispatch.call.attempt, result)
             result = None
         await self._outcome(dispatch, "done", size=size, result=result)
+        if dispatch.call.on_answer is not None:
+            await dispatch.call.on_answer(dispatch.effect, dispatch.op, answer)
 
     async def settle(self, dispatch: Dispatch, status: Status, error: OpError) -> OpError:
         """Record the outcome of an effect that ended without a result, and return the redacted error."""
         self._redactor.error(error)
         await self._outcome(dispatch, status, error=error)
+        if dispatch.call.on_answer is not None:
+            await dispatch.call.on_answer(dispatch.effect, dispatch.op, error)
         return error
+
+    async def answer(self, dispatch: Dispatch, replay: Replay) -> Any:
+        """Return the recorded result of an earlier effect, or raise its error."""
+        result = replay.answer(self._redactor)
+        if dispatch.call.on_answer is not None:
+            await dispatch.call.on_answer(replay.effect, dispatch.op, result)
+        return result
 
     async def refuse(self, dispatch: Dispatch, error: OpError) -> None:
         """Record a dispatch that ended before it became an effect. It has an intent only if its sync failed."""

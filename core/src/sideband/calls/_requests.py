@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from attrs import Factory, field, frozen
@@ -30,6 +30,7 @@ class CallRequest:
         attempt: the attempt to run a call of an agent, which has a key and the record of earlier attempts.
         principal: the principal on whose behalf the call runs.
         on_progress, on_effect, on_log: called for each progress report, effect and log line; must not block.
+        on_answer: called before each answer of an op; see ``Call``.
         origin: the session, run and step of the calling agent, if any; recorded with each effect.
         hooks: the hooks and guards of the calling agent; ``None`` for those of the host.
     """
@@ -44,6 +45,7 @@ class CallRequest:
     on_progress: Callable[[Progress], None] | None = field(default=None, repr=False)
     on_effect: Callable[[EffectReport], None] | None = field(default=None, repr=False)
     on_log: Callable[[LogLine], None] | None = field(default=None, repr=False)
+    on_answer: Callable[[str, str, Any], Awaitable[None]] | None = field(default=None, repr=False)
     origin: Origin | None = None
     attempt: Attempt | None = field(default=None, repr=False)
     hooks: HookRegistry | None = field(default=None, repr=False)

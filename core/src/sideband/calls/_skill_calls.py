@@ -76,6 +76,7 @@ class SkillCalls:
             deadline=anyio.current_time() + timeout,
             code=plan.code,
             on_progress=request.on_progress,
+            on_answer=request.on_answer,
             hooks=request.hooks,
             ends_dispatches=True,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
@@ -52,13 +52,14 @@ class HostPluginContext:
         key: str | None = None,
         hooks: HookRegistry | None = None,
         on_progress: Callable[[Progress], None] | None = None,
+        on_answer: Callable[[str, str, Any], Awaitable[None]] | None = None,
         attempt: Attempt | None = None,
     ) -> Any:
         """Dispatch an op for an agent: with its session, run and step in the record, and with its guards."""
         broker = self._broker()
         grant = self._rights() if capabilities is None else await broker.ops.grant(capabilities)
         async with self._call(grant, origin) as call:
-            call.hooks, call.on_progress, call.attempt = hooks, on_progress, attempt
+            call.hooks, call.on_progress, call.on_answer, call.attempt = hooks, on_progress, on_answer, attempt
             return await broker.dispatch(call, op, params, key=key)
 
     async def credential(self, handle: str, audience: str) -> Credential:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, Protocol
 
@@ -32,6 +32,7 @@ class HostToolContext(ToolContext, Protocol):
     origin: Origin
     hooks: HookRegistry
     on_progress: Callable[[Progress], None]
+    on_answer: Callable[[str, str, Any], Awaitable[None]]
     attempt: Attempt | None
 
 
@@ -160,6 +161,7 @@ class ToolRegistry:
                 key=ctx.key,
                 principal=ctx.principal,
                 on_progress=ctx.on_progress,
+                on_answer=ctx.on_answer,
                 origin=ctx.origin,
                 hooks=ctx.hooks,
                 attempt=ctx.attempt,
