@@ -251,6 +251,25 @@ async def test_repeated_call_with_a_key_repeats_no_effect(make_host, make_skill)
             assert result.output == rows
 
 
+async def test_failed_call_with_a_key_gets_its_large_answers_again(make_host, make_skill, tmp_path):
+    skill = make_skill(
+        "drawing",
+        "from sideband.skill import sql, tool\n@tool\nasync def draw(fail: bool) -> str:\n"
+        "    await sql.execute('CREATE TABLE IF NOT EXISTS t (a)', db='test.db')\n"
+        "    found = await sql.query('SELECT hex(randomblob(30000)) AS v', db='test.db')\n"
+        "    drawn = found['rows'][0]['v'][:20]\n"
+        "    if fail:\n"
+        "        raise ValueError(drawn)\n"
+        "    return drawn\n",
+    )
+    async with make_host(skill) as host:
+        with pytest.raises(SkillFailed) as caught:
+            await host.run(CallRequest("drawing.draw", {"fail": True}, grants=(SQL,), key="k"))
+        result = await host.run(CallRequest("drawing.draw", {"fail": False}, grants=(SQL,), key="k"))
+    assert result.output in caught.value.message
+    assert list((tmp_path / "home" / "replays").iterdir()) == []
+
+
 async def test_changed_skill_neither_gets_stored_results_nor_repeats_effects(make_host, make_skill):
     code = (
         "from sideband.skill import sql, tool\n@tool\nasync def add() -> int:\n"

@@ -26,7 +26,7 @@ class CallRequest:
             the policy.
         alone: whether the call gets its own worker, which ends with it. The skill or the policy can require that too.
         key: an idempotency key: another call with the same key does not repeat its effects, and gets the same start
-            time, seed and answers to its reads.
+            time, seed and answers to its reads; those over 32 KiB only until a call has succeeded.
         attempt: the attempt to run a call of an agent, which has a key and the record of earlier attempts.
         principal: the principal on whose behalf the call runs.
         on_progress, on_effect, on_log: called for each progress report, effect and log line; must not block.

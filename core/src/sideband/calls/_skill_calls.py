@@ -101,12 +101,11 @@ class SkillCalls:
             timeout=timeout,
             handler=running,
         )
-        try:
-            return await self._run(running, worker_call, plan)
-        finally:
-            # An agent records the outcome of its call first.
-            if request.attempt is None and attempt is not None:
-                await self._broker.attempts.forget(attempt)
+        result = await self._run(running, worker_call, plan)
+        # A call that failed may be repeated. An agent records the outcome of its call first.
+        if request.attempt is None and attempt is not None:
+            await self._broker.attempts.forget(attempt)
+        return result
 
     async def _run(self, running: RunningCall, worker_call: WorkerCall, plan: CallPlan) -> CallResult:
         started = time.perf_counter()
