@@ -57,7 +57,7 @@ class Attempt:
     _records: dict[str, EffectRecord] = field(factory=dict, init=False, repr=False)
     _requested: set[str] = field(factory=set, init=False, repr=False)
     _ordinals: Counter[str] = field(factory=Counter, init=False, repr=False)
-    _running: dict[str, str] = field(factory=dict, init=False, repr=False)
+    _keys: dict[str, str] = field(factory=dict, init=False, repr=False)
 
     @classmethod
     def first(cls, key: str, *, seed: str = "") -> Self:
@@ -86,7 +86,7 @@ class Attempt:
                 answered from the record.
             domain: the domain of the call, for a read.
         """
-        outer = self.key if within is None else f"{self._running.get(within, within)}/"
+        outer = self.key if within is None else f"{self._keys.get(within, within)}/"
         name = f"{outer}:{op}:{hashlib.sha256(f'{self.seed}{digest}'.encode()).hexdigest()[:16]}"
         self._ordinals[name] += 1
         of_domain = f"@{hashlib.sha256(domain.encode()).hexdigest()[:16]}" if domain else ""
@@ -95,16 +95,12 @@ class Attempt:
         return key
 
     def begin(self, effect: str, key: str) -> None:
-        """Note the key of a running effect, from which those of its child effects are derived."""
-        self._running[effect] = key
+        """Note the key of an effect, from which those of its child effects are derived."""
+        self._keys[effect] = key
 
     def key_of(self, effect: str) -> str:
-        """Return the key of a running effect."""
-        return self._running[effect]
-
-    def end(self, effect: str) -> None:
-        """Forget the key of an effect that has ended."""
-        self._running.pop(effect, None)
+        """Return the key of an effect."""
+        return self._keys[effect]
 
     def answer(self, key: str) -> EffectRecord | None:
         """Return the recorded effect with that key, if it was answered. It now counts as requested again."""

@@ -388,9 +388,7 @@ class Broker:
             problems = validation_problems(error, whole="result")
         except Unserializable as error:
             problems = str(error)
-        except (
-            ValueError,
-            RecursionError,
-        ) as error:  # a lone surrogate, or a list that is nested too deeply or recursive
+        except (ValueError, RecursionError) as error:
+            # A lone surrogate, or a list that is nested too deeply or recursive.
             problems = f"the result cannot be encoded as JSON: {safe_text(error)}"
         raise OpResultInvalid(dispatch.op, problems, plugin=dispatch.plugin)

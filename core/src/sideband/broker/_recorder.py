@@ -156,7 +156,6 @@ class EffectRecorder:
             attempt.answered.append(replay.effect)
             # The host itself runs the call again. If a caller repeats it, the guards must allow the answer now.
             dispatch.decided = attempt.stops
-            attempt.end(dispatch.effect)
         return replay
 
     async def _recorded(self, dispatch: Dispatch, attempt: Attempt, record: EffectRecord) -> Replay | None:
@@ -268,8 +267,6 @@ class EffectRecorder:
                 isolation=dispatch.call.isolation,
                 within=dispatch.within,
             )
-        if dispatch.call.attempt is not None:
-            dispatch.call.attempt.end(dispatch.effect)
         due = dispatch.intended and dispatch.found.spec.durable
         written = self._ledger.outcome_now(outcome, due=due)
         is_claim = dispatch.key is not None and dispatch.claimed

@@ -89,10 +89,11 @@ class Redaction:
         self._prepare()
         if self._streamed:
             with self._preparing:
-                forms, self._streamed = self._streamed, []
-                for form in forms:
+                for form in self._streamed:
                     long = is_long(form)
                     self._beginnings[long].add(_WHITE_SPACE.sub("", _text(form)) if long else _text(form))
+                # Only now, since other threads that see no waiting forms use the beginnings at once.
+                self._streamed.clear()
         return self._beginnings
 
     def protect(self, value: str | bytes, name: str, *, origins: Iterable[str] = ()) -> None:

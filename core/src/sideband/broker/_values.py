@@ -18,10 +18,8 @@ PLAIN = Redaction()
 """A redaction without secrets. It converts results of ops that reveal a secret to their caller to plain data."""
 
 _SINGLE = frozenset({str, int, float, bool, bytes, type(None)})
-_MAPPINGS: tuple[type[Mapping[Any, Any]], ...] = (
-    dict,
-    Mapping,
-)  # `dict` first, because checks against an abstract class are slow
+# `dict` first, because checks against an abstract class are slow.
+_MAPPINGS: tuple[type[Mapping[Any, Any]], ...] = (dict, Mapping)
 _LISTS: tuple[type[Sequence[Any]], ...] = (list, tuple)
 _SHORT = frozenset({int, float, bool, type(None)})
 _MAX_TEXT = 500
