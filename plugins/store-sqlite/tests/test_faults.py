@@ -13,8 +13,11 @@ from pathlib import Path
 import anyio
 import anyio.lowlevel
 import pytest
+from sideband import StoreError
 from sideband.store import StoreSpec
 from sideband_store_sqlite import StoreBusy, StoreDamaged, StoreForeign, StoreUnwritable, open_sqlite, plugin
+from sideband_store_sqlite._connection import TransactionState
+from sideband_store_sqlite._statements import put_document
 
 pytestmark = pytest.mark.anyio
 
@@ -89,12 +92,14 @@ def test_plugin_registers_one_store():
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
-async def test_cancelled_transaction_is_rolled_back_and_releases_its_lock(store, tmp_path):
+@pytest.mark.parametrize("at_its_end", [False, True])
+async def test_cancelled_transaction_is_rolled_back_and_releases_its_lock(store, tmp_path, at_its_end):
     with anyio.CancelScope() as scope:
         async with store.transaction() as transaction:
             await transaction.put("a", {})
             scope.cancel()
-            await transaction.put("b", {})
+            if not at_its_end:
+                await transaction.put("b", {})
     assert scope.cancelled_caught
     async with open_sqlite(tmp_path, busy_timeout=0.05) as other:
         assert await other.keys() == ()
@@ -111,6 +116,44 @@ async def test_cancelled_asyncio_task_leaves_no_partial_transaction(store, after
     assert await store.keys() in {(), ("a", "b")}
     await store.put("c", {})
     assert "c" in await store.keys()
+
+
+async def test_thread_that_begins_a_transaction_too_late_does_not_begin_it(store):
+    state = TransactionState()
+    store.connection.end(None, state)
+    store.connection.begin(None, state)
+    assert not store.connection.database.in_transaction
+
+
+async def test_thread_that_comes_too_late_does_not_write_in_the_next_transaction(store):
+    ended = TransactionState()
+    store.connection.begin(None, ended)
+    store.connection.end(None, ended)
+    async with store.transaction() as transaction:
+        with pytest.raises(StoreError, match="ended"):
+            store.connection.within(None, ended, put_document, "a", {}, None)
+        await transaction.put("b", {})
+    assert await store.keys() == ("b",)
+
+
+async def test_transaction_that_sqlite_has_rolled_back_is_unusable(store):
+    with pytest.raises(StoreError, match="ended"):  # noqa: PT012  the end of the block raises
+        async with store.transaction() as transaction:
+            await transaction.put("a", {})
+            store.connection.database.execute("ROLLBACK")  # as SQLite does on a full disk
+            await transaction.put("b", {})
+    assert await store.keys() == ()
+
+
+async def test_failed_statement_ends_its_transaction(store):
+    await store.put("damaged", {})
+    store.connection.database.execute("UPDATE documents SET value = '{'")
+    with pytest.raises(StoreError, match="ended"):  # noqa: PT012  the end of the block raises
+        async with store.transaction() as transaction:
+            await transaction.put("a", {})
+            with pytest.raises(StoreDamaged):
+                await transaction.get("damaged")
+    assert await store.keys() == ("damaged",)
 
 
 async def test_file_and_folder_are_private(tmp_path):
@@ -311,6 +354,27 @@ async def test_failed_sync_is_not_tried_again(unsyncable):
 async def test_writes_remain_visible_after_a_failed_sync(unsyncable):
     assert await unsyncable.put("d", {}, durable=False) == 1
     assert await unsyncable.keys() == ("a", "b", "d")
+
+
+async def test_writes_that_are_not_durable_succeed_after_a_failed_sync_however_many(unsyncable, tmp_path):
+    """The log is not moved into the database: SQLite would sync it again first."""
+    log = tmp_path / "store.sqlite-wal"
+    for n in range(20):
+        size = log.stat().st_size
+        assert await unsyncable.append("s", [{"n": n}] * 100, durable=False) == n * 100
+        assert log.stat().st_size > size
+
+
+async def test_write_that_is_not_durable_succeeds_if_the_sync_before_a_checkpoint_fails(tmp_path, monkeypatch):
+    def fail(descriptor):
+        raise OSError(5, "Input/output error")
+
+    with pytest.raises(StoreUnwritable):  # noqa: PT012  closing reports it
+        async with open_sqlite(tmp_path) as store:
+            await store.put("a", {})
+            monkeypatch.setattr(os, "fdatasync", fail)
+            assert await store.append("s", [{"n": 1}] * 600, durable=False) == 0
+            assert await store.append("s", [{"n": 1}], durable=False) == 600
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])

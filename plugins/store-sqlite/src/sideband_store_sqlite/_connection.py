@@ -56,11 +56,6 @@ class Connection:
     _current: TransactionState | None = field(default=None, init=False)
     _log_begun: bool = field(default=False, init=False)
 
-    @property
-    def in_transaction(self) -> bool:
-        """Whether a transaction of a task is open."""
-        return self._current is not None
-
     def begin(self, limit: int | None, state: TransactionState) -> None:
         """Begin a transaction for writing."""
         self._take(limit)
@@ -124,6 +119,8 @@ class Connection:
         """Run a reading statement outside of a transaction."""
         self._take(limit)
         try:
+            if limit is not None and self._current is not None:
+                raise NotOnLoop  # the transaction of another task is open
             self._rollback()
             return job(limit, self.database, *arguments)
         finally:

@@ -79,8 +79,11 @@ class Log:
 
     @property
     def checkpoint_due(self) -> bool:
-        """Whether the log has become so long that it should be moved into the database file."""
-        return (
+        """Whether the log has become so long that it should be moved into the database file.
+
+        Not after a failed sync: SQLite would sync it again first.
+        """
+        return self._failure is None and (
             self.connection.database.total_changes - self._rows >= _ROWS_PER_CHECKPOINT
             or os.fstat(self.descriptor).st_size - self._size >= _BYTES_PER_CHECKPOINT
         )

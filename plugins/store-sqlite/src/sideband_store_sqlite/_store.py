@@ -20,7 +20,7 @@ from sideband import StoreError
 from sideband.store import Document, Record, Transaction
 
 from ._connection import Connection, TransactionState
-from ._errors import StoreBusy, is_busy, store_error
+from ._errors import StoreBusy, StoreUnwritable, is_busy, store_error
 from ._log import Log
 from ._schema import connect
 from ._statements import (
@@ -171,8 +171,7 @@ class SqliteStore:
     ) -> _Result:
         await self.take_turn()
         # The lock may be held by a task that waits for another process to end its transaction: reading need not wait.
-        at_once = not self._lock.locked() or not self.connection.in_transaction
-        return await self._run(at_once, self.connection.read, job, *arguments)
+        return await self._run(True, self.connection.read, job, *arguments)
 
     async def _run(
         self,
@@ -208,9 +207,14 @@ class SqliteStore:
 
     async def _after_commit(self, durable: bool) -> None:
         due = self._log.checkpoint_due
-        if durable or due:
-            # before a checkpoint too, which then has less to do while it holds the connection
-            await self._log.sync()
+        try:
+            if durable or due:
+                # before a checkpoint too, which then has less to do while it holds the connection
+                await self._log.sync()
+        except StoreUnwritable:
+            if durable:
+                raise
+            return
         if due and not self._lock.locked():
             async with self._exclusive():
                 await to_thread.run_sync(self._log.checkpoint)
