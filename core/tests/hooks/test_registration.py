@@ -345,3 +345,51 @@ def test_guard_is_registered_with_its_phase():
         (1, "z", Phase.GUARD),
         (2, "a", Phase.NORMAL),
     ]
+
+
+class Slotted:
+    """A guard whose instances keep their functions in slots."""
+
+    __slots__ = ("op_call", "tool_call")
+
+    def __init__(self, **functions):
+        for name, function in functions.items():
+            setattr(self, name, hookimpl(function))
+
+
+@pytest.mark.anyio
+async def test_functions_in_slots_of_an_instance_are_its_own():
+    hooks = HookRegistry()
+    hooks.register("first", Slotted(tool_call=lambda event: None))
+    hooks.register("second", Slotted(tool_call=lambda event: Deny("not this tool"), op_call=lambda event: None))
+    assert hooks.has("op_call")
+    assert (await hooks.decide(CALL)).reason == "not this tool"
+
+
+def test_instance_with_a_function_in_a_slot_is_checked_although_its_class_is_known():
+    class Guard(Slotted):
+        __slots__ = ()
+
+        @hookimpl
+        def agent_start(self, event): ...
+
+    hooks = HookRegistry()
+    hooks.register("plain", Guard())
+    assert not hooks.has("op_call")
+    hooks.register("own", Guard(op_call=lambda event: None))
+    assert hooks.has("op_call")
+
+
+def test_data_in_slots_are_no_implementations():
+    class Guard:
+        __slots__ = ("input", "op_call")
+
+        def __init__(self):
+            self.input = "text"
+
+        @hookimpl
+        def tool_call(self, event): ...
+
+    hooks = HookRegistry()
+    hooks.register("guard", Guard())
+    assert [hooks.has(hook) for hook in ("tool_call", "input", "op_call")] == [True, False, False]

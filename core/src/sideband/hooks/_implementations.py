@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from types import ModuleType
+from types import MemberDescriptorType, ModuleType
 from typing import Any
 
 from attrs import frozen
@@ -63,6 +63,8 @@ def _candidates(implementation: object, specs: Mapping[str, HookSpec]) -> Iterat
     for name in dir(implementation):
         # A static lookup does not run properties or `__getattr__` of the plugin.
         static = inspect.getattr_static(implementation, name, None)
+        if isinstance(static, MemberDescriptorType):  # what is in a slot of the instance
+            static = getattr(implementation, name, None)
         function = static.__func__ if isinstance(static, staticmethod | classmethod) else static
         marked = inspect.getattr_static(function, _PLUGGY_MARK, None) is not None
         forgotten = name in specs and inspect.isfunction(function) and _is_own(function, implementation)

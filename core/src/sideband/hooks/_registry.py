@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import copy
+from types import MemberDescriptorType
 from typing import Any, NoReturn
 from weakref import WeakKeyDictionary, WeakSet, ref
 
@@ -255,7 +256,16 @@ def _checked(one: pluggy.HookImpl) -> _Checked:
 
 def _has_own(implementation: object) -> bool:
     """Return whether a module or an instance has functions that its class does not have."""
-    return not HOOK_SPECS.keys().isdisjoint(getattr(implementation, "__dict__", ()))
+    names = HOOK_SPECS.keys()
+    if not names.isdisjoint(getattr(implementation, "__dict__", ())):
+        return True
+    for kind in type(implementation).__mro__:
+        members = kind.__dict__
+        if "__slots__" in members and any(
+            isinstance(members[name], MemberDescriptorType) for name in names & members.keys()
+        ):
+            return True
+    return False
 
 
 def _unbound(function: object) -> object:
