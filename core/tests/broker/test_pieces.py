@@ -141,6 +141,14 @@ def test_a_message_keeps_the_fragment_of_one_form():
     assert [fragment(message, form, build).encoded for form in ("a", "a", "b", "a")] == [b"[1]", b"[1]", b"[2]", b"[3]"]
 
 
+def test_messages_may_share_a_fragment_that_stands_for_several_forms():
+    nothing = Fragment(b"")
+    one, other = UserMessage(content="one"), UserMessage(content="other")
+    fragment(one, "old", lambda _: nothing)
+    fragment(other, "new", lambda _: nothing)
+    assert fragment(one, "new", lambda _: Fragment(b"[1]")).encoded == b"[1]"
+
+
 def test_a_copy_of_a_message_begins_without_what_the_message_keeps():
     message = UserMessage(content="hello")
     digest = message.digest

@@ -38,9 +38,7 @@ class Fragment:
         ValueError: a fragment begins and ends with one of {}[],
     """
 
-    __slots__ = ("_checked", "_form", "encoded")
-
-    _form: Hashable
+    __slots__ = ("_checked", "encoded")
 
     def __init__(self, encoded: bytes) -> None:
         if encoded and not (encoded[0] in _STRUCTURE and encoded[-1] in _STRUCTURE):
@@ -80,7 +78,6 @@ class CarryingTuple(tuple[_Piece_co, ...]):  # noqa: SLOT001  it keeps what was 
     """
 
     _checked: int
-    _form: Hashable
     _payload: Any
 
     @cached_property
@@ -145,9 +142,8 @@ def fragment(model: CarryingModel | CarryingTuple[Any], form: Hashable, build: C
         >>> fragment(UserMessage(content="hi"), "text", lambda one: Fragment(b'["%b"]' % one.text.encode())).encoded
         b'["hi"]'
     """
-    known: _Built | None = getattr(model, "_fragment", None)
-    if known is None or known._form != form:  # noqa: SLF001  a class of this module
-        known = build(model)
-        known._form = form  # noqa: SLF001  as above
+    known: tuple[Hashable, _Built] | None = getattr(model, "_fragment", None)
+    if known is None or known[0] != form:
+        known = (form, build(model))
         object.__setattr__(model, "_fragment", known)
-    return known
+    return known[1]
