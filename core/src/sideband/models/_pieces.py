@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from attrs import frozen
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 from pydantic_core import to_jsonable_python
 
 _STRUCTURE = b"{}[],"
@@ -48,6 +48,8 @@ class Fragment:
 
 class CarryingModel(BaseModel):
     """Base of frozen models that keep what was made of them. Copies begin without it."""
+
+    model_config = ConfigDict(defer_build=True)
 
     __slots__ = ("_checked", "_digest", "_fragment", "_payload")
 

@@ -134,7 +134,7 @@ class AnswerLimits(_ProviderModel):
     id: int = 200
 
 
-ANSWER_LIMITS = AnswerLimits()
+ANSWER_LIMITS = AnswerLimits.model_construct()
 """The limits of every answer. No provider accepts tool names longer than ``name`` in requests."""
 
 

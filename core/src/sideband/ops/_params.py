@@ -19,4 +19,9 @@ class OpParams(BaseModel):
         'Ada'
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, defer_build=True)
+
+
+# Models of ops are built where they are declared, so that a mistake is reported there. Only this one, which is never
+# validated, is not.
+OpParams.model_config["defer_build"] = False
