@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from typing import Any
 
@@ -69,6 +68,8 @@ async def _run(
 
 def _cancelled_by_handler() -> bool:
     """Return whether the handler itself raised the current cancellation, rather than an enclosing scope or task."""
+    import asyncio  # noqa: PLC0415  slow to import, and not used on trio
+
     if anyio.current_effective_deadline() == -math.inf or get_cancelled_exc_class() is not asyncio.CancelledError:
         return False
     task = asyncio.current_task()

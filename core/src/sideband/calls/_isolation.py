@@ -14,7 +14,6 @@ from ..workers import (
     Isolation,
     IsolationUnavailable,
     LaunchRequest,
-    PlainSandbox,
     Probe,
     ProgramProcess,
     ProgramRequest,
@@ -117,6 +116,8 @@ class ChosenSandbox:
             return self._chosen
 
     async def _strongest(self) -> tuple[Sandbox, Probe]:
+        from ..workers import PlainSandbox  # noqa: PLC0415  many programs start no worker
+
         hints: list[str] = []
         plain = PlainSandbox()
         best: tuple[Sandbox, Probe] = (plain, await plain.probe(self._folders))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
@@ -86,7 +85,7 @@ class PluginLoader:
         Raises:
             PluginError: if the plugin is unusable; the record states the reason.
         """
-        backend = "asyncio" if anyio.get_cancelled_exc_class() is asyncio.CancelledError else "trio"
+        backend = anyio.get_cancelled_exc_class().__module__.partition(".")[0]
         importing = Import(record) if inline is None else Import(record, inline.value, is_done=True)
         try:
             try:

@@ -76,10 +76,10 @@ __getattr__, __dir__ = lazy(
     "._sdk_files",
     "._errors",
     "._calls",
+    "._snapshots",
+    "._pool",
     "._usage",
     "._pipes",
-    "._snapshots",
     "._programs",
     "._launcher",
-    "._pool",
 )

@@ -9,8 +9,9 @@ import anyio
 from attrs import define, field
 
 from ..sandboxing import LaunchRequest, WorkerProcess
+from ._calls import NotBegun
 from ._errors import ProtocolViolation
-from ._pending import NotBegun, PendingCall, PendingCalls
+from ._pending import PendingCall, PendingCalls
 from .runtime import CALL_FILE
 
 BEGIN_SECONDS = 0.5

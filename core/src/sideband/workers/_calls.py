@@ -87,6 +87,10 @@ class WorkerCall:
     environment: Mapping[str, Any] = Factory(dict)
 
 
+class NotBegun(Exception):
+    """The worker did not begin the call and never will, so another worker may run it."""
+
+
 @frozen
 class CallAnswer:
     """The result of a call.

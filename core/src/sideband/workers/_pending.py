@@ -14,7 +14,7 @@ import anyio
 from attrs import define, field
 
 from ..ops import LimitExceeded, OpError
-from ._calls import LogLine, WorkerCall
+from ._calls import LogLine, NotBegun, WorkerCall
 from ._ending import Ending
 from ._errors import CallCancelled, CallError, ProtocolViolation, SkillFailed, SkillRefused
 from ._wire import BegunMessage, DispatchMessage, ResultMessage
@@ -27,10 +27,6 @@ MAX_TEXT = 4 * 1024 * 1024
 _MAX_FINISHED = 4_096
 _MAX_TRACEBACK = 20_000
 _FRAME = r"^  {}([ -~]{{1,120}}):([0-9]{{1,9}}) in ([ -~]{{1,120}})$"
-
-
-class NotBegun(Exception):
-    """The worker did not begin the call and never will, so another worker may run it."""
 
 
 class CallLog:

@@ -13,12 +13,10 @@ from anyio.abc import TaskGroup
 from attrs import define, field
 
 from ..sandboxing import LaunchRequest, Sandbox
-from ._calls import CallAnswer, WorkerCall, WorkerReport
+from ._calls import CallAnswer, NotBegun, WorkerCall, WorkerReport
 from ._errors import CallTimeout, WorkerStartFailed
 from ._host_time import HostTime
-from ._pending import NotBegun
 from ._slots import Permits, Slot, make_way
-from ._worker import Worker
 
 __all__ = ["WorkerPool"]
 
@@ -192,6 +190,8 @@ class WorkerPool:
     async def _serve(self, slot: Slot, request: LaunchRequest) -> None:
         if not slot.calls or self._closed:
             return
+        from ._worker import Worker  # noqa: PLC0415  many programs run no skill
+
         slot.worker = Worker(
             process=await self._sandbox.launch(request),
             limits=request.limits,

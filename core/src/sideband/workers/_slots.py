@@ -11,11 +11,13 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from time import monotonic
+from typing import TYPE_CHECKING
 
 import anyio
 from attrs import define, field
 
-from ._worker import Worker
+if TYPE_CHECKING:
+    from ._worker import Worker
 
 # A leaving worker whose calls may run longer than this does not count as a worker that makes way.
 _SOON = 60.0
