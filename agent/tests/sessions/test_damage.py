@@ -48,6 +48,7 @@ def texts(session):
         {"id": "../x", "type": "message", "time": ""},
         {"id": "b"},
         {"id": "", "type": "model", "model": "a:b"},
+        {"id": "b", "type": "model", "model": "a:b", "time": "\u0662\u0660\u0662\u0666-01-01T00:00:00Z"},
         {"type": "session", "id": "b", "version": 1},
     ],
 )

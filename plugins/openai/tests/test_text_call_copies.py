@@ -2,6 +2,8 @@
 
 import html
 import json
+import subprocess
+import sys
 from base64 import b64encode
 
 import pytest
@@ -181,3 +183,18 @@ def test_texts_of_others_are_read_only_if_there_is_a_call():
         raise AssertionError
 
     assert find_calls("The sky is blue.", TOOLS, fail)[1] == ()
+
+
+def test_html_entities_are_not_imported_until_a_quoted_text_has_one():
+    found = "len(find_calls(text, {'now': {}}, lambda: quoted)[1]), 'html' in sys.modules"
+    script = f"""
+import sys
+from sideband_openai._text_calls import find_calls
+text = '<tool_call>{{"name": "now", "arguments": {{}}}}</tool_call>'
+quoted = ["hello"]
+print({found})
+quoted = [text.replace("<", "&lt;")]
+print({found})
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["1 False", "0 True"], "import `html` in the function that needs it"

@@ -11,7 +11,7 @@ from anyio import to_thread
 from ..broker import Ops
 from ..environments import Environments
 from ..loading import SkillSpec
-from ..ops import OpFamily, write_sdk
+from ..ops import OpFamily
 from ..plugins import PluginError, PluginHost
 from ..settings import Policy
 from ..workers import LaunchRequest, WorkerLimits, runtime_files, snapshot
@@ -71,6 +71,8 @@ class SkillLaunches:
         """Return the folder with the SDK for the families that the skill uses."""
         names = tuple(sorted(self._plugins.names("op") if skill.families is None else skill.families))
         if names not in self._sdks:
+            from ..ops import write_sdk  # noqa: PLC0415  many programs run no skill
+
             families: list[OpFamily] = []
             reasons: dict[str, str] = {}
             for name in names:

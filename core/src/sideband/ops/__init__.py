@@ -1,5 +1,11 @@
-"""The API for authors of op families: op specs, scopes, capabilities, grants and errors."""
+"""The API for authors of op families: op specs, scopes, capabilities, grants and errors.
 
+The generator of SDKs is imported on first use, because only programs that run skills need it.
+"""
+
+from typing import TYPE_CHECKING
+
+from .._lazy import lazy
 from ..contexts import Credential, CredentialResolver, OpContext, Origin
 from ._capability import *
 from ._errors import *
@@ -7,9 +13,11 @@ from ._levels import *
 from ._params import *
 from ._recorded import *
 from ._scope import *
-from ._sdk import *
-from ._sdk_render import SdkInvalid
 from ._spec import OpFamily, OpSpec, op
+
+if TYPE_CHECKING:
+    from ._sdk import *
+    from ._sdk_render import SdkInvalid
 
 __all__ = [
     "Capability",
@@ -48,3 +56,5 @@ __all__ = [
     "sdk_functions",
     "write_sdk",
 ]
+
+__getattr__, __dir__ = lazy(__name__, "._sdk_render", "._sdk")

@@ -17,7 +17,8 @@ from sideband.validation import problem_text
 RunState = Literal["started", "completed", "aborted", "failed", "parked"]
 """The state of a run: started, or how it ended."""
 
-TIME = r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z)?$"
+# Not `\d`: with the digits of all scripts, its validator takes 0.8 MB.
+TIME = r"^([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z)?$"
 _Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 
 

@@ -5,7 +5,6 @@ The copy may differ in whitespace and escapes, because results are often JSON te
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Callable, Iterable
 
@@ -31,7 +30,11 @@ def contains_any(texts: Callable[[], Iterable[str]], parts: Iterable[str]) -> bo
 def _reduced(text: str) -> str:
     if "\\u" in text:
         text = _CODE_POINT.sub(lambda match: chr(int(match[1], 16)), text)
-    return _IGNORED.sub("", html.unescape(_REFERENCE.sub(_short_reference, text)))
+    if "&" in text:
+        import html  # noqa: PLC0415  takes 0.9 MB, and is rarely needed
+
+        text = html.unescape(_REFERENCE.sub(_short_reference, text))
+    return _IGNORED.sub("", text)
 
 
 def _short_reference(reference: re.Match[str]) -> str:
