@@ -251,7 +251,7 @@ class AssistantMessage(_MessageModel):
     content: _SaidParts
     model: str = ""
     stop: StopReason = "end"
-    usage: Usage = Usage.model_construct()
+    usage: Usage = Field(default_factory=Usage)
     error: dict[str, JsonValue] | None = None
 
     if TYPE_CHECKING:
