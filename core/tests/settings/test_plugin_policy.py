@@ -42,6 +42,11 @@ def test_policy_of_configuration_that_was_never_read_is_unknown(places):
     assert known(*places) is None
 
 
+def test_policy_of_configuration_that_cannot_be_examined_is_unknown(places):
+    (places[0] / "sideband.toml").symlink_to("sideband.toml")
+    assert known(*places) is None
+
+
 def test_remembered_policy_equals_that_of_the_configuration(places):
     text = '[policy]\nonly = ["op.*", "store.*"]\n[policy.conflicts]\n"op.http" = "mine"\n'
     (places[0] / "sideband.toml").write_text(text + DENIED)
