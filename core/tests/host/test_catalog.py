@@ -103,6 +103,20 @@ async def test_skill_of_the_project_gives_way_to_one_of_another_loader():
         assert [one.source for one in loaded.skills] == [Path("here")]
 
 
+async def test_skills_that_change_while_they_are_loaded_are_loaded_again():
+    class Changing(Loader):
+        async def load(self, sources):
+            found = await super().load(sources)
+            if self.loads == 1:
+                self.found = LoadedSkills((skill("new"),))
+                catalog.forget()
+            return found
+
+    catalog = SkillCatalog(Plugins(one=Changing(skill("old"))), SkillFolders())
+    assert [one.key for one in (await catalog.all()).skills] == ["new"]
+    assert (await catalog.tool("new.run"))[0].key == "new"
+
+
 async def test_unusable_loader_is_reported_and_others_load():
     class Broken(PluginError, SidebandError):
         def __init__(self):

@@ -25,21 +25,23 @@ class SkillCatalog:
         self._loaded: LoadedSkills | None = None
         self._tools: dict[str, tuple[SkillSpec, ToolSpec]] = {}
         self._loading = anyio.Lock()
+        self._is_current = True  # whether `forget` was not called since the last load began
 
     async def all(self) -> LoadedSkills:
         """Return all skills, sorted by name, and the problems of skills that could not be loaded."""
         if self._loaded is not None:
             return self._loaded
         async with self._loading:
-            if self._loaded is None:
+            while self._loaded is None:
+                self._is_current = True
                 loaded = await self._load()
-                self._tools = _by_name(loaded)
-                self._loaded = loaded
+                if self._is_current:
+                    self._loaded, self._tools = loaded, _by_name(loaded)
             return self._loaded
 
     def forget(self) -> None:
-        """Load the skills again on the next access."""
-        self._loaded = None
+        """Load the skills again on the next access. A load that is running begins again."""
+        self._loaded, self._is_current = None, False
 
     async def tool(self, name: str) -> tuple[SkillSpec, ToolSpec]:
         """Return the tool with the name ``skill.tool`` or ``skill__tool``, and its skill.

@@ -72,7 +72,7 @@ class Rights:
         policy = await self._by_policy(skill)
         added = await self._ops.grant(self._added.get(skill.key) or self._added.get(skill.name, ()))
         remembered = await self._ops.grant(stored.texts())
-        missing = _missing(wanted, policy, added, remembered)
+        missing = Grant.of([*policy.capabilities, *added.capabilities, *remembered.capabilities]).missing(wanted)
         if missing:
             answer = await self._questions.ask(skill, tool, digest, missing, run)
             if not answer:
@@ -102,10 +102,6 @@ class Rights:
         except CapabilityInvalid as error:
             source = self._settings.sources.get(("grants", name), "")
             raise ConfigurationError(f"grants.{name}", error.message, source=source, hint=error.hint) from error
-
-
-def _missing(wanted: Grant, *held: Grant) -> Grant:
-    return Grant.of(capability for grant in held for capability in grant.capabilities).missing(wanted)
 
 
 def _rights(wanted: Grant, policy: Grant, added: Grant, granted_now: Grant) -> tuple[Grant, Mapping[str, str]]:

@@ -212,13 +212,12 @@ class HookRegistry(Hooks):
         self, plugin: str, implementation: object, phase: Phase, context: ContextOf
     ) -> Mapping[str, Implementation]:
         """Return the implementations of a plugin by hook. A class is checked once, and not for each instance."""
-        kind = type(implementation)
-        checked = {} if _has_own(implementation) else self._checked.get(kind, {})
+        checked = {} if _has_own(implementation) else self._checked.get(type(implementation), {})
         functions: dict[str, Any] = {hook: getattr(implementation, hook, False) for hook in checked}
         if not checked or any(_unbound(functions[hook]) is not one.function() for hook, one in checked.items()):
             checked = self._check(plugin, implementation)
             functions = {hook: getattr(implementation, hook) for hook in checked}
-            self._checked[kind] = checked
+            self._checked[type(implementation)] = checked
         return {
             hook: Implementation(
                 plugin, phase, one.constraints, functions[hook], context if one.takes_context else None
