@@ -96,6 +96,14 @@ async def test_outcome_of_an_effect_of_another_host_settles_its_key_for_both(led
         assert (await one.earlier("k", "user")).result == 1
 
 
+async def test_effect_that_gets_an_earlier_answer_is_not_running(folder, store):
+    """It has no intent, so recovery has nothing to look for."""
+    async with Ledger(folder, store) as ledger:
+        await settle(ledger, await claim(ledger, "k"), "k")
+        await claim(ledger, "k")
+    assert list((folder / "hosts").iterdir()) == []
+
+
 async def test_later_effect_with_a_key_replaces_an_earlier_one_in_the_index(folder, ledger):
     await claim(ledger, "k")
     ledger._chain.keys.use(current_index(folder))

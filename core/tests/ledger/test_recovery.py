@@ -149,6 +149,19 @@ async def test_file_of_a_dead_host_remains_until_its_outcomes_are_on_disk(
     assert not (folder / "hosts" / name).exists()
 
 
+async def test_host_that_cannot_read_the_ledger_leaves_the_effects_of_dead_hosts_to_another(folder, store, start_host):
+    dead = start_host(1, leave_open=True)
+    effect = dead.stdout.readline().strip()
+    dead.kill()
+    dead.wait()
+    (folder / "00000002.jsonl").mkdir()
+    async with Ledger(folder, store) as first, Ledger(folder, store) as second:
+        with pytest.raises(IsADirectoryError):
+            await first.orphans()
+        (folder / "00000002.jsonl").rmdir()
+        assert [intent.effect for intent in await second.orphans()] == [effect]
+
+
 async def test_effects_running_at_close_are_orphans_for_the_next_host(folder, store):
     async with Ledger(folder, store) as ledger:
         effect = ledger.new_effect_id()

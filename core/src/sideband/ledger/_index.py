@@ -74,10 +74,10 @@ _ORIGIN = ("skill", "tool", "principal", "session", "run", "step", "parent")
 
 @frozen
 class Row:
-    """The positions of an effect's lines: one or two pairs of segment and offset."""
+    """The positions of an effect's lines: of the first one, and of the last one if there are several."""
 
     effect: str
-    places: tuple[tuple[int, int], ...]
+    places: tuple[Mark, ...]
 
 
 @frozen(kw_only=True)
@@ -279,7 +279,8 @@ async def open_index(folder: Path) -> AsyncIterator[Index]:
 
 
 def _as_row(effect: str, segment: int, offset: int, last: int | None, last_offset: int) -> Row:
-    return Row(effect, ((segment, offset),) if last is None else ((segment, offset), (last, last_offset)))
+    first = Mark(segment, offset)
+    return Row(effect, (first,) if last is None else (first, Mark(last, last_offset)))
 
 
 def _rows(lines: Sequence[tuple[int, int, bytes]]) -> list[list[str | int | None]]:

@@ -92,21 +92,16 @@ class KeyTable:
             KeysBehind: if the index lacks lines that are not in memory, or cannot be used.
         """
         name = _name(key, principal)
-        found = self._intents.get(name)
-        if found is not None:
-            effect, first = found
-            places = [first]
-        elif self._start == Mark():
-            return None
+        if (found := self._intents.get(name)) is not None:
+            row: Row | None = Row(found[0], (found[1],))
         else:
-            row = self._indexed(*name)
-            if row is None:
-                return None
-            effect, places = row.effect, [Mark(*place) for place in row.places]
-        if (last := self._outcomes.get(effect)) is not None:
-            places = [places[0], last]
+            row = None if self._start == Mark() else self._indexed(*name)
+        if row is None:
+            return None
+        if (last := self._outcomes.get(row.effect)) is not None:
+            row = Row(row.effect, (row.places[0], last))
         try:
-            return record_at(self.folder, Row(effect, tuple((one.segment, one.offset) for one in places)))
+            return record_at(self.folder, row)
         except sqlite3.DatabaseError:
             raise KeysBehind(damaged=True) from None
 

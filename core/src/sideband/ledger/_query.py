@@ -137,7 +137,7 @@ def record_at(folder: Path, row: Row) -> EffectRecord:
     Raises:
         sqlite3.DatabaseError: if there are other lines.
     """
-    found = [_entry(line_at(folder, segment, start) or b"") for segment, start in row.places]
+    found = [_entry(line_at(folder, place.segment, place.offset) or b"") for place in row.places]
     entries = tuple(entry for entry in found if entry and entry.fields.get("effect") == row.effect)
     if len(entries) < len(found):
         raise sqlite3.DatabaseError("the index does not match the ledger")
