@@ -96,6 +96,12 @@ async def test_outcome_of_an_effect_of_another_host_settles_its_key_for_both(led
         assert (await one.earlier("k", "user")).result == 1
 
 
+async def test_look_up_of_a_key_reads_what_another_host_has_written(ledger, other):
+    first = await claim(ledger, "k")
+    await settle(other, first, "k")
+    assert (await ledger.earlier("k", "user")).status == "done"
+
+
 async def test_effect_that_gets_an_earlier_answer_is_not_running(folder, store):
     """It has no intent, so recovery has nothing to look for."""
     async with Ledger(folder, store) as ledger:
