@@ -195,6 +195,24 @@ async def test_effect_is_refused_if_a_due_outcome_cannot_be_synced(idle, monkeyp
         await begin(idle, Level.MONITORED)
 
 
+async def test_names_of_a_new_ledger_are_synced_up_to_its_home(tmp_path, store, monkeypatch):
+    """A power failure must not lose the file of the host, or a new folder with all lines."""
+    synced = []
+    sync = os.fsync
+
+    def syncing(descriptor):
+        synced.append(Path(f"/proc/self/fd/{descriptor}").readlink())
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", syncing)
+    folder = tmp_path / "home" / "ledger"
+    for names in ({folder / "hosts", folder, folder.parent, tmp_path}, {folder / "hosts"}):
+        async with Ledger(folder, store, head_interval=1_000) as ledger:
+            await begin(ledger, Level.SAFE)
+        assert set(synced) == names
+        synced.clear()
+
+
 class FailingSync:
     """``os.fdatasync`` that fails for the segments of the ledger, once."""
 
