@@ -1,5 +1,6 @@
 """Recovery after a crash: the chain is intact, acknowledged entries exist, and unsettled effects are listed once."""
 
+import json
 import os
 import signal
 from functools import partial
@@ -179,6 +180,16 @@ async def test_lost_mark_makes_recovery_read_the_whole_ledger(folder, store, sta
         (folder / "hosts" / left[0].rpartition("-")[0]).write_bytes(mark)
         async with Ledger(folder, store) as ledger:
             assert [intent.effect for intent in await ledger.orphans()] == left, mark
+
+
+async def test_recovery_of_a_new_host_does_not_read_the_lines_before_it(folder, store, write):
+    async with Ledger(folder, store) as ledger:
+        await write(ledger, 5)
+    earlier = (folder / "00000001.jsonl").stat().st_size
+    async with Ledger(folder, store, head_interval=1_000) as ledger:
+        await write(ledger, 1)
+        (file,) = (folder / "hosts").iterdir()
+        assert json.loads(file.read_text())["offset"] > earlier
 
 
 async def test_mark_follows_the_oldest_running_effect(folder, store, write):
