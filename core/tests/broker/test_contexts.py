@@ -299,7 +299,7 @@ async def test_failing_cleanup_is_logged_and_the_others_run(make_host, family, c
 
 @both_backends
 async def test_cleanup_runs_after_cancellation(make_host, family):
-    closed = []
+    closed, begun = [], anyio.Event()
 
     @op("area.open")
     async def open_(params: Nothing, ctx: OpContext) -> None:
@@ -308,12 +308,15 @@ async def test_cleanup_runs_after_cancellation(make_host, family):
             closed.append(1)
 
         ctx.on_call_end(close)
+        begun.set()
         await anyio.sleep_forever()
 
     async with make_host(family("area", open_)) as host:
-        with anyio.move_on_after(0.05):
-            await host.op("area.open", {})
-    assert closed == [1]
+        async with anyio.create_task_group() as calls:
+            calls.start_soon(host.op, "area.open", {})
+            await begun.wait()
+            calls.cancel_scope.cancel()
+        assert closed == [1]
 
 
 async def test_revealing_op_returns_values_under_sensitive_keys(make_host, family):
