@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sideband.messages import AssistantMessage, ToolCallPart, ToolResultMessage, UserMessage
+from sideband_agent._model_steps._fitting import fitted
 from sideband_agent._model_steps._sent_history import SentHistory
 
 
@@ -82,7 +83,7 @@ def test_another_history_is_not_mistaken_for_the_last_one(data, damaged_historie
 
 
 @pytest.mark.parametrize("other", [talk(1), talk(2)[4:], (*talk(1), *talk(3)[8:])])
-def test_a_changed_history_is_prepared_anew(other):
+def test_a_changed_history_is_prepared_again(other):
     history = SentHistory()
     history.prepare(talk(2), stored=8)
     assert history.prepare(other, stored=len(other)) == SentHistory().prepare(other, stored=len(other))
@@ -97,3 +98,26 @@ def test_only_new_messages_are_prepared(count_calls):
         return count_calls(lambda: history.prepare(longer, stored=len(longer)))
 
     assert calls(250) == calls(25), "check and convert only the messages that the last call did not send"
+
+
+def answer_of(*names):
+    calls = [ToolCallPart(id=f"c{number}", name=name) for number, name in enumerate(names)]
+    return AssistantMessage(content=tuple(calls), stop="tool_calls")
+
+
+def test_valid_calls_are_not_copied_beside_an_invalid_one():
+    answer = answer_of("look", "no name", "listen")
+    changed = fitted(answer, set()).tool_calls
+    assert [one is other for one, other in zip(changed, answer.tool_calls, strict=True)] == [True, False, True]
+
+
+def test_calls_with_plain_names_are_sent_without_a_copy(count_calls):
+    def calls(name):
+        return count_calls(lambda: SentHistory().prepare(messages_of(name), stored=3))
+
+    def messages_of(name):
+        call = ToolCallPart(id="c", name=name)
+        content = (UserMessage(content="hi"), AssistantMessage(content=(call,)))
+        return (*content, ToolResultMessage(call="c", tool="look", content="seen"))
+
+    assert calls("look__up") < calls("look.up") - 6, "copy only messages with other names"

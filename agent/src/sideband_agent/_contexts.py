@@ -152,7 +152,8 @@ class AgentPluginContext:
     @property
     def run(self) -> str:
         """The id of the run; empty between runs."""
-        return self.agent.run.id if self.agent.run else ""
+        run = self.agent.run
+        return run.id if run else ""
 
     @property
     def model(self) -> str:

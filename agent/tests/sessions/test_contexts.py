@@ -83,6 +83,14 @@ def test_entries_before_the_last_context_are_not_read_again(count_calls):
     assert calls[1_000] == calls[100], "extend the last context in `SessionTree.context` instead of walking the path"
 
 
+def test_the_context_of_an_unchanged_session_is_built_once(count_calls):
+    tree = talked(10)
+    before = tree.context()
+    assert count_calls(tree.context) < 6, "return the last context in `SessionTree.context`"
+    add(tree, MessageEntry(message=UserMessage(content="one more")), 10)
+    assert tree.context() != before
+
+
 def test_compacted_entries_are_not_read_again(count_calls):
     tree = talked(1_000)
     add(tree, CompactionEntry(summary="long ago", first_kept="e998"), 1_000)

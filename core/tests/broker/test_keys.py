@@ -1,5 +1,7 @@
 """An effect with an idempotency key happens at most once."""
 
+import sys
+
 import anyio
 import pytest
 from pydantic import BaseModel
@@ -132,3 +134,22 @@ async def test_concurrent_dispatch_with_the_same_key_is_rejected_as_in_flight(ma
         tasks.start_soon(pay, host)
     assert sorted(ended) == ["effect.in_flight", "op.timeout"]
     assert ran == [101]
+
+
+async def test_effect_with_a_key_needs_a_cancel_scope_only_for_its_handler(make_host, bank):
+    plugin, _ = bank
+    scopes = []
+
+    def profile(frame, event, _argument):
+        if event == "call" and frame.f_code.co_name == "create_cancel_scope":
+            scopes.append(frame.f_back.f_back.f_code.co_name)
+
+    async with make_host(plugin) as host:
+        await host.op("bank.pay", {}, key="before")
+        sys.setprofile(profile)
+        try:
+            await host.op("bank.pay", {}, key="k")
+        finally:
+            sys.setprofile(None)
+    assert "run_handler" in scopes
+    assert "_outcome" not in scopes, "the ledger has the outcome at once, and settling a claim there takes no time"

@@ -25,6 +25,7 @@ _IMAGE_TOKENS = 1_200
 # Providers count pages and seconds, which only the content shows. These are what typical files come to.
 _FILE_BYTES_PER_TOKEN = 20
 _AUDIO_BYTES_PER_TOKEN = 1_000
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def estimate(message: Message) -> int:
@@ -91,7 +92,7 @@ def _characters(part: TextPart | Attachment | ThinkingPart | ToolCallPart) -> in
         bytes_per_token = _FILE_BYTES_PER_TOKEN if isinstance(part, FilePart) else _AUDIO_BYTES_PER_TOKEN
         return len(part.data) * 3 // 4 * CHARACTERS_PER_TOKEN // bytes_per_token
     if isinstance(part, ToolCallPart):
-        return len(part.name) + len(json.dumps(part.arguments, ensure_ascii=False))
+        return len(part.name) + len(_encode(part.arguments))
     if isinstance(part, ThinkingPart) and part.redacted:
         return len(part.signature or "")
     return len(part.text)

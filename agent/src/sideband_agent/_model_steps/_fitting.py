@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from operator import eq
 from secrets import token_hex
 from typing import Any
 
@@ -15,6 +16,7 @@ from sideband.providers import ANSWER_LIMITS
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _ID = re.compile(r"[!-~]+")
 _LONGEST_PROBLEM = 500
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
 def fitted(answer: AssistantMessage, used: set[str]) -> AssistantMessage:
@@ -47,11 +49,14 @@ def fitted(answer: AssistantMessage, used: set[str]) -> AssistantMessage:
 
 def with_plain_names(message: AssistantMessage) -> AssistantMessage:
     """Return the message with tool names that every provider accepts. An imported message may have others."""
+    names = {part.name: _name(part.name)[0] for part in message.tool_calls}
+    if all(map(eq, names.keys(), names.values())):
+        return message
     content = [
-        part.model_copy(update={"name": _name(part.name)[0]}) if isinstance(part, ToolCallPart) else part
+        part.model_copy(update={"name": names[part.name]}) if isinstance(part, ToolCallPart) else part
         for part in message.content
     ]
-    return message if content == list(message.content) else message.model_copy(update={"content": tuple(content)})
+    return message.model_copy(update={"content": tuple(content)})
 
 
 @define
@@ -68,7 +73,8 @@ class _Fitting:
         self.calls += 1
         name, problem = _name(part.name)
         problem = problem or part.problem or self._problem(part.arguments)
-        kept = part.model_copy(update={"id": self._id(part.id), "name": name})
+        identity = {"id": self._id(part.id), "name": name}
+        kept = part if identity == {"id": part.id, "name": part.name} else part.model_copy(update=identity)
         if problem is None:
             return kept
         arguments = part.arguments if problem == part.problem and self._problem(part.arguments) is None else {}
@@ -96,7 +102,7 @@ class _Fitting:
             return f"the arguments are nested deeper than {ANSWER_LIMITS.depth} levels or have too many values"
         self._values -= values
         try:
-            characters = len(json.dumps(arguments, ensure_ascii=False, allow_nan=False))
+            characters = len(_encode(arguments))
         except ValueError:
             return "the arguments contain a number that is not valid JSON"
         if characters > self._characters:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from time import perf_counter
 from typing import Any
 
 import anyio
@@ -71,7 +72,7 @@ class ModelSteps:
         return chain[0] if chain else None
 
     async def _ask(self, run: Run, step: str, *, before: int) -> AssistantMessage:
-        began = anyio.current_time()
+        began = perf_counter()
         attempt, compacted = 0, False
         while True:
             try:
@@ -81,7 +82,7 @@ class ModelSteps:
                 attempt += 1
                 run.usage += await self.spending.charge_failure(error)
                 event = ModelError(
-                    run.id, run.model, error.as_dict(), attempt, anyio.current_time() - began, compacted=compacted
+                    run.id, run.model, error.as_dict(), attempt, perf_counter() - began, compacted=compacted
                 )
                 following = await self._after(run, event, error)
             else:

@@ -192,6 +192,8 @@ class SessionTree:
             EntryNotFound: if the entry does not exist.
         """
         at = self._at(leaf)
+        if at == self._last[0]:
+            return self._last[1]
         state = self._states[at]
         before, shown = self._shown(at, state)
         added = [(one.id, message) for one in shown if (message := _message_of(one)) is not None]

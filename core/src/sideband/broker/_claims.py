@@ -7,7 +7,7 @@ the capabilities that the effect used. All principals share the keys of undo ste
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 from urllib.parse import quote
 
 from attrs import Factory, define, frozen
@@ -43,7 +43,13 @@ class Replay:
 
 
 class Claims(Protocol):
-    """The claims on idempotency keys. Each key has at most one effect, also across hosts that share the claims."""
+    """The claims on idempotency keys. Each key has at most one effect, also across hosts that share the claims.
+
+    Attributes:
+        in_ledger: whether the outcome in the ledger settles a claim, so that ``settle`` does nothing.
+    """
+
+    in_ledger: ClassVar[bool]
 
     async def take(self, intent: Intent, *, durable: bool) -> Replay | None:
         """Claim the key of ``intent`` and write the intent to the ledger.
@@ -83,6 +89,7 @@ class LedgerClaims:
         store: the store, which has the claims of earlier versions.
     """
 
+    in_ledger: ClassVar[bool] = True
     _ledger: Ledger
     _store: Store
     _has_earlier: bool | None = None

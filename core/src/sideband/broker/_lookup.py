@@ -97,7 +97,8 @@ class Ops:
         Raises:
             PluginError: if the plugin cannot be loaded.
         """
-        entry = name.partition("-")[0] if name not in self._plugins.names("provider", broken=True) else name
+        is_entry = "-" not in name or name in self._plugins.names("provider", broken=True)
+        entry = name if is_entry else name.partition("-")[0]
         plugin = await self._plugins.load("provider", entry)
         for provider in plugin.contribution:
             if provider.name == name:

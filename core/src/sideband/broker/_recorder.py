@@ -269,14 +269,14 @@ class EffectRecorder:
             )
         due = dispatch.intended and dispatch.found.spec.durable
         written = self._ledger.outcome_now(outcome, due=due)
-        is_claim = dispatch.key is not None and dispatch.claimed
-        if written and not is_claim:
+        settles = dispatch.key is not None and dispatch.claimed and not self._claims.in_ledger
+        if written and not settles:
             await self._report(dispatch, outcome)
             return
         with CancelScope(shield=True):
             if not written:
                 await self._ledger.outcome(outcome, due=due)
-            if is_claim:
+            if settles:
                 await self._claims.settle(outcome, dispatch.origin)
             await self._report(dispatch, outcome)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import quote
 
 from anyio import CancelScope
@@ -49,6 +49,7 @@ async def claims_of(store: Store, ledger: Ledger) -> Claims:
 class _StoreClaims:
     """The claims in a store that is shared."""
 
+    in_ledger: ClassVar[bool] = False
     _ledger: Ledger
     _store: SharedStore
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from ..hooks._frozen import FrozenDict, freeze
-from ..models._pieces import CarryingModel, CarryingTuple
+from ..models._pieces import CarryingModel, CarryingTuple, canonical_json
 from ._redaction import Redaction, Unserializable
 
 PLAIN = Redaction()
@@ -85,7 +84,7 @@ def digest_of(params: BaseModel) -> str:
     carried = _carried(params)
     hidden = secret_fields(params) | carried.keys()
     plain = to_jsonable_python(params, exclude=hidden, bytes_mode="base64", inf_nan_mode="constants")
-    digest = hashlib.sha256(json.dumps(plain, sort_keys=True, allow_nan=False).encode())
+    digest = hashlib.sha256(canonical_json(plain).encode())
     for name, value in carried.items():
         # A digest of digests, so that a conversation is not serialized again for each message that is added to it.
         digest.update(b"%b:%d:" % (name.encode(), len(value)) + value.digest)
@@ -115,6 +114,8 @@ def _payload(carrier: CarryingModel | CarryingTuple[Any]) -> Any:
 
 def _carried(params: BaseModel) -> dict[str, CarryingTuple[Any]]:
     """Return the parameters that are tuples of models that keep what was made of them."""
-    tuples = {name: value for name, value in params if isinstance(value, tuple) and value}
-    found = {name: one if isinstance(one, CarryingTuple) else CarryingTuple(one) for name, one in tuples.items()}
-    return {name: one for name, one in found.items() if all(issubclass(kind, CarryingModel) for kind in one.kinds)}
+    return {
+        name: value if isinstance(value, CarryingTuple) else CarryingTuple(value)
+        for name, value in vars(params).items()
+        if isinstance(value, tuple) and value and all(issubclass(kind, CarryingModel) for kind in _kinds(value))
+    }

@@ -6,13 +6,12 @@ A message is frozen and consists of parts. ``to_data`` converts it to plain data
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, TypeAdapter, model_validator
 
-from ._pieces import CarryingModel, CarryingTuple, Fragment, JsonPieces, fragment
+from ._pieces import CarryingModel, CarryingTuple, Fragment, JsonPieces, canonical_json, fragment
 
 __all__ = [
     "AssistantMessage",
@@ -155,7 +154,7 @@ class ToolCallPart(_MessageModel):
         if not isinstance(data, dict) or data.get("problem"):
             return data
         try:
-            json.dumps(data.get("arguments"), allow_nan=False)
+            canonical_json(data.get("arguments"))
         except ValueError:
             return {**data, "arguments": {}, "problem": "invalid arguments: a number is too large or not a number"}
         except (TypeError, RecursionError):

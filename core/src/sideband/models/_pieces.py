@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict
 from pydantic_core import to_jsonable_python
 
 _STRUCTURE = b"{}[],"
+canonical_json = json.JSONEncoder(sort_keys=True, allow_nan=False).encode
 _Built = TypeVar("_Built", bound="Fragment | CarryingTuple[Any]")
 _Piece_co = TypeVar("_Piece_co", bound="Fragment | CarryingModel", covariant=True)
 
@@ -64,7 +65,7 @@ class CarryingModel(BaseModel):
         known: bytes | None = getattr(self, "_digest", None)
         if known is None:
             plain = to_jsonable_python(self, bytes_mode="base64", inf_nan_mode="constants")
-            known = hashlib.sha256(json.dumps(plain, sort_keys=True, allow_nan=False).encode()).digest()
+            known = hashlib.sha256(canonical_json(plain).encode()).digest()
             object.__setattr__(self, "_digest", known)
         return known
 

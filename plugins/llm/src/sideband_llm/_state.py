@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from time import monotonic
 
 import anyio
 from attrs import define, field, frozen
@@ -79,7 +80,7 @@ class ModelCatalog:
     def _fresh(self, provider: str) -> Mapping[str, ModelInfo] | None:
         """Return the cached models of a provider, or ``None`` if they must be requested."""
         cached = self._cache.get(provider)
-        return None if cached is None or cached.until < anyio.current_time() else cached.models
+        return None if cached is None or cached.until < monotonic() else cached.models
 
     def prices_of(self, name: ModelName, info: ModelInfo | None) -> Prices | None:
         """Return the prices of a model from the configuration, else from its provider."""
@@ -94,4 +95,4 @@ class ModelCatalog:
 
     def _store(self, provider: str, infos: Sequence[ModelInfo], seconds: float) -> None:
         models = {info.id: info for info in infos}
-        self._cache[provider] = _CachedModels(models, anyio.current_time() + seconds)
+        self._cache[provider] = _CachedModels(models, monotonic() + seconds)
