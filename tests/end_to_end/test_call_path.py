@@ -4,6 +4,7 @@ import os
 import re
 import sys
 from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
 from types import SimpleNamespace
 
 import anyio
@@ -124,11 +125,12 @@ def make_host(tmp_path, folder, echo):
 
 @contextmanager
 def counting():
-    """Count the Python functions that this thread calls, and those of ``asyncio`` and anyio too."""
-    found = SimpleNamespace(calls=0)
+    """Count the Python functions that this thread calls, those of ``asyncio`` and anyio too, and what it sends."""
+    found = SimpleNamespace(calls=0, sent=0)
 
-    def profile(_frame, event, _argument):
+    def profile(_frame, event, argument):
         found.calls += event == "call"
+        found.sent += event == "c_call" and argument.__qualname__ == "socket.send"
 
     sys.setprofile(profile)
     try:
@@ -160,6 +162,16 @@ async def test_call_with_a_key_makes_few_calls_in_the_host(make_host):
                 await host.run(CallRequest("skill.worker", key=f"key-{number}"))
     remedy = "make what all keyed calls share once"
     assert found.calls / CALLS < KEYED_CALLS, f"{found.calls / CALLS:.0f} calls in the host: {remedy}"
+
+
+async def test_lines_for_many_calls_in_flight_are_sent_together(make_host):
+    async with make_host() as host:
+        await host.call("skill.say", text="hello")
+        with counting() as found:
+            async with anyio.create_task_group() as tasks:
+                for _ in range(64):
+                    tasks.start_soon(partial(host.call, "skill.say", text="hello"))
+    assert found.sent < 64, f"{found.sent} writes for 64 calls: send lines through `WorkerChannel.send_soon`"
 
 
 async def test_grant_that_is_revoked_between_two_calls_of_a_worker_is_gone(make_host, tmp_path):

@@ -6,6 +6,7 @@ import anyio
 import attrs
 import pytest
 from sideband.workers import (
+    CallHandler,
     CallTimeout,
     ProtocolViolation,
     WorkerExited,
@@ -13,6 +14,7 @@ from sideband.workers import (
     WorkerOverLimit,
     _dispatching,
     _pending,
+    _worker,
 )
 
 pytestmark = pytest.mark.anyio
@@ -68,6 +70,37 @@ async def test_reading_pauses_while_running_ops_hold_too_many_bytes(make_skill, 
             await until(lambda key=key: key in answers.waiting)
             answers.release(key)
     assert len(skill.dispatched) == 5
+
+
+@pytest.mark.usefixtures("small_limit_of_held_bytes")
+async def test_call_whose_begin_the_host_reads_later_is_not_sent_again(
+    make_skill, make_pool, answers, until, monkeypatch
+):
+    monkeypatch.setattr(_worker, "BEGIN_SECONDS", 30.0)
+    skill = make_skill(
+        RAW
+        + """
+    async def many():
+        await asyncio.gather(*(echo.get(key=n, data="x" * 900_000) for n in range(5)))
+    """
+    )
+    assigned = []
+
+    class Counting(CallHandler):
+        def assigned(self, isolation):
+            assigned.append(isolation)
+
+    async with make_pool() as pool, anyio.create_task_group() as tasks:
+        tasks.start_soon(pool.call, skill.call("many", handler=answers.handler))
+        await answers.arrived(3)
+        # The host does not read: the report that this call begins waits behind the ops in the worker.
+        tasks.start_soon(pool.call, attrs.evolve(skill.call("pid"), handler=Counting()))
+        await until(lambda: assigned)
+        with anyio.fail_after(20):
+            for key in range(5):
+                await until(lambda key=key: key in answers.waiting)
+                answers.release(key)
+    assert len(assigned) == 1
 
 
 async def test_unread_answers_are_limited(make_skill, make_pool, monkeypatch):

@@ -31,14 +31,19 @@ class WorkerChannel:
     Args:
         sock: a connected, non-blocking socket.
         write_timeout: the maximum time that the worker may take to read one line, in seconds.
+        send_left: called if the worker does not read gathered lines at once. It must start a task that awaits
+            ``send_rest(b"", 0)``.
     """
 
-    def __init__(self, sock: socket, *, write_timeout: float) -> None:
+    def __init__(self, sock: socket, *, write_timeout: float, send_left: Callable[[], None]) -> None:
         self._socket = sock
         self._write_timeout = write_timeout
+        self._send_left = send_left
         self._writing = anyio.Lock()
         self._writers = 0
         self._closed = False
+        self._gathered = bytearray()
+        self._left = b""  # of gathered lines that the worker did not read at once
 
     async def pump(self, take: Take) -> None:
         """Pass received bytes to ``take`` until the worker closes its end.
@@ -86,7 +91,19 @@ class WorkerChannel:
 
         If it is less than the line, the caller must await ``send_rest`` at once.
         """
-        return 0 if self._writers else self._send_some(line)
+        if self._writers or self._left:
+            return 0
+        if self._gathered:
+            self._gathered += line
+            return len(line)
+        return self._send_some(line)
+
+    def send_soon(self, line: bytes) -> int:
+        """Like ``send_now``, but on asyncio, the lines of one iteration of the event loop are sent together.
+
+        Waking the worker for each of many lines costs more than to write them.
+        """
+        return self.send_now(line)
 
     async def send_rest(self, line: bytes, sent: int) -> None:
         """Send a line without its first ``sent`` bytes.
@@ -106,7 +123,8 @@ class WorkerChannel:
         try:
             with anyio.fail_after(self._write_timeout):
                 async with self._writing:
-                    rest = memoryview(line)[sent:]
+                    left, self._left = self._left, b""
+                    rest = memoryview(left + line if left else line)[sent:]
                     while rest and not self._closed:
                         await anyio.wait_writable(self._socket)
                         rest = rest[self._send_some(rest) :]
@@ -151,16 +169,34 @@ def _on_asyncio() -> Iterator[None]:
         sniffio.current_async_library_cvar.reset(token)
 
 
-def open_channel(sock: socket, *, write_timeout: float) -> WorkerChannel:
+def open_channel(sock: socket, *, write_timeout: float, send_left: Callable[[], None]) -> WorkerChannel:
     """Return the channel of a socket for the running event loop."""
     on_asyncio = anyio.get_cancelled_exc_class() is asyncio.CancelledError
-    return (_AsyncioChannel if on_asyncio else WorkerChannel)(sock, write_timeout=write_timeout)
+    channel = _AsyncioChannel if on_asyncio else WorkerChannel
+    return channel(sock, write_timeout=write_timeout, send_left=send_left)
 
 
 class _AsyncioChannel(WorkerChannel):
     """A channel that reads in an event loop callback. Waking a task for each message would double its cost."""
 
     _woken: asyncio.Future[Later | None] | None = None
+
+    def send_soon(self, line: bytes) -> int:
+        if self._writers or self._left:
+            return 0
+        if not self._gathered:
+            asyncio.get_running_loop().call_soon(self._send_gathered)
+        self._gathered += line
+        if len(self._gathered) >= _CHUNK:
+            self._send_gathered()
+        return len(line)
+
+    def _send_gathered(self) -> None:
+        data = bytes(self._gathered)
+        self._gathered.clear()
+        if (sent := self._send_some(data)) < len(data):
+            self._left = data[sent:]
+            self._send_left()
 
     async def pump(self, take: Take) -> None:
         loop = asyncio.get_running_loop()

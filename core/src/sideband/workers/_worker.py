@@ -92,7 +92,7 @@ class Worker:
 
     def __attrs_post_init__(self) -> None:
         process, limits = self.process, self._limits
-        self._channel = open_channel(process.channel, write_timeout=self._write_timeout)
+        self._channel = open_channel(process.channel, write_timeout=self._write_timeout, send_left=self._send_left)
         self._outputs = WorkerOutputs(
             process,
             self._calls,
@@ -314,8 +314,12 @@ class Worker:
             self.end(partial(WorkerBlocked, self._loop.where))
 
     async def _send(self, line: bytes) -> None:
-        if (sent := self._channel.send_now(line)) < len(line):
+        send = self._channel.send_soon if len(self._calls) > 1 else self._channel.send_now
+        if (sent := send(line)) < len(line):
             await self._send_rest(line, sent)
+
+    def _send_left(self) -> None:
+        self._tasks.start_soon(self._send_rest, b"", 0)
 
     async def _send_rest(self, line: bytes, sent: int) -> None:
         try:

@@ -39,6 +39,7 @@ class HostChannel:
         self._on_end = on_end
         self._lines = LineBuffer()
         self._unsent = bytearray()
+        self._all_sent: asyncio.Future[None] | None = None
         # Reentrant, because a finalizer that prints may run during `send`.
         self._lock = threading.RLock()
         os.set_blocking(read, False)
@@ -63,6 +64,13 @@ class HostChannel:
                 self._unsent += line
         return False
 
+    async def wait_until_sent(self, seconds: float) -> bool:
+        """Wait at most so long until all lines are sent, and return whether they are. Only for tasks of the loop."""
+        if self._all_sent is None:
+            self._all_sent = self._loop.create_future()
+        sent, _ = await asyncio.wait([self._all_sent], timeout=seconds)
+        return bool(sent)
+
     def _write_some(self, data: bytes | bytearray) -> int:
         try:
             return os.write(self._write, data)
@@ -77,6 +85,9 @@ class HostChannel:
             del self._unsent[: self._write_some(self._unsent)]
             if not self._unsent:
                 self._loop.remove_writer(self._write)
+                if self._all_sent is not None:
+                    self._all_sent.set_result(None)
+                    self._all_sent = None
 
     def _readable(self) -> None:
         try:

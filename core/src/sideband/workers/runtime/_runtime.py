@@ -177,9 +177,9 @@ class Runtime:
         The host assigns a call to another worker if it has read no report when ``begin_by`` has passed. Check the time
         after the report, so that the host has read it if the call begins.
         """
-        if self._channel.send(encode({"__type__": "begun", "__id__": call.id})):
+        line = encode({"__type__": "begun", "__id__": call.id})
+        if self._channel.send(line) or await self._channel.wait_until_sent(begin_by - time.monotonic()):
             return time.monotonic() <= begin_by
-        await asyncio.sleep(begin_by - time.monotonic())
         return False
 
     async def _result(self, call: CurrentCall, request: dict[str, Any]) -> bytes:
