@@ -99,3 +99,14 @@ def test_file_of_the_owner_of_a_folder_can_be_trusted_in_the_folder(project, tmp
     for path in (file, project):
         os.chown(path, 61_234, -1)
     assert trust_project(home, project) == file
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to other users")
+def test_file_that_the_administrator_put_above_a_folder_can_be_trusted_in_it(project, tmp_path, monkeypatch):
+    file = tmp_path / "sideband.toml"
+    file.touch()
+    home = tmp_path / "home"
+    home.mkdir()
+    os.chown(project, 61_234, -1)
+    monkeypatch.setattr(os, "geteuid", lambda: 61_234)
+    assert trust_project(home, project) == file
