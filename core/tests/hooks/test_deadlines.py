@@ -60,9 +60,9 @@ async def test_hanging_implementation_denies_and_is_named(make_hooks, answering,
 
 async def test_deadline_is_shared_by_all_implementations(make_hooks, reports):
     async def tool_call(event):
-        await anyio.sleep(0.6)
+        await anyio.sleep(0.9)
 
-    hooks = make_hooks(("a", tool_call), ("b", tool_call), deadlines={"tool_call": 1})
+    hooks = make_hooks(("a", tool_call), ("b", tool_call), deadlines={"tool_call": 1.5})
     assert not (await hooks.decide(CALL)).allowed
     assert outcomes(reports) == [("b", HookOutcome.TIMEOUT)]
 
