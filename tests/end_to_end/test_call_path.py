@@ -237,18 +237,27 @@ async def test_secret_that_is_protected_between_two_calls_is_redacted_in_the_sec
     assert (oldest.params, newest.params) == ({"text": "new-secret"}, {"text": "[redacted:late]"})
 
 
-async def test_guard_that_is_added_between_two_calls_decides_about_the_second(make_host):
-    class Silence:
-        @hookimpl
-        def op_call(self, event: OpCall) -> Deny:
-            return Deny("be quiet")
+class Silence:
+    @hookimpl
+    def op_call(self, event: OpCall) -> Deny:
+        return Deny("be quiet")
 
+
+async def test_guard_that_is_added_between_two_calls_decides_about_the_second(make_host):
     async with make_host() as host:
         await host.call("skill.say", text="one")
         host.hooks.register("silence", Silence(), phase=Phase.GUARD)
         with pytest.raises(SkillFailed, match="be quiet") as caught:
             await host.call("skill.say", text="two")
     assert caught.value.__cause__.code == OpDenied.code
+
+
+async def test_guards_decide_about_the_effects_of_a_call_with_a_key_but_not_about_its_record(make_host):
+    async with make_host() as host:
+        host.hooks.register("silence", Silence(), phase=Phase.GUARD)
+        assert (await host.run(CallRequest("skill.worker", key="k"))).output
+        with pytest.raises(SkillFailed, match="be quiet"):
+            await host.run(CallRequest("skill.say", {"text": "one"}, key="other"))
 
 
 @BOTH_BACKENDS
