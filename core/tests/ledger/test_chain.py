@@ -255,6 +255,20 @@ async def test_nothing_is_written_after_an_invalid_last_line(folder, store, writ
     assert path.read_bytes() == before
 
 
+async def test_ledger_that_is_truncated_after_it_could_not_be_read_is_recorded(folder, store, write):
+    segment = folder / "00000001.jsonl"
+    async with Ledger(folder, store, head_interval=1_000) as ledger:
+        await write(ledger, 3)
+        first, *_ = data = segment.read_bytes().splitlines(keepends=True)
+        segment.write_bytes(b"".join([*data, b"nonsense\n"]))
+        with pytest.raises(LedgerDamaged):
+            await write(ledger, 1)
+        segment.write_bytes(first)
+        await write(ledger, 2)
+    assert [entry.kind for entry in await tail(folder)].count("mismatch") == 1
+    assert not (await verify(folder, store)).ok
+
+
 async def test_link_in_place_of_a_segment_is_not_followed(folder, store, write, tmp_path):
     folder.mkdir()
     (tmp_path / "elsewhere").touch()

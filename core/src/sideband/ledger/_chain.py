@@ -130,14 +130,13 @@ class Chain:
         if self.keys.behind is None:
             self.keys.behind = Mark(self.head.segment, self.head.size)
         numbers = segment_numbers(self.folder)
-        if not contains(self.folder, self.head):
+        if self.head != self.lost and not contains(self.folder, self.head):
             self.lost = self.head
             self.keys.close()
             self.keys = KeyTable(self.folder)
             _log.warning("ledger %s no longer contains entry %d", self.folder, self.head.seq)
             self._notice("mismatch", expected=self.head.as_dict())
         self._close_segment()
-        self.head, self._rotated = evolve(_EMPTY, segment=numbers[0] if numbers else 1), False
         # If the last segment was created but never written to, the ledger ends in the previous one.
         for number in reversed(numbers):
             if self._resume_in(number):
@@ -145,6 +144,7 @@ class Chain:
                     self._notice("recovery", problem="head")
                 break
         else:
+            self.head, self._rotated = evolve(_EMPTY, segment=numbers[0] if numbers else 1), False
             self._descriptor = self._create(self.head.segment)
         self.headless = False
 
