@@ -134,6 +134,20 @@ async def test_equal_large_answers_of_two_calls_are_kept_until_each_has_ended(ma
     assert list((host.home / "replays").iterdir()) == []
 
 
+async def test_large_answers_are_kept_if_the_outcome_of_their_call_cannot_be_synced(make_host, monkeypatch):
+    def fail(descriptor):
+        raise OSError(5, "Input/output error")
+
+    first = Attempt.first("a")
+    async with make_host() as host:
+        digest = await host.broker.attempts.keep(first, "large")
+        await host.broker.record_refusal("bank.pay", Origin(), "worker.protocol", "a line to sync")
+        monkeypatch.setattr(os, "fdatasync", fail)
+        await host.broker.attempts.forget(first)
+        monkeypatch.undo()
+        assert await host.broker.attempts.kept(first, digest) == "large"
+
+
 async def test_large_answer_whose_host_died_before_it_recorded_it_is_deleted_with_the_call(make_host):
     async with make_host() as host:
         attempts, first = host.broker.attempts, Attempt.first("a")

@@ -14,6 +14,7 @@ from anyio import CancelScope, to_thread
 from attrs import frozen
 
 from ..blobs import BlobError, BlobStore
+from ..errors import SidebandError
 from ..ledger import Ledger, query
 from ..ledger._bytes import bytes_as_json, revive
 from ._attempt import Attempt
@@ -69,10 +70,10 @@ class Attempts:
             raise LookupError(digest) from error
 
     async def forget(self, attempt: Attempt) -> None:
-        """Delete the large answers of a call whose outcome is recorded."""
+        """Delete the large answers of a call whose outcome is recorded, unless it cannot be brought to disk."""
         if not attempt.keeps:
             return
-        with CancelScope(shield=True):
+        with CancelScope(shield=True), suppress(SidebandError):
             await self._ledger.sync()
             await to_thread.run_sync(shutil.rmtree, self._answers(attempt), True)
 
