@@ -145,8 +145,10 @@ async def test_second_host_continues_the_chain(folder, store, write):
     assert (verdict.ok, verdict.entries) == (True, 12)
 
 
-async def test_alternating_hosts_in_one_process_share_the_chain_across_segments(folder, store, write):
-    async with Ledger(folder, store, rotate_bytes=1500) as one, Ledger(folder, store, rotate_bytes=1500) as two:
+@pytest.mark.parametrize("rotate_bytes", [1, 1500])
+async def test_alternating_hosts_in_one_process_share_the_chain_across_segments(folder, store, write, rotate_bytes):
+    """If the first one ends a segment with each line, the second one continues in segments that it does not end."""
+    async with Ledger(folder, store, rotate_bytes=rotate_bytes) as one, Ledger(folder, store, rotate_bytes=1500) as two:
         for _ in range(10):
             await write(one, 1)
             await write(two, 2)

@@ -196,7 +196,7 @@ async def test_effect_is_refused_if_a_due_outcome_cannot_be_synced(idle, monkeyp
 
 
 async def test_names_of_a_new_ledger_are_synced_up_to_its_home(tmp_path, store, monkeypatch):
-    """A power failure must not lose the file of the host, or a new folder with all lines."""
+    """A power failure must not lose the file of the host, a segment, or a new folder with all lines."""
     synced = []
     sync = os.fsync
 
@@ -206,8 +206,8 @@ async def test_names_of_a_new_ledger_are_synced_up_to_its_home(tmp_path, store, 
 
     monkeypatch.setattr(os, "fsync", syncing)
     folder = tmp_path / "home" / "ledger"
-    for names in ({folder / "hosts", folder, folder.parent, tmp_path}, {folder / "hosts"}):
-        async with Ledger(folder, store, head_interval=1_000) as ledger:
+    for names in ({folder / "hosts", folder, folder.parent, tmp_path}, {folder / "hosts", folder}):
+        async with Ledger(folder, store, head_interval=1_000, rotate_bytes=1) as ledger:
             await begin(ledger, Level.SAFE)
         assert set(synced) == names
         synced.clear()

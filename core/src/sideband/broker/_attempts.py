@@ -52,10 +52,10 @@ class Attempts:
 
     async def keep(self, attempt: Attempt, result: Any) -> str:
         """Store a large answer, and return its digest, or an empty string if it cannot be stored."""
+        attempt.keeps = True
         with CancelScope(shield=True), suppress(BlobError):
-            attempt.keeps = True
-            blob = await BlobStore(self._answers(attempt)).put(json.dumps(result, default=bytes_as_json).encode())
-            return blob.sha256
+            data = json.dumps(result, default=bytes_as_json).encode()
+            return (await BlobStore(self._answers(attempt)).put(data)).sha256
         return ""
 
     async def kept(self, attempt: Attempt, digest: str) -> Any:
@@ -71,11 +71,10 @@ class Attempts:
 
     async def forget(self, attempt: Attempt) -> None:
         """Delete the large answers of a call whose outcome is recorded, unless it cannot be brought to disk."""
-        if not attempt.keeps:
-            return
-        with CancelScope(shield=True), suppress(SidebandError):
-            await self._ledger.sync()
-            await to_thread.run_sync(shutil.rmtree, self._answers(attempt), True)
+        if attempt.keeps:
+            with CancelScope(shield=True), suppress(SidebandError):
+                await self._ledger.sync()
+                await to_thread.run_sync(shutil.rmtree, self._answers(attempt), True)
 
     def forget_abandoned(self) -> None:
         """Delete the large answers of calls that have not run for a week: they were interrupted, and not resumed."""
