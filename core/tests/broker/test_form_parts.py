@@ -93,7 +93,7 @@ def test_stream_cut_at_any_position_is_redacted_like_the_whole_text(values, piec
 
 
 @pytest.mark.parametrize("make", [automata, PartTable])
-@pytest.mark.parametrize("at", [0, 1, 65_520, 65_534, 65_535, 65_536, 65_550, 131_071])
+@pytest.mark.parametrize("at", [0, 1, 4_080, 4_094, 4_095, 4_096, 4_110, 8_191])
 def test_form_is_found_at_the_borders_of_searched_pieces(make, at):
     index = make()
     index.add(["s3cr3t-value-with-more-than-a-part"])
@@ -127,6 +127,57 @@ def test_each_automaton_is_at_least_twice_as_large_as_the_next_one():
     assert sum(sizes) == 5_000
     assert all(large >= 2 * small for large, small in pairwise(sizes))
     assert sum(built) < 5_000 * 10, "adding one secret rebuilds too much; a form may be rebuilt log(n) times"
+
+
+def test_occurrence_that_goes_beyond_that_of_a_longer_value_is_replaced_too():
+    redactor = redactor_with(automata(), ["bbabab", "abab"])
+    assert redactor.text("bbababab.bbababbb") == "[redacted:N0].[redacted:N0]bb"
+    assert redactor.text("bbababbabab") == "[redacted:N0]"
+
+
+LETTERS_AB = st.sampled_from("ab")
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.text(LETTERS_AB, min_size=4, max_size=12), max_size=6), st.text(LETTERS_AB, max_size=40))
+def test_occurrences_that_contain_each_other_are_replaced_like_those_found_one_after_the_other(values, text):
+    redactor = redactor_with(AllForms(), values)
+    redactor.text("x")
+    spans = []
+    for form in {form for form in redactor._search._parts.forms if form in text}:
+        starts = [at for at in range(len(text)) if text.startswith(form, at)]
+        spans += [(start, start + len(form), form) for start in starts]
+    expected = []
+    for start, end, form in sorted(spans):
+        if expected and start < expected[-1][1]:
+            first, last, known = expected.pop()
+            expected.append((first, max(last, end), max(known, form, key=len)))
+        else:
+            expected.append((start, end, form))
+    names = redactor._names
+    assert redactor._spans(text) == [(start, end, names[form.encode()]) for start, end, form in expected]
+
+
+def test_data_that_consists_of_matches_is_searched_once_for_each_of_its_pieces():
+    index, data = automata(), ("a" * 50 + "b") * 20_000
+    index.add(["s3cr3t-value-with-more", *("a" * length for length in range(4, 16))])
+    searched = []
+
+    class Watched:
+        def __init__(self, automaton):
+            self.automaton = automaton
+
+        def find_matches_as_indexes(self, raw, *, overlapping):
+            searched.append(len(raw))
+            return self.automaton.find_matches_as_indexes(raw, overlapping=overlapping)
+
+    index._automata = [(Watched(automaton), parts) for automaton, parts in index._automata]
+    assert len(index.candidates(data)) == 12
+    assert sum(searched) < 20_000, "search equal pieces of repetitive data once"
+    for length in range(256, 512):
+        assert "s3cr3t-value-with-more" in index.candidates(
+            "a" * 5_000 + "b" * length + "s3cr3t-value-with-more" + data
+        )
 
 
 def test_tables_are_used_where_the_automaton_is_not_installed(monkeypatch):
@@ -186,3 +237,21 @@ def test_adding_secrets_between_searches_takes_linear_work(count_calls):
 
     work(2)
     assert work(160) < 5 * work(40), "a new secret may not rebuild what is known about the others"
+
+
+@pytest.mark.usefixtures("each_search")
+def test_values_that_contain_each_other_take_little_work(count_calls):
+    redactor = Redaction()
+    for length in range(4, 204):
+        redactor.protect("a" * length, f"N{length}")
+    text = ("a" * 50 + "b") * 1_000
+    redactor.text(text)
+    assert count_calls(lambda: redactor.text(text)) < 15_700, "search only for what is not within a longer form"
+
+
+@pytest.mark.usefixtures("each_search")
+def test_long_values_of_one_letter_are_protected_with_little_work(count_calls):
+    redactor = Redaction()
+    for length in range(10_000, 11_000, 10):
+        redactor.protect("a" * length, f"N{length}")
+    assert count_calls(lambda: redactor.text("x")) < 158_000, "try a few parts of a long form, not all of them"

@@ -21,8 +21,12 @@ _PART = 16
 # Parts are from the middle, since values of one kind often begin or end alike. If even this many forms have a part in
 # common, as addresses of databases on one server do, another one is taken: each form of a part that occurs is searched.
 _COMMON = 16
-# Matches are tuples in a list, so data that consists of matches is searched piece by piece.
-_PIECE = 65_536
+# So many other parts are tried at most, spread over the form: that of a file has many.
+_TRIED = 64
+# Each match is a tuple in a list, so data is searched piece by piece. Data with more matches than characters repeats
+# itself, so only those of its pieces are searched that differ.
+_PIECE = 4_096
+_DENSE_PIECE = 256
 
 
 class FormParts(Protocol):
@@ -83,6 +87,9 @@ class PartAutomata:
                 piece = raw[start : start + _PIECE + _PART - 1] if len(raw) > _PIECE else raw
                 if matches := automaton.find_matches_as_indexes(piece, overlapping=True):
                     found |= {parts[number] for number in {match[0] for match in matches}}
+                    if len(matches) > _PIECE:
+                        found |= _found_in_dense(automaton, parts, raw[start + _PIECE :])
+                        break
         return [form for part in found for form in self._by_part[part]] if found else ()
 
 
@@ -110,13 +117,13 @@ class _FormTable:
         if self._uses(raw, start) >= _COMMON:
             start = min(_starts(len(raw), self.shortest), key=lambda start: self._uses(raw, start))
         for at in range(start, start + self.stride):
-            self.by_part.setdefault(self._part(raw[at:]), []).append(form)
+            self.by_part.setdefault(self._part(raw, at), []).append(form)
 
-    def _part(self, raw: bytes) -> int:
-        return int.from_bytes(raw[: self.width], sys.byteorder)
+    def _part(self, raw: bytes, start: int) -> int:
+        return int.from_bytes(raw[start : start + self.width], sys.byteorder)
 
     def _uses(self, raw: bytes, start: int) -> int:
-        return len(self.by_part.get(self._part(raw[start:]), ()))
+        return len(self.by_part.get(self._part(raw, start), ()))
 
     def found(self, raw: memoryview) -> set[int]:
         """Return the parts that occur in the data."""
@@ -148,6 +155,12 @@ class PartTable:
 
 
 def _starts(length: int, size: int) -> Sequence[int]:
-    """Return positions of parts of ``size``. Every character is in one of them."""
+    """Return positions of parts of ``size``, spread evenly. Every character is in one unless there are too many."""
     last = max(0, length - size)
-    return (*range(0, last, size // 2), last)
+    return (*range(0, last, max(size // 2, last // _TRIED)), last)
+
+
+def _found_in_dense(automaton: BytesAhoCorasick, parts: Sequence[bytes], raw: bytes) -> set[bytes]:
+    """Return the parts that occur in data with many matches."""
+    pieces = {raw[start : start + _DENSE_PIECE + _PART - 1] for start in range(0, len(raw), _DENSE_PIECE)}
+    return {parts[match[0]] for piece in pieces for match in automaton.find_matches_as_indexes(piece, overlapping=True)}

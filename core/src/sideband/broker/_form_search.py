@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from attrs import define, field, frozen
 
@@ -42,24 +42,27 @@ class FormSearch:
             found += filter(is_long, self._occurring(_joined(_unescaped(data))))
         return found
 
-    def spans(self, data: str) -> Iterator[tuple[int, int, str]]:
-        """Yield the start and end of all occurrences, with their forms. Those that overlap may be yielded as one."""
+    def spans(self, data: str, ignored: Collection[str] = ()) -> Iterator[tuple[int, int, str]]:
+        """Yield the start and end of all occurrences, with their forms, except of those that are ignored.
+
+        Occurrences that overlap may be yielded as one, and those within one of a longer form may be left out.
+        """
         if self._parts is None:
             return
-        found = self._occurring(data)
-        for form in found:
-            if not is_long(form):
-                yield from ((start, end, form) for start, end in _runs(form, data))
+        found = [form for form in self._occurring(data) if form not in ignored]
+        yield from _runs_of([form for form in found if not is_long(form)], data)
         for version in (data, _unescaped(data)) if "\\" in data else (data,):
             joined = _joined(version)
-            kept: _Kept | None = None
-            for form in filter(is_long, found if joined == data else self._occurring(joined)):
-                kept = kept or _Kept.of(version)
-                yield from ((kept.at(start), kept.at(end - 1) + 1, form) for start, end in _runs(form, joined))
+            forms = found if joined == data else [form for form in self._occurring(joined) if form not in ignored]
+            if forms := [*filter(is_long, forms)]:
+                kept = _Kept.of(version)
+                yield from (
+                    (kept.at(start), kept.at(end - 1) + 1, form) for start, end, form in _runs_of(forms, joined)
+                )
 
     def _occurring(self, data: str) -> list[str]:
         candidates = self._parts.candidates(data) if self._parts else ()
-        return [form for form in candidates if form in data]
+        return [form for form in dict.fromkeys(candidates) if form in data]
 
 
 def unbroken(form: str) -> str:
@@ -121,11 +124,40 @@ def _lines(data: str) -> list[str]:
     return data.replace("\r", "\n").split("\n")
 
 
-def _runs(form: str, data: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of all occurrences. Those that overlap in equal steps, as "aaaa" in "aaaaa", are one."""
+def _runs_of(forms: Iterable[str], data: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the occurrences of forms, longer ones first. Most of those within one of a longer form are left out.
+
+    So the work hardly grows with the number of values that contain each other.
+    """
+    starts: list[int] = []
+    ends: list[int] = []
+    waiting: list[tuple[int, int]] = []
+    for form in sorted(forms, key=len, reverse=True):
+        for start, end in _runs(form, data, starts, ends):
+            waiting.append((start, end))
+            yield start, end, form
+        if len(waiting) > len(starts):  # so that all merges together are hardly more work than the last one
+            outer: list[tuple[int, int]] = []
+            for start, end in sorted([*zip(starts, ends, strict=True), *waiting]):
+                if outer and start < outer[-1][1]:
+                    outer[-1] = outer[-1][0], max(end, outer[-1][1])
+                else:
+                    outer.append((start, end))
+            starts, ends, waiting = [one[0] for one in outer], [one[1] for one in outer], []
+
+
+def _runs(form: str, data: str, starts: Sequence[int], ends: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the start and end of all occurrences, except of those within the spans with these starts and ends.
+
+    Those that overlap in equal steps, as "aaaa" in "aaaaa", are one.
+    """
     start = data.find(form)
     while start >= 0:
         end = start + len(form)
+        outer = bisect_right(starts, start) - 1
+        if outer >= 0 and end <= ends[outer]:
+            start = data.find(form, max(start, ends[outer] - len(form)) + 1)
+            continue
         following = data.find(form, start + 1)
         if 0 < following < end:
             step = re.escape(form[start - following :])

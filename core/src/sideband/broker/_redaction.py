@@ -318,9 +318,7 @@ class Redaction:
         """Return the start and end of each group of overlapping values, with the name of the longest one."""
         self._prepare()
         spans: list[tuple[int, int, str]] = []
-        for start, end, form in sorted(self._search.spans(data)):
-            if form in ignored:
-                continue
+        for start, end, form in sorted(self._search.spans(data, ignored)):
             if spans and start < spans[-1][1]:
                 first, last, known = spans.pop()
                 spans.append((first, max(last, end), max(known, form, key=len)))
