@@ -159,7 +159,7 @@ class Runner:
         else:
             run.is_stored = True
         if not run.messages:  # a new run does not answer the tool calls of an earlier one
-            await settle_calls(self.session, self.tools)
+            await settle_calls(self.session, self.tools, self.sync)
         await self._prepare(run)
         await self.turns.go(run)
         return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 from sideband.messages import AssistantMessage
 
 from .._history import unanswered
@@ -10,10 +12,15 @@ from ._tool_answer import ToolAnswer
 from ._tool_calls import ToolCalls
 
 
-async def settle_calls(session: Session, tools: ToolCalls) -> None:
-    """Store a result for each unanswered call of the session's last answer. The results are on disk on return.
+async def settle_calls(session: Session, tools: ToolCalls, sync: Callable[[], Awaitable[None]]) -> None:
+    """Store a result for each unanswered call of the session's last answer.
 
     Plugins may change a recorded result, like the result of a new call.
+
+    Args:
+        session: the session.
+        tools: finds the records of the calls.
+        sync: returns when everything recorded so far is on disk. The model must not see the results before.
     """
     pending = unanswered(session.messages())
     if pending is None:
@@ -26,7 +33,7 @@ async def settle_calls(session: Session, tools: ToolCalls) -> None:
         answer = await _recorded(session, asked, step, tools, call.name)
         results.append(MessageEntry(message=await tools.recalled(call, answer), run=asked.run, step=step))
     await session.append(*results)
-    await session.sync()
+    await sync()
     for one in results:
         await tools.contexts.children.forget(one.run or "", one.step or "")
 
