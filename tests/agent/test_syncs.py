@@ -1,5 +1,6 @@
 """How often a run waits for the disk. Ledger and store are synced together, so each sync of the ledger is one wait."""
 
+from collections import Counter
 from types import SimpleNamespace
 
 import pytest
@@ -54,11 +55,20 @@ async def waits(stage, syncs, plugins, script):
         syncs.clear()
         result = await agent.invoke("second")
         assert result.text == "done"
-        return sum(name.endswith(".jsonl") for name in syncs)
+        return max(Counter(syncs).values())  # of the ledger, unless the store is also synced alone
 
 
 async def test_run_that_only_reads_waits_for_the_disk_once(stage, kit, syncs):
     assert await waits(stage, syncs, [kit.echo], turns("echo", 10)) == 1, TOO_MANY
+
+
+async def test_result_that_is_shortened_for_the_model_does_not_wait_for_the_disk(stage, kit, syncs):
+    @tool("read", read_only=True)
+    async def read(params: kit.Text, ctx) -> str:
+        """Read a long text."""
+        return "word " * 50_000
+
+    assert await waits(stage, syncs, [Plugin("tool", "read", read)], turns("read", 3)) == 1, TOO_MANY
 
 
 async def test_call_that_only_reads_does_not_wait_for_the_disk_whatever_its_level(stage, kit, syncs):

@@ -54,7 +54,7 @@ class LongResults:
         if not part.omitted:
             return part.text, None
         text = cut(text, RESULT_LIMITS.characters // CHARACTERS_PER_TOKEN).text
-        await self.store.put(f"session/{self.session}/outputs/{handle}", {"text": text})
+        await self.store.put(f"session/{self.session}/outputs/{handle}", {"text": text}, durable=False)
         return part.text, handle
 
     async def read(self, handle: str) -> str:
