@@ -1,5 +1,6 @@
 """Idempotency keys of calls: each effect that is not idempotent gets a key derived from that of the call."""
 
+import errno
 import json
 import os
 import time
@@ -10,7 +11,7 @@ from pydantic import BaseModel
 from sideband.broker import Attempt, Call
 from sideband.broker._values import digest_of
 from sideband.calls._keyed_attempts import attempt_with_key
-from sideband.ledger import Intent, query
+from sideband.ledger import Intent, LedgerError, query
 from sideband.ledger._lines import ERASABLE
 from sideband.ops import EffectUnknown, Grant, Level, OpContext, Origin, op
 
@@ -127,8 +128,10 @@ async def test_equal_large_answers_of_two_calls_are_kept_until_each_has_ended(ma
         digest = await attempts.keep(first, "large")
         assert await attempts.keep(second, "large") == digest
         await attempts.forget(first)
+        await host.sync()
         assert await attempts.kept(second, digest) == "large"
         await attempts.forget(second)
+        await host.sync()
         with pytest.raises(LookupError):
             await attempts.kept(second, digest)
     assert list((host.home / "replays").iterdir()) == []
@@ -155,6 +158,60 @@ async def test_large_answer_whose_host_died_before_it_recorded_it_is_deleted_wit
         again = await attempts.again("a", principal="user", started=first.started, seed=first.seed, stops=True)
         await attempts.forget(again)
     assert list((host.home / "replays").iterdir()) == []
+
+
+async def test_large_answers_are_kept_and_deleted_without_waiting_for_the_disk(make_host, syncs, monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda _: syncs.append("a file or folder"))
+    async with make_host() as host:
+        attempts, ended, running = host.broker.attempts, Attempt.first("a"), Attempt.first("b")
+        await host.sync()
+        syncs.clear()
+        digest = await attempts.keep(ended, "large")
+        await attempts.forget(ended)
+        await attempts.keep(running, "large")
+        assert syncs == []
+        assert await attempts.kept(ended, digest) == "large"  # until the outcome of its call is on disk
+    (left,) = (host.home / "replays").iterdir()
+    assert left == attempts._answers(running)
+
+
+async def test_large_answers_stay_if_the_outcome_of_their_call_cannot_be_synced(make_host, bank, monkeypatch):
+    plugin, _ = bank
+
+    def fail(_):
+        raise OSError(errno.EIO, "no disk")
+
+    async with make_host(plugin) as host:
+        attempts, ended = host.broker.attempts, Attempt.first("a")
+        digest = await attempts.keep(ended, "large")
+        await host.broker.dispatch(call(None), "bank.pay", {})
+        await attempts.forget(ended)
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "fdatasync", fail)
+            with pytest.raises(LedgerError):
+                await host.sync()
+        assert await attempts.kept(ended, digest) == "large"
+
+
+async def test_large_answers_of_many_ended_calls_are_deleted_before_the_host_is_closed(make_host):
+    async with make_host() as host:
+        for number in range(100):
+            attempt = Attempt.first(str(number))
+            await host.broker.attempts.keep(attempt, "large")
+            await host.broker.attempts.forget(attempt)
+        assert len(list((host.home / "replays").iterdir())) < 70
+
+
+async def test_large_answer_that_is_written_in_part_is_lost(make_host):
+    async with make_host() as host:
+        attempts, attempt = host.broker.attempts, Attempt.first("a")
+        digest = await attempts.keep(attempt, "large")
+        (file,) = (host.home / "replays").glob("*/*")
+        file.write_bytes(file.read_bytes()[:-2])
+        with pytest.raises(LookupError):
+            await attempts.kept(attempt, digest)
+        assert await attempts.keep(attempt, "large") == digest
+        assert await attempts.kept(attempt, digest) == "large"
 
 
 async def test_large_answers_of_a_call_that_is_never_resumed_are_deleted_after_a_week(make_host):

@@ -189,10 +189,11 @@ async def test_finished_effect_of_a_cancelled_caller_is_recorded_as_done(make_ho
 async def test_cancelled_effect_with_a_key_is_unknown(make_host, family, outcomes):
     @op("late.hang", level=Level.RESTRICTED)
     async def hang(params: Note, ctx: OpContext) -> str:
+        scope.cancel()
         await anyio.sleep_forever()
 
     async with make_host(family("late", hang)) as host:
-        with anyio.move_on_after(0.05):
+        with anyio.CancelScope() as scope:
             await host.op("late.hang", {}, key="k")
         assert outcomes()[0]["status"] == "cancelled"
         with pytest.raises(EffectUnknown):

@@ -11,20 +11,25 @@ from pathlib import Path
 from typing import Any
 
 from anyio import CancelScope, to_thread
-from attrs import frozen
+from attrs import field, frozen
 
+<<<<<<< HEAD
 from ..blobs import BlobError, BlobStore
 from ..errors import SidebandError
 from ..ledger import Ledger, query
+=======
+from ..errors import StoreError
+from ..ledger import Ledger, LedgerError, query
+>>>>>>> 509a65f9 (Keep and delete large answers of calls that may resume without waiting for the disk)
 from ..ledger._bytes import bytes_as_json, revive
 from ._attempt import Attempt
 
 _MAX_RECORDS = 100_000
-_LARGEST = 64 << 20
+_MOST_ENDED = 64
 _ABANDONED_SECONDS = 7 * 86_400
 
 
-@frozen
+@frozen(eq=False)
 class Attempts:
     """The attempts to run calls of a host.
 
@@ -35,6 +40,8 @@ class Attempts:
 
     _ledger: Ledger
     _folder: Path
+    # The folders of calls that have ended. Deleting them waits for a sync that is due anyway, since reads need none.
+    _ended: list[Path] = field(factory=list, init=False)
 
     async def again(self, key: str, *, principal: str, started: str, seed: str, stops: bool) -> Attempt:
         """Return a further attempt to run a call that was interrupted, with the record of the earlier ones.
@@ -51,11 +58,24 @@ class Attempts:
         return attempt
 
     async def keep(self, attempt: Attempt, result: Any) -> str:
+<<<<<<< HEAD
         """Store a large answer, and return its digest, or an empty string if it cannot be stored."""
         attempt.keeps = True
         with CancelScope(shield=True), suppress(BlobError):
             data = json.dumps(result, default=bytes_as_json).encode()
             return (await BlobStore(self._answers(attempt)).put(data)).sha256
+=======
+        """Store a large answer, and return its digest, or an empty string if it cannot be stored.
+
+        It survives the end of the process. After a power failure it may be lost, and is requested again.
+        """
+        attempt.keeps = True
+        content = json.dumps(result, default=bytes_as_json).encode()
+        path = self._answers(attempt) / hashlib.sha256(content).hexdigest()
+        with CancelScope(shield=True), suppress(OSError):
+            await to_thread.run_sync(_write, path, content)
+            return path.name
+>>>>>>> 509a65f9 (Keep and delete large answers of calls that may resume without waiting for the disk)
         return ""
 
     async def kept(self, attempt: Attempt, digest: str) -> Any:
@@ -64,17 +84,41 @@ class Attempts:
         Raises:
             LookupError: if it is lost.
         """
-        try:
-            return revive(json.loads(await BlobStore(self._answers(attempt)).read(digest, max_bytes=_LARGEST)))
-        except (BlobError, ValueError) as error:
-            raise LookupError(digest) from error
+        with suppress(OSError, ValueError):
+            content = await to_thread.run_sync((self._answers(attempt) / digest).read_bytes)
+            if hashlib.sha256(content).hexdigest() == digest:
+                return revive(json.loads(content))
+        raise LookupError(digest)
 
     async def forget(self, attempt: Attempt) -> None:
+<<<<<<< HEAD
         """Delete the large answers of a call whose outcome is recorded, unless it cannot be brought to disk."""
         if attempt.keeps:
             with CancelScope(shield=True), suppress(SidebandError):
                 await self._ledger.sync()
                 await to_thread.run_sync(shutil.rmtree, self._answers(attempt), True)
+=======
+        """Delete the large answers of a call whose outcome is recorded, as soon as that is on disk."""
+        if attempt.keeps:
+            self._ended.append(self._answers(attempt))
+        if len(self._ended) > _MOST_ENDED:
+            await self.sync()
+
+    async def sync(self) -> None:
+        """Sync the ledger, and delete the answers of calls that had ended before."""
+        ended = self._ended[:]
+        await self._ledger.sync()
+        for folder in ended:
+            if folder in self._ended:  # not deleted by another task meanwhile
+                self._ended.remove(folder)
+                await to_thread.run_sync(shutil.rmtree, folder, True)
+
+    async def aclose(self) -> None:
+        """Delete the answers of calls that have ended."""
+        if self._ended:
+            with suppress(LedgerError, StoreError):
+                await self.sync()
+>>>>>>> 509a65f9 (Keep and delete large answers of calls that may resume without waiting for the disk)
 
     def forget_abandoned(self) -> None:
         """Delete the large answers of calls that have not run for a week: they were interrupted, and not resumed."""
@@ -87,3 +131,8 @@ class Attempts:
     def _answers(self, attempt: Attempt) -> Path:
         """Return the folder for the large answers of a call, which all its attempts share."""
         return self._folder / hashlib.sha256(attempt.seed.encode()).hexdigest()[:32]
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.write_bytes(content)  # a file that is written in part has another digest

@@ -175,6 +175,7 @@ class Host:
         )
         self._broker = self.broker
         stack.callback(setattr, self, "_broker", None)
+        stack.push_async_callback(self.broker.attempts.aclose)
         self.environments = Environments(self.home)
         self.catalog = SkillCatalog(self.plugins, self._skill_folders, self.home)
         self.recovered = tuple(await recover(self.broker, self.ledger, claims))
@@ -265,7 +266,7 @@ class Host:
         Raises:
             LedgerError, StoreError: if it could not be synced.
         """
-        await self.ledger.sync()
+        await self.broker.attempts.sync()
 
     async def plan_undo(self, effect: str, *, principal: str = "user") -> UndoPlan:
         """Plan how to undo an effect, without changing anything.
