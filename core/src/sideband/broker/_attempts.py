@@ -13,14 +13,8 @@ from typing import Any
 from anyio import CancelScope, to_thread
 from attrs import field, frozen
 
-<<<<<<< HEAD
-from ..blobs import BlobError, BlobStore
-from ..errors import SidebandError
-from ..ledger import Ledger, query
-=======
 from ..errors import StoreError
 from ..ledger import Ledger, LedgerError, query
->>>>>>> 509a65f9 (Keep and delete large answers of calls that may resume without waiting for the disk)
 from ..ledger._bytes import bytes_as_json, revive
 from ._attempt import Attempt
 
@@ -58,13 +52,6 @@ class Attempts:
         return attempt
 
     async def keep(self, attempt: Attempt, result: Any) -> str:
-<<<<<<< HEAD
-        """Store a large answer, and return its digest, or an empty string if it cannot be stored."""
-        attempt.keeps = True
-        with CancelScope(shield=True), suppress(BlobError):
-            data = json.dumps(result, default=bytes_as_json).encode()
-            return (await BlobStore(self._answers(attempt)).put(data)).sha256
-=======
         """Store a large answer, and return its digest, or an empty string if it cannot be stored.
 
         It survives the end of the process. After a power failure it may be lost, and is requested again.
@@ -75,7 +62,6 @@ class Attempts:
         with CancelScope(shield=True), suppress(OSError):
             await to_thread.run_sync(_write, path, content)
             return path.name
->>>>>>> 509a65f9 (Keep and delete large answers of calls that may resume without waiting for the disk)
         return ""
 
     async def kept(self, attempt: Attempt, digest: str) -> Any:
@@ -91,13 +77,6 @@ class Attempts:
         raise LookupError(digest)
 
     async def forget(self, attempt: Attempt) -> None:
-<<<<<<< HEAD
-        """Delete the large answers of a call whose outcome is recorded, unless it cannot be brought to disk."""
-        if attempt.keeps:
-            with CancelScope(shield=True), suppress(SidebandError):
-                await self._ledger.sync()
-                await to_thread.run_sync(shutil.rmtree, self._answers(attempt), True)
-=======
         """Delete the large answers of a call whose outcome is recorded, as soon as that is on disk."""
         if attempt.keeps:
             self._ended.append(self._answers(attempt))
@@ -118,7 +97,6 @@ class Attempts:
         if self._ended:
             with suppress(LedgerError, StoreError):
                 await self.sync()
->>>>>>> 509a65f9 (Keep and delete large answers of calls that may resume without waiting for the disk)
 
     def forget_abandoned(self) -> None:
         """Delete the large answers of calls that have not run for a week: they were interrupted, and not resumed."""
