@@ -86,6 +86,16 @@ async def test_outcome_in_memory_completes_an_intent_in_the_index(folder, ledger
     assert (await ledger.earlier("k", "user")).result == 1
 
 
+async def test_lines_that_are_written_while_the_index_is_opened_remain_in_memory(folder, ledger):
+    first = await claim(ledger, "k")
+    index = current_index(folder)
+    await settle(ledger, first, "k", result=1)
+    second = await claim(ledger, "later")
+    ledger._chain.keys.use(index)
+    assert (await ledger.earlier("k", "user")).result == 1
+    assert await claim(ledger, "later") == second
+
+
 async def test_outcome_of_an_effect_of_another_host_settles_its_key_for_both(ledger, other):
     """Recovery writes such outcomes."""
     first = await claim(other, "k")
@@ -167,6 +177,16 @@ async def test_keys_of_a_replaced_ledger_are_forgotten(folder, store, ledger):
         path.unlink()
     assert await claim(ledger, "k") != first
     assert not (await verify(folder, store)).ok
+
+
+async def test_look_up_forgets_the_keys_of_a_ledger_that_another_host_has_begun_again(folder, ledger, other):
+    await fill(ledger)
+    ledger._chain.keys.use(current_index(folder))
+    await claim(ledger, "k")
+    for path in folder.glob("*.jsonl"):
+        path.unlink()
+    await claim(other, "other")
+    assert await ledger.earlier("k", "user") is None
 
 
 async def test_principals_have_their_own_keys_and_share_those_of_undo_steps(folder, ledger):
@@ -262,6 +282,16 @@ async def test_keys_are_looked_up_in_the_index_without_waiting(folder, ledger, c
     for key in ("old", "new"):
         intent = Intent(effect=ledger.new_effect_id(), op="bank.pay", key=key)
         step(ledger.intent(intent, durable=False, unless=lambda found: found and found.effect))
+
+
+async def test_first_key_of_a_host_needs_no_thread_once_the_index_is_up_to_date(folder, store, ledger):
+    await claim(ledger, "old")
+    await fill(ledger)
+    async with Ledger(folder, store, index_interval=0) as later:
+        await until(lambda: later._chain.keys._index is not None)
+        await later.intent(Intent(effect=later.new_effect_id(), op="x.y"), durable=False)
+        intent = Intent(effect=later.new_effect_id(), op="bank.pay", key="old")
+        step(later.intent(intent, durable=False, unless=lambda found: found and found.effect))
 
 
 steps = st.lists(
