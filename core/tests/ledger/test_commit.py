@@ -195,6 +195,17 @@ async def test_effect_is_refused_if_a_due_outcome_cannot_be_synced(idle, monkeyp
         await begin(idle, Level.MONITORED)
 
 
+async def test_effect_is_refused_if_no_file_can_be_opened_for_the_sync_and_the_next_one_is_not(idle, monkeypatch):
+    def fail(descriptor):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "dup", fail)
+        with pytest.raises(LedgerUnwritable, match="Too many open files"):
+            await begin(idle, Level.CONTROLLED, durable=True)
+    await begin(idle, Level.CONTROLLED, durable=True)
+
+
 async def test_names_of_a_new_ledger_are_synced_up_to_its_home(tmp_path, store, monkeypatch):
     """A power failure must not lose the file of the host, a segment, or a new folder with all lines."""
     synced = []
