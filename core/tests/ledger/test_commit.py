@@ -78,6 +78,18 @@ async def test_appends_during_a_sync_share_the_next_sync(ledger, disk):
 
 
 @both_backends
+async def test_outcome_that_is_written_during_a_sync_needs_another_one(ledger, disk):
+    effect = await begin(ledger, Level.MONITORED)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(record, ledger, [])
+        await anyio.to_thread.run_sync(disk.began.wait, 20)
+        await end(ledger, effect, due=True)
+        disk.may_end.set()
+    await begin(ledger, Level.MONITORED)
+    assert disk.syncs == 2
+
+
+@both_backends
 async def test_next_sync_is_started_by_another_task_if_its_starter_is_cancelled(ledger, disk):
     done, never = [], []
     async with anyio.create_task_group() as tasks:
@@ -176,6 +188,13 @@ async def test_one_sync_is_enough_for_a_due_outcome_and_a_durable_intent(idle, s
     await end(idle, await begin(idle, Level.CONTROLLED), due=True)
     await begin(idle, Level.CONTROLLED, durable=True)
     assert syncs == ["00000001.jsonl"]
+
+
+async def test_sync_before_an_effect_also_covers_the_store(idle, store):
+    await end(idle, await begin(idle, Level.CONTROLLED), due=True)
+    await store.put("a", {}, durable=False)
+    await begin(idle, Level.MONITORED)
+    assert store.unsynced() is None
 
 
 async def test_safe_effects_do_not_wait_for_a_due_outcome(idle, syncs):
