@@ -254,17 +254,13 @@ def _checked(one: pluggy.HookImpl) -> _Checked:
 
 
 def _has_own(implementation: object) -> bool:
-    """Return whether a module or an instance has functions that its class does not have."""
-    names = HOOK_SPECS.keys()
-    if not names.isdisjoint(getattr(implementation, "__dict__", ())):
+    """Return whether a module or an instance has functions that its class does not have, maybe in slots."""
+    if not HOOK_SPECS.keys().isdisjoint(getattr(implementation, "__dict__", ())):
         return True
-    for kind in type(implementation).__mro__:
-        members = kind.__dict__
-        if "__slots__" in members and any(
-            isinstance(members[name], MemberDescriptorType) for name in names & members.keys()
-        ):
-            return True
-    return False
+    kind = type(implementation)
+    return hasattr(kind, "__slots__") and MemberDescriptorType in [
+        type(getattr(kind, hook, None)) for hook in HOOK_SPECS
+    ]
 
 
 def _unbound(function: object) -> object:
