@@ -10,6 +10,7 @@ import anyio
 import pytest
 from pydantic import BaseModel
 from sideband import CallRequest, ConfigurationError, Host, Plugin
+from sideband.broker import Attempt
 from sideband.loading import SkillError
 from sideband.ops import OpContext, OpFailed, OpFamily, op
 from sideband.workers import CallTimeout, GrantRequired, SkillFailed, SkillRefused, WorkerExited
@@ -251,10 +252,25 @@ async def test_repeated_call_with_a_key_repeats_no_effect(make_host, make_skill)
             assert result.output == rows
 
 
-async def test_failed_call_with_a_key_gets_its_large_answers_again(make_host, make_skill, tmp_path):
+async def test_calls_get_the_same_time_and_uuids_only_if_they_have_the_same_key(make_host, make_skill):
     skill = make_skill(
+        "naming",
+        "from sideband.skill import now, random, tool, uuid\n@tool\nasync def name() -> list:\n"
+        "    return [str(now()), str(uuid()), random.random()]\n",
+    )
+    async with make_host(skill) as host:
+        named = [(await host.run(CallRequest("naming.name", key=key))).output for key in ("a", "b", "a", None, None)]
+    assert named[0] == named[2]
+    for values in zip(*(named[:2] + named[3:]), strict=True):
+        assert len(set(values)) == 4
+
+
+@pytest.fixture
+def drawing(make_skill):
+    """A skill that gets a large random answer, and maybe fails."""
+    return make_skill(
         "drawing",
-        "from sideband.skill import sql, tool\n@tool\nasync def draw(fail: bool) -> str:\n"
+        "from sideband.skill import sql, tool\n@tool\nasync def draw(fail: bool = False) -> str:\n"
         "    await sql.execute('CREATE TABLE IF NOT EXISTS t (a)', db='test.db')\n"
         "    found = await sql.query('SELECT hex(randomblob(30000)) AS v', db='test.db')\n"
         "    drawn = found['rows'][0]['v'][:20]\n"
@@ -262,11 +278,26 @@ async def test_failed_call_with_a_key_gets_its_large_answers_again(make_host, ma
         "        raise ValueError(drawn)\n"
         "    return drawn\n",
     )
-    async with make_host(skill) as host:
+
+
+async def test_failed_call_with_a_key_gets_its_large_answers_again(make_host, drawing, tmp_path):
+    async with make_host(drawing) as host:
         with pytest.raises(SkillFailed) as caught:
             await host.run(CallRequest("drawing.draw", {"fail": True}, grants=(SQL,), key="k"))
-        result = await host.run(CallRequest("drawing.draw", {"fail": False}, grants=(SQL,), key="k"))
+        result = await host.run(CallRequest("drawing.draw", grants=(SQL,), key="k"))
     assert result.output in caught.value.message
+    assert list((tmp_path / "home" / "replays").iterdir()) == []
+
+
+async def test_large_answers_of_the_call_of_an_agent_are_kept_until_the_agent_forgets_them(
+    make_host, drawing, tmp_path
+):
+    """The host may die before the agent has recorded the outcome of its call, which then runs again."""
+    attempt = Attempt.first("k")
+    async with make_host(drawing) as host:
+        await host.run(CallRequest("drawing.draw", grants=(SQL,), attempt=attempt))
+        assert len(list((tmp_path / "home" / "replays").iterdir())) == 1
+        await host.broker.attempts.forget(attempt)
     assert list((tmp_path / "home" / "replays").iterdir()) == []
 
 
