@@ -81,7 +81,7 @@ class Attempts:
         if attempt.keeps:
             self._ended.append(self._answers(attempt))
         if len(self._ended) > _MOST_ENDED:
-            await self.sync()
+            await self.aclose()
 
     async def sync(self) -> None:
         """Sync the ledger, and delete the answers of calls that had ended before."""
@@ -93,7 +93,7 @@ class Attempts:
                 await to_thread.run_sync(shutil.rmtree, folder, True)
 
     async def aclose(self) -> None:
-        """Delete the answers of calls that have ended."""
+        """Delete the answers of calls that have ended, unless their outcomes cannot be synced."""
         if self._ended:
             with suppress(LedgerError, StoreError):
                 await self.sync()
