@@ -63,7 +63,7 @@ def test_child_of_an_interrupted_child_continues_too(shop, entrust):
     assert [one[:3] for one in shop.lines("effects")] == ["a 1", "b 1"]
 
 
-def test_effect_of_a_child_whose_outcome_is_unknown_is_told_to_the_child_only(shop, entrust):
+def test_effect_of_a_child_whose_outcome_is_unknown_is_reported_to_the_child_only(shop, entrust):
     shop.arm("after child")
     assert entrust("payer") is None
     answer = entrust("payer")

@@ -146,7 +146,7 @@ def check_call(call, message, effects, seen, unknown):
     posted = [path for path in seen if path.startswith(beginnings)]
     if not message.is_error:
         assert message.text.split(" .")[0] == (f"posted {mark}" if name == "poster__post" else "finished")
-        # a child is told about an effect of its own calls whose outcome is unknown, which ends that call only
+        # an effect whose outcome is unknown is reported to the child whose call it ends
         by_child = name != "poster__post"
         assert len(posted) == (6 if by_child else 3) or (
             by_child and any(one.startswith(beginnings) for one in unknown)

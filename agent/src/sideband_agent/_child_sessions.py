@@ -1,7 +1,7 @@
 """The sessions of children: those of a call that may run again are kept until it has ended, others are in memory.
 
-Kept ones are in a part of the store that belongs to the call, so that nobody can list, open or resume them as sessions
-of their own, or import one under the id of a child. Their ids are derived from the call, its seed and the child's task.
+Kept ones are in a part of the store that belongs to the call. So no session that is listed, opened, resumed or imported
+can be that of a child. Their ids are derived from the call, its seed and the child's task.
 """
 
 from __future__ import annotations

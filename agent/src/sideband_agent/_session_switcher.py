@@ -38,11 +38,11 @@ class SessionSwitcher:
         return self._parts
 
     async def open(self, session: str | None, *, creates: bool = False) -> None:
-        """Open the first session; a new one if ``None``.
+        """Open the first session.
 
         Args:
-            session: the id or name of the session.
-            creates: whether to create a session with this id if there is none.
+            session: the id or name of the session; ``None`` for a new one.
+            creates: whether to create a session with this id if it does not exist.
         """
         is_new = session is None or (creates and not await self.sessions.exists(session))
         self._parts = await self._made(await (self._created(session) if is_new else self._opened(session)))

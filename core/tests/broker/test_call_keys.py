@@ -77,16 +77,23 @@ async def test_different_parameters_make_a_new_effect_regardless_of_order(make_h
 
 
 async def test_parameters_cannot_be_guessed_from_a_ledger_whose_content_was_erased(make_host, bank, ledger_lines):
-    """The seed and the digest are content, which can be erased. Keys are not."""
+    """The seed and the digest are content, which can be erased. Keys are not. The index has no content."""
     plugin, _ = bank
     async with make_host(plugin) as host:
         for name in ("pay", "look"):
             await host.broker.dispatch(call("k"), f"bank.{name}", {"amount": 7})
+        folder = host.ledger.folder
+        assert len(await query(folder, op="bank")) == 2
     kept = [
         {name: value for name, value in line.items() if name not in {*ERASABLE, "content"}} for line in ledger_lines()
     ]
     assert len([line for line in kept if "key" in line]) == 4
-    assert digest_of(Amount(amount=7))[:16] not in json.dumps(kept)
+    digest = digest_of(Amount(amount=7))[:16]
+    assert digest not in json.dumps(kept)
+    others = [file for file in folder.rglob("*") if file.is_file() and file.suffix != ".jsonl"]
+    assert "index.sqlite" in {file.name for file in others}
+    for file in others:
+        assert digest.encode() not in file.read_bytes()
 
 
 def test_keys_of_effects_differ_for_another_seed():
