@@ -3,6 +3,8 @@ import pytest
 from sideband.messages import AssistantMessage
 from sideband.ops import OpError, OpTimeout
 from sideband.providers import Finished, ProviderError, ProviderRefused, StreamBroken, TextDelta
+from sideband_llm._foreign import ProviderErrors
+from sideband_llm._response_stream import read_response
 
 pytestmark = pytest.mark.anyio
 BOTH_BACKENDS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
@@ -190,3 +192,31 @@ async def test_exception_in_the_listener_closes_the_stream(host, fake, ask):
     with pytest.raises(OpError, match="no more"):
         await ask(host, parts=Failing())
     assert fake.closed == 1
+
+
+def test_reading_an_event_takes_few_calls(count_calls, make):
+    class Talkative:
+        name = "talkative"
+
+        def __init__(self, size):
+            self.size = size
+
+        async def stream(self, request, ctx):
+            for _ in range(self.size):
+                yield TextDelta(text="a")
+            yield make.answer()
+
+    async def emit(part): ...
+
+    def calls(size):
+        return count_calls(lambda: anyio.run(read_response, Talkative(size), None, None, emit))
+
+    per_event = (calls(200) - calls(100)) / 100
+    assert per_event <= 12, "keep what is not needed for each event out of the loop"
+
+
+def test_typed_error_of_a_provider_keeps_its_cause():
+    cause = ValueError("the key is invalid")
+    with pytest.raises(ProviderRefused) as caught, ProviderErrors("talkative"):
+        raise ProviderRefused("talkative", "no") from cause
+    assert caught.value.__cause__ is cause

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 from sideband.messages import AssistantMessage, Usage
@@ -20,7 +20,7 @@ from sideband.providers import (
     ToolCallDelta,
 )
 
-from ._foreign import provider_errors
+from ._foreign import ProviderErrors
 
 _DELTAS = (TextDelta, ThinkingDelta, ToolCallDelta)
 _ANSWERED = ("end", "tool_calls", "length", "refusal")
@@ -45,28 +45,29 @@ async def read_response(
     name = provider.name
     finished: Finished | None = None
     streamed = 0
-    async with AsyncExitStack() as stack:
-        stack.enter_context(_reported_usage(lambda: finished))
-        with provider_errors(name):
+    with _reported_usage(lambda: finished):
+        with ProviderErrors(name):
             stream = aiter(provider.stream(request, ctx))
-        if hasattr(stream, "aclose"):
-            stack.push_async_callback(stream.aclose)
-        while (event := await _next(name, stream)) is not None:
-            if finished is not None:
-                raise StreamBroken(name, "the stream continued after `Finished`", retryable=True)
-            if type(event) is Finished:
-                finished = event
-            elif type(event) in _DELTAS:
-                delta = event.model_dump()
-                streamed += _DELTA_COST + sum(len(value) for value in delta.values() if isinstance(value, str))
-                if streamed > _MAX_STREAMED:
-                    raise _too_long(name)
-                await emit(delta)
-            else:
-                raise StreamBroken(name, f"expected an event, got {type(event).__name__}")
-        if finished is None:
-            raise StreamBroken(name, "the stream ended without `Finished`", retryable=True)
-        return _checked(name, finished)
+        try:
+            while (event := await _next(name, stream)) is not None:
+                if finished is not None:
+                    raise StreamBroken(name, "the stream continued after `Finished`", retryable=True)
+                if type(event) is Finished:
+                    finished = event
+                elif type(event) in _DELTAS:
+                    delta = event.model_dump()
+                    streamed += _DELTA_COST + sum(len(value) for value in delta.values() if isinstance(value, str))
+                    if streamed > _MAX_STREAMED:
+                        raise _too_long(name)
+                    await emit(delta)
+                else:
+                    raise StreamBroken(name, f"expected an event, got {type(event).__name__}")
+            if finished is None:
+                raise StreamBroken(name, "the stream ended without `Finished`", retryable=True)
+            return _checked(name, finished)
+        finally:
+            if hasattr(stream, "aclose"):
+                await stream.aclose()
 
 
 @contextmanager
@@ -86,7 +87,7 @@ def _reported_usage(finished: Callable[[], Finished | None]) -> Iterator[None]:
 
 async def _next(name: str, stream: AsyncIterator[Any]) -> Any:
     """Return the next event, or ``None`` at the end."""
-    with provider_errors(name):
+    with ProviderErrors(name):
         try:
             event = await anext(stream)
         except StopAsyncIteration:

@@ -12,7 +12,7 @@ from sideband.messages import Usage
 from sideband.plugins import PluginContext
 from sideband.providers import ModelInfo, Prices, Provider, ProviderError, ProviderTimeout
 
-from ._foreign import provider_errors
+from ._foreign import ProviderErrors
 from ._model_names import ModelName
 
 _CACHE_SECONDS = 3_600.0
@@ -54,7 +54,7 @@ class ModelCatalog:
             ProviderTimeout: if the time limit is exceeded.
         """
         name = provider.name
-        with anyio.move_on_after(seconds), provider_errors(name):
+        with anyio.move_on_after(seconds), ProviderErrors(name):
             infos = tuple(await provider.models(ctx))
             if stray := next((one for one in infos if not isinstance(one, ModelInfo)), None):
                 raise ProviderError(name, f"expected ModelInfo in the list of models, got {type(stray).__name__}")
