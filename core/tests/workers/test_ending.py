@@ -2,7 +2,7 @@
 
 import anyio
 import pytest
-from sideband.workers._ending import Ending
+from sideband.workers._ending import Deadlines, Ending
 
 pytestmark = pytest.mark.anyio
 
@@ -13,8 +13,13 @@ def anyio_backend(request):
 
 
 @pytest.fixture
-def ending(anyio_backend):
-    return Ending(on_asyncio=anyio_backend == "asyncio")
+async def deadlines(anyio_backend):
+    return Deadlines()
+
+
+@pytest.fixture
+def ending(deadlines):
+    return Ending(deadlines)
 
 
 async def test_wait_returns_when_it_comes(ending):
@@ -49,3 +54,36 @@ async def test_wait_can_be_cancelled_and_repeated(ending):
             tasks.start_soon(ending.wait, anyio.current_time() + 60)
             await anyio.wait_all_tasks_blocked()
             ending.come()
+
+
+async def test_each_wait_returns_at_its_own_deadline(deadlines):
+    """They share one timer, which must ring for a later wait with an earlier deadline, and again for the others."""
+    ended = []
+
+    async def wait(seconds):
+        await Ending(deadlines).wait(anyio.current_time() + seconds)
+        ended.append(seconds)
+
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+            for seconds in (0.1, 0.01, 0.05, 0.15):
+                tasks.start_soon(wait, seconds)
+    assert ended == [0.01, 0.05, 0.1, 0.15]
+
+
+async def test_deadline_of_a_wait_that_has_returned_does_not_end_later_ones(deadlines):
+    first, second = Ending(deadlines), Ending(deadlines)
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(first.wait, anyio.current_time() + 0.02)
+            await anyio.wait_all_tasks_blocked()
+            first.come()
+        await second.wait(anyio.current_time() + 0.05)
+    assert not second.has_come
+    assert not deadlines._waiting  # which would keep the ends of all calls
+
+
+async def test_waits_without_a_deadline_set_no_timer(anyio_backend, deadlines):
+    with anyio.move_on_after(0.01):
+        await Ending(deadlines).wait(float("inf"))
+    assert deadlines._timer is None

@@ -36,6 +36,7 @@ from ..plugins import LoadedPlugin
 from ._attempts import Attempts
 from ._call import Call
 from ._claims import Claims
+from ._clock import running_clock
 from ._context import DispatchContext, StartProgram
 from ._decisions import Approver, decide
 from ._dispatch import Dispatch
@@ -60,7 +61,7 @@ _depth: ContextVar[int] = ContextVar("sideband_dispatch_depth", default=0)
 
 @define(eq=False, repr=False, kw_only=True)
 class Broker:
-    """The broker of a host, which looks up, authorizes, runs, redacts and records ops."""
+    """The broker of a host, which looks up, authorizes, runs, redacts and records ops. ``clock`` is that of anyio."""
 
     ops: Ops
     redactor: Redaction
@@ -74,6 +75,7 @@ class Broker:
     _approver: Approver | None = None
     attempts: Attempts = field(init=False)
     _recorder: EffectRecorder = field(init=False)
+    clock: Callable[[], float] = field(factory=running_clock, init=False)
 
     def __attrs_post_init__(self) -> None:
         self.attempts = Attempts(self._ledger, self._home / "replays")
@@ -262,7 +264,7 @@ class Broker:
             context.end()
 
     async def _run(self, dispatch: Dispatch, spec: OpSpec) -> Any:
-        call, now = dispatch.call, anyio.current_time()
+        call, now = dispatch.call, self.clock()
         deadline = min(now + (spec.timeout or _DEFAULT_TIMEOUT), call.deadline)
         # What another op dispatches may outlive it, in a task of its plugin, which is not cancelled with the call.
         is_ended = call.ends_dispatches and deadline == call.deadline and dispatch.within is None
@@ -270,7 +272,7 @@ class Broker:
         try:
             result, error = await run_handler(dispatch, context, deadline - now, has_deadline=not is_ended)
         except get_cancelled_exc_class():
-            if is_ended and anyio.current_time() >= deadline:
+            if is_ended and self.clock() >= deadline:
                 await self._recorder.settle(dispatch, "failed", OpTimeout(dispatch.op, deadline - now))
             else:
                 await self._recorder.settle(dispatch, "cancelled", OpCancelled(dispatch.op))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from contextlib import suppress
 from time import perf_counter
 from typing import Any
 
-import anyio
 from anyio import CancelScope
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from ..hooks import Effect, HookRegistry
 from ..ledger import EffectRecord, Intent, Ledger, LedgerError, Outcome, Status
@@ -30,6 +30,7 @@ from ._attempt import BLOB, Attempt, recorded_error
 from ._attempts import Attempts
 from ._call import EffectReport
 from ._claims import Claims, Replay
+from ._clock import running_clock
 from ._dispatch import Dispatch
 from ._errors import KeyReused, safe_text
 from ._gate import check_used
@@ -57,6 +58,7 @@ class EffectRecorder:
     _redactor: Redaction
     _hooks: HookRegistry
     _attempts: Attempts
+    _clock: Callable[[], float] = field(factory=running_clock, init=False)
 
     async def intend(self, dispatch: Dispatch) -> Replay | None:
         """Write the intent, synced to disk if the op is durable. This claims the key.
@@ -70,7 +72,7 @@ class EffectRecorder:
             OpDenied: if the grant does not cover what the earlier effect used.
         """
         spec = dispatch.found.spec
-        if dispatch.call.deadline <= anyio.current_time():
+        if dispatch.call.deadline <= self._clock():
             raise OpTimeout(dispatch.op, 0)
         if dispatch.key is not None and dispatch.claimed:
             dispatch.digest = dispatch.digest or digest_of(dispatch.valid)

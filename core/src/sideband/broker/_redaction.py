@@ -26,6 +26,8 @@ unreadable and reveal more than it hides."""
 # Smaller numbers occur by chance. Integers beyond the precision of a float are compared both as int and as float.
 _NUMBER = re.compile(r"-?[1-9][0-9]{3,300}(?:\.[0-9]{1,300})?\Z")
 _STR = frozenset({str})
+_CONSTANTS = frozenset({bool, type(None)})
+_CONSTANTS_AND_INTEGERS = _CONSTANTS | {int}
 _WHITE_SPACE = re.compile(r"[ \t\n\r]+")
 # Where two pieces of JSON text meet, there are two of these characters, none of them within a string.
 _JSON_BORDER = re.compile(r"[\[\]{},][\[\]{},]")
@@ -256,13 +258,14 @@ class Redaction:
             if not _STR.issuperset(map(type, value)):
                 raise _NotPlain
             hiding = sensitive_keys and any(map(is_sensitive, value))
+            shown = _CONSTANTS if self._numbers else _CONSTANTS_AND_INTEGERS
             copied = value.copy()
             for key, item in value.items():
                 if hiding and is_sensitive(key) and _can_be_secret(item):
                     copied[key] = _HIDDEN
                 elif clean is None and type(item) is str:
                     texts.append(item)
-                elif item is not None:
+                elif type(item) not in shown:
                     copied[key] = self._plain(item, sensitive_keys, texts, clean)
             if clean is not None:
                 return {clean(key): item for key, item in copied.items()}

@@ -73,7 +73,7 @@ class SkillCalls:
             granted_by=granted_by,
             domain=plan.domain,
             origin=_origin(request, identifier, skill, tool),
-            deadline=anyio.current_time() + timeout,
+            deadline=self._broker.clock() + timeout,
             code=plan.code,
             on_progress=request.on_progress,
             on_answer=request.on_answer,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +14,7 @@ from attrs import define, field
 
 from ..ops import LimitExceeded, OpError
 from ._calls import LogLine, NotBegun, WorkerCall
-from ._ending import Ending
+from ._ending import Deadlines, Ending
 from ._errors import CallCancelled, CallError, ProtocolViolation, SkillFailed, SkillRefused
 from ._wire import BegunMessage, DispatchMessage, ResultMessage
 from .runtime import MAX_LINE, OutputAllowance, left_out
@@ -178,7 +177,7 @@ class PendingCalls:
         self._calls: dict[str, PendingCall] = {}
         # The value is whether the result has arrived. The host may have abandoned the call before.
         self._finished: OrderedDict[str, bool] = OrderedDict()
-        self._on_asyncio = anyio.get_cancelled_exc_class() is asyncio.CancelledError
+        self._deadlines = Deadlines()
 
     def __len__(self) -> int:
         return len(self._calls)
@@ -188,7 +187,7 @@ class PendingCalls:
 
     def add(self, spec: WorkerCall, begin_by: float | None) -> PendingCall:
         """Add a call that is sent to the worker."""
-        ending = Ending(on_asyncio=self._on_asyncio)
+        ending = Ending(self._deadlines)
         call = self._calls[spec.id] = PendingCall(spec, CallLog(spec.handler.log), begin_by, ending)
         return call
 
