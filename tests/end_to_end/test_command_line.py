@@ -38,6 +38,30 @@ def test_options_are_accepted_between_a_tool_and_its_values(sideband, hello):
     assert sideband("call", "hello.greet", "--skill-dir", hello, "name=Ada").stdout == "hello Ada\n"
 
 
+def test_effects_that_a_repeated_call_does_not_request_again_are_reported(sideband, make_skill):
+    code = (
+        "from sideband.skill import sql, tool\n@tool\nasync def keep(table: str) -> None:\n"
+        "    await sql.execute('CREATE TABLE IF NOT EXISTS shared (a)', db='test.db')\n"
+        "    await sql.execute(f'CREATE TABLE {table} (a)', db='test.db')\n"
+    )
+    call = [
+        "call",
+        "keeper.keep",
+        "--skill-dir",
+        make_skill("keeper", code),
+        "--only",
+        "sql:path=test.db",
+        "--key",
+        "k",
+    ]
+    first = json.loads(sideband(*call, "table=one", "--json").stdout)
+    again = json.loads(sideband(*call, "table=two", "--json").stdout)
+    (shared, one) = (effect["id"] for effect in first["effects"])
+    assert (first["answered"], first["skipped"]) == ([], [])
+    assert (again["answered"], again["skipped"]) == ([shared], [one])
+    assert f"not requested again: {one}" in sideband(*call, "table=three").stderr
+
+
 def test_characters_outside_the_encoding_are_escaped(sideband, hello):
     words = ["call", "hello.greet", "name=Zoë", "--skill-dir", hello]
     assert sideband(*words, PYTHONIOENCODING="ascii").stdout == "hello Zo\\xeb\n"

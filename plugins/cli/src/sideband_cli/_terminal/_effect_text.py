@@ -49,4 +49,6 @@ def result_data(result: CallResult) -> dict[str, Any]:
         "effects": [effect_data(effect) for effect in result.effects],
         "logs": [{"stream": line.stream, "text": line.text} for line in result.logs],
         "ms": result.ms,
+        "answered": list(result.answered),
+        "skipped": list(result.skipped),
     }
