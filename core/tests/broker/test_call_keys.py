@@ -3,12 +3,14 @@
 import errno
 import json
 import os
+import re
 import time
+from contextlib import nullcontext
 
 import anyio
 import pytest
-from pydantic import BaseModel
-from sideband.broker import Attempt, Call
+from pydantic import BaseModel, Field
+from sideband.broker import Attempt, Call, KeyReused
 from sideband.broker._values import digest_of
 from sideband.calls._keyed_attempts import attempt_with_key
 from sideband.ledger import Intent, LedgerError, query
@@ -20,6 +22,10 @@ pytestmark = pytest.mark.anyio
 
 class Nothing(BaseModel):
     pass
+
+
+class Secret(BaseModel):
+    pin: str = Field(repr=False)
 
 
 class Amount(BaseModel):
@@ -127,6 +133,66 @@ async def test_revealed_secret_is_not_recorded_but_requested_again(make_host, fa
         records = await query(host.ledger.folder, op="safe.reveal")
     assert ran == ["reveal", "reveal"]
     assert {(one.key, one.result) for one in records} == {(None, None)}
+
+
+async def test_read_has_no_key_if_its_answer_cannot_be_used_again(make_host, family):
+    """A secret parameter is in no digest, and the answer of a child effect belongs to that of its parent."""
+
+    @op("safe.check", level=Level.SAFE)
+    async def check(params: Secret, ctx: OpContext) -> str:
+        return f"{params.pin} is right"
+
+    @op("safe.tell", level=Level.SAFE, fire_and_forget=True)
+    async def tell(params: Amount, ctx: OpContext) -> None:
+        pass
+
+    @op("safe.look", level=Level.SAFE)
+    async def look(params: Amount, ctx: OpContext) -> str:
+        return "seen"
+
+    @op("safe.open", level=Level.RESTRICTED)
+    async def open_safe(params: Amount, ctx: OpContext) -> str:
+        return await ctx.dispatch("safe.look", {})
+
+    async with make_host(family("safe", check, tell, look, open_safe)) as host:
+        again = call("k")
+        await host.broker.dispatch(again, "safe.check", {"pin": "1"})
+        await host.broker.dispatch(again, "safe.tell", {})
+        await host.broker.dispatch(again, "safe.open", {})
+        records = await query(host.ledger.folder)
+    assert {one.op for one in records if one.key is None} == {"safe.check", "safe.tell", "safe.look"}
+
+
+async def test_change_with_a_secret_parameter_is_neither_answered_nor_repeated(make_host, family):
+    @op("safe.enter", level=Level.RESTRICTED)
+    async def enter(params: Secret, ctx: OpContext) -> str:
+        return f"{params.pin} is right"
+
+    async with make_host(family("safe", enter)) as host:
+        for pin in ("1", "2"):
+            again = call(None)
+            again.attempt = await host.broker.attempts.again("k", principal="user", started="", seed="s", stops=True)
+            with nullcontext() if pin == "1" else pytest.raises(KeyReused):
+                await host.broker.dispatch(again, "safe.enter", {"pin": pin})
+
+
+async def test_read_is_requested_again_if_its_recorded_answer_was_erased(make_host, bank):
+    plugin, ran = bank
+    answers = []
+    for _ in range(3):
+        async with make_host(plugin) as host:
+            again = call(None)
+            again.attempt = await host.broker.attempts.again("k", principal="user", started="", seed="s", stops=True)
+            answers.append(await host.broker.dispatch(again, "bank.look", {}))
+        if len(answers) == 2:
+            (path,) = (host.home / "ledger").glob("*.jsonl")
+            path.write_bytes(re.sub(rb'(?<="content":)\{"result.*(?=\}\n)', blank, path.read_bytes()))
+    assert answers == [1, 1, 2]
+    assert ran == ["look", "look"]
+
+
+def blank(content):
+    return b"null".ljust(len(content[0]))
 
 
 async def test_equal_large_answers_of_two_calls_are_kept_until_each_has_ended(make_host):
