@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from binascii import crc32
+from pathlib import Path
 from time import time_ns
 
 import pytest
@@ -31,6 +32,15 @@ def test_nothing_is_written_if_nothing_changed(skills, make, load_cached, home):
     before = file.stat()
     load_cached(skills)
     assert (file.stat().st_ino, file.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+@pytest.mark.usefixtures("settled")
+def test_loading_leaves_no_file_open(skills, make, load_cached):
+    make()
+    load_cached(skills)
+    before = list(Path("/proc/self/fd").iterdir())
+    load_cached(skills)
+    assert list(Path("/proc/self/fd").iterdir()) == before
 
 
 @pytest.mark.usefixtures("settled")
