@@ -170,7 +170,6 @@ class EffectRecorder:
             return None
         if dispatch.claimed:
             check_used(dispatch.grant, dispatch.op, rights)
-            dispatch.used.update(rights.capabilities)
         elif BLOB in record.note:
             try:
                 result = await self._attempts.kept(attempt, str(record.note[BLOB]))
