@@ -352,9 +352,9 @@ def test_limits_are_part_of_the_key(skills, make, load_cached, codes):
 @pytest.mark.usefixtures("settled")
 def test_limit_of_text_applies_to_cached_skills(skills, make, load_cached, codes):
     for name in "abc":
-        make(name, more="unknown: key\n", files={"references/a.md": "text"})
+        make(name, more="unknown: key\n", files={f"references/{200 * name}.md": "text"})
     loaded = []
-    for most in range(1, 1_500, 150):
+    for most in range(1, 2_500, 150):
         first = load_cached(skills, limits=Config(total_text=most))
         assert load_cached(skills, limits=Config(total_text=most)) == first
         loaded.append(len(first.skills))
