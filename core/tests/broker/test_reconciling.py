@@ -160,7 +160,7 @@ async def test_repeatable_effect_may_be_repeated_with_its_key_but_no_other_effec
     ],
     ids=["own op that continues", "own op of an earlier version", "op of a plugin"],
 )
-async def test_only_an_own_op_whose_intent_says_so_continues_under_its_key(
+async def test_only_an_own_op_with_a_mark_in_its_intent_continues_under_its_key(
     make_host, leave_running, outcomes, begun, state
 ):
     await leave_running(begun)

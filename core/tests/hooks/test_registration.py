@@ -380,7 +380,7 @@ def test_instance_with_a_function_in_a_slot_is_checked_although_its_class_is_kno
     assert hooks.has("op_call")
 
 
-def test_data_in_slots_are_no_implementations():
+def test_data_in_a_slot_is_not_an_implementation():
     class Guard:
         __slots__ = ("input", "op_call")
 
