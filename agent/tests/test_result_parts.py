@@ -1,4 +1,4 @@
-"""What becomes of the content and the metadata that a tool returned."""
+"""How the result of a tool is converted to parts, and which metadata it cannot set."""
 
 import pytest
 from sideband.broker import Redaction
