@@ -135,7 +135,7 @@ async def test_failing_pivot_root_leads_to_the_lower_tier_with_a_hint(machine):
 
 # The host as an ordinary user. All imports come first, because that user may not be able to read the checkout.
 AS_USER = """
-import asyncio, encodings.ascii, encodings.idna, json, os, random, sys, tempfile
+import asyncio, concurrent.futures.thread, encodings.ascii, encodings.idna, json, os, random, sys, tempfile
 import anyio, anyio._backends._asyncio, trio, anyio._backends._trio
 import sideband.workers, sideband.workers._launcher
 from pathlib import Path
