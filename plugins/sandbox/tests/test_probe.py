@@ -137,7 +137,7 @@ async def test_failing_pivot_root_leads_to_the_lower_tier_with_a_hint(machine):
 AS_USER = """
 import asyncio, concurrent.futures.thread, encodings.ascii, encodings.idna, json, os, random, sys, tempfile
 import anyio, anyio._backends._asyncio, trio, anyio._backends._trio
-import sideband.workers, sideband.workers._launcher
+import sideband.workers, sideband.workers._launcher, sideband.workers.runtime
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 import sideband_sandbox._sandbox
