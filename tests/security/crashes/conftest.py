@@ -297,7 +297,7 @@ class Crashing:
         for path in Path(f"/proc/{self.pid}/fd").iterdir():
             with suppress(FileNotFoundError):  # closed meanwhile
                 target = path.readlink()
-                if self.home / "ledger" not in target.parents:
+                if self.home / "ledger" not in (target, *target.parents):
                     found[re.sub(r"[0-9a-f]*\d[0-9a-f]*", "N", str(target))] += 1
         return found
 

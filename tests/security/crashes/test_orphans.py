@@ -157,8 +157,7 @@ def test_calls_work_after_any_two_descendants_are_killed(start, who, tier):
             below[place].signal(signal.SIGKILL)
         below = crashing.eventually(restored)
         assert below, crashing.names()
-        crashing.eventually(lambda: crashing.descriptors() == descriptors)
-        assert crashing.descriptors() == descriptors
+        assert crashing.eventually(lambda: crashing.descriptors() <= descriptors), crashing.descriptors() - descriptors
     crashing.close()
     check_next_host(crashing)
 
