@@ -3,7 +3,7 @@
 import shutil
 import sqlite3
 import threading
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack, closing, suppress
 
 import anyio
 import pytest
@@ -240,7 +240,7 @@ async def until(condition):
 def count_of_effects(folder):
     if not Index.path(folder).exists():
         return 0
-    with sqlite3.connect(f"file:{Index.path(folder)}?mode=ro", uri=True) as database:
+    with closing(sqlite3.connect(f"file:{Index.path(folder)}?mode=ro", uri=True)) as database:
         try:
             return database.execute("SELECT COUNT(*) FROM effects").fetchone()[0]
         except sqlite3.OperationalError:

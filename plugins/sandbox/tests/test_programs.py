@@ -373,7 +373,7 @@ async def test_cancelled_start_leaves_no_process_file_or_descriptor(launcher, tm
         with anyio.move_on_after(delay) as scope:
             program = await launcher.launch(request)
             await program.close()
-        assert scope.cancelled_caught or not delay
+        assert scope.cancelled_caught or delay  # a start may be faster than its cancellation
     await until(lambda: not marked_processes(marker))
     assert list(folder.iterdir()) == []
     assert open_descriptors() == descriptors
