@@ -174,6 +174,10 @@ async def test_lines_for_many_calls_in_flight_are_sent_together(make_host):
     assert found.sent < 64, f"{found.sent} writes for 64 calls: send lines through `WorkerChannel.send_soon`"
 
 
+def is_running(pid):
+    return Path(f"/proc/{pid}").exists()
+
+
 async def test_grant_that_is_revoked_between_two_calls_of_a_worker_is_gone(make_host, tmp_path):
     answers = iter([True, False])
 
@@ -187,7 +191,7 @@ async def test_grant_that_is_revoked_between_two_calls_of_a_worker_is_gone(make_
         file.write_text(re.sub("capabilities = .*", "capabilities = []", file.read_text()))
         with pytest.raises(GrantRequired):
             await host.call("skill.say", text="two")
-        assert Path(f"/proc/{worker}").exists()
+        assert is_running(worker)
         assert len(await query(host.ledger.folder, op="echo.say")) == 1
 
 
