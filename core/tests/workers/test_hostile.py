@@ -238,17 +238,24 @@ async def test_crash_is_detected_while_reading_is_paused(make_skill, make_pool, 
             os._exit(1)
     """)
 
+    # It must be among the 256 dispatches that are served at the same time.
+    dying = anyio.Event()
+
     async def handler(op, params):
         if params["key"][0] == "die":
+            dying.set()
             await answers.arrived(255)
             return None
         return await answers.handler(op, {"key": tuple(params["key"])})
 
+    async def fill(pool, name):
+        await dying.wait()
+        return await pool.call(skill.call("many", handler=handler, arguments={"name": name}))
+
     async with make_pool() as pool:
         with anyio.fail_after(15):
-            calls = [pool.call(skill.call("die", handler=handler, arguments={"name": "die"}))]
-            calls += [pool.call(skill.call("many", handler=handler, arguments={"name": n})) for n in range(8)]
-            found = await gather(*calls)
+            die = pool.call(skill.call("die", handler=handler, arguments={"name": "die"}))
+            found = await gather(die, *(fill(pool, name) for name in range(8)))
     assert all(isinstance(error, WorkerExited) for error in found)
 
 
