@@ -83,6 +83,18 @@ def made(names):
     return ToolView.of([Tool(name, "", {}, dict, print) for name in names])
 
 
+SNAPSHOTS = st.lists(
+    st.dictionaries(st.from_regex(r"[a-c]{1,2}(\.[a-c])?", fullmatch=True), st.sampled_from(["skill a", "plugin a"])),
+    min_size=1,
+    max_size=5,
+)
+SOURCES = st.none() | st.lists(st.sampled_from(["skill a", "skill *", "plugin a", "plugin b"]), max_size=2)
+
+
+def view_of(snapshot):
+    return ToolView.of([Tool(name, "", {}, dict, print, source=source) for name, source in snapshot.items()])
+
+
 @given(NAMES, PATTERNS, PATTERNS)
 def test_narrowed_view_has_no_additional_tools(names, first, second):
     view = made(names)
@@ -91,6 +103,43 @@ def test_narrowed_view_has_no_additional_tools(names, first, second):
     assert set(twice.names) <= set(once.names) <= set(view.names)
     assert list(once.names) == sorted(once.names)
     assert view.narrow(second).narrow(first).names == twice.names
+
+
+@given(SNAPSHOTS, st.lists(st.tuples(st.none() | PATTERNS, SOURCES), max_size=4))
+def test_no_change_of_the_tools_widens_a_view(snapshots, steps):
+    restricted = ToolView()
+    allowed = [ToolView()]
+    for names, sources in steps:
+        restricted = restricted.narrow(names, sources=sources)
+        allowed.append(ToolView().narrow(names, sources=sources))
+    for snapshot in snapshots:
+        current = view_of(snapshot)
+        restricted = restricted.resolve(current)  # in turn, as a view that was resolved before must not forget
+        expected = set(current.names)
+        for one in allowed:
+            expected &= set(one.resolve(current).names)
+        assert set(restricted.names) == expected
+        assert restricted.narrow(["a*"]).resolve(current) == restricted.narrow(["a*"])
+
+
+@given(SNAPSHOTS, SNAPSHOTS)
+def test_resolving_a_restricted_view_keeps_its_restrictions(first, second):
+    child = view_of(first[0]).narrow(["a*"]).resolve(view_of(second[0]).narrow(sources=["skill *"]))
+    assert all(one.name.startswith("a") and one.source == "skill a" for one in child.tools)
+    assert child.resolve(view_of(second[0])) == child
+
+
+def test_view_can_be_restricted_to_sources():
+    view = view_of({"a": "skill a", "b": "plugin b", "c": "plugin bc"})
+    assert view.narrow(sources=["plugin b"]).names == ("b",)
+    assert view.narrow(sources=["plugin *"]).names == ("b", "c")
+    assert view.narrow(["a", "b"], sources=["plugin *"]).names == ("b",)
+    assert view.narrow(sources=[]).names == ()
+
+
+def test_tool_that_appears_later_is_visible_only_if_the_view_already_allowed_it():
+    view = view_of({"a": "skill a"}).narrow(["a", "b*"])
+    assert view.resolve(view_of({"a": "skill a", "bc": "skill a", "c": "skill a"})).names == ("a", "bc")
 
 
 @given(NAMES, PATTERNS)
@@ -133,6 +182,6 @@ def test_unknown_names_are_listed():
 
 def test_text_in_place_of_a_list_of_names_is_rejected():
     view = ToolView()
-    for use in (view.narrow, view.unknown):
-        with pytest.raises(TypeError, match=r"expected a list of tool names, got a text: write \['notes\.\*'\]"):
+    for use in (view.narrow, view.unknown, lambda one: view.narrow(sources=one)):
+        with pytest.raises(TypeError, match=r"expected a list of names, got a text: write \['notes\.\*'\]"):
             use("notes.*")

@@ -6,34 +6,34 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from sideband.hooks import HookRegistry, ModelSelect, Settled
-from sideband.messages import Attachment, Usage
+from sideband.messages import Attachment
 from sideband.settings import AgentSettings
-from sideband.tools import ToolView
 
 from ._agent_hooks import Listener, agent_hooks
+from ._agent_state import AgentState
 from ._announcer import Announcer
 from ._attachments import checked_input
-from ._budget import Allowance, Budget
+from ._budget import Budget
 from ._child_sessions import ChildSession
 from ._children import Children
-from ._errors import InputEmpty, ModelMissing
+from ._errors import InputEmpty
 from ._inherited import Inherited
 from ._phase import AgentPhase, CurrentPhase
 from ._queues import Queues
-from ._run import Run, RunResult
-from ._session_parts import SessionParts, SessionPartsMaker
+from ._run import RunResult
+from ._session_parts import SessionPartsMaker
 from ._session_switcher import SessionSwitcher
 from ._tools import ToolApprover
-from .sessions import ModelEntry, Session, Sessions
+from .sessions import ModelEntry, Sessions
 
 if TYPE_CHECKING:
     from sideband import Host
 
 
-class Agent:
+class Agent(AgentState):
     """An agent that calls a model, runs its tools and stores the conversation. Use it with ``async with``.
 
     An agent has one run at a time: methods that need an idle agent raise ``AgentBusy`` immediately while it is busy.
@@ -43,6 +43,7 @@ class Agent:
         model: ``provider:model``; if ``None``, the session's last model, otherwise the configured one.
         session: the id or name of a session to continue; a new one if ``None``.
         tools: the tools that it may call; if ``None``, the configured ones, otherwise all.
+        sources: the sources of tools to which it is restricted, such as ``plugin memory`` or ``skill *``.
         channel: the channel through which the user talks to the agent, such as ``cli``.
         budget: the limits of the whole session; if ``None``, the configured ones.
         approver: asks a person when a guard requests approval; ``None`` for the host's, which is asked about effects.
@@ -57,8 +58,6 @@ class Agent:
         ...         return result.status, result.text
     """
 
-    inherited: Inherited | None = None
-
     def __init__(
         self,
         host: Host,
@@ -66,6 +65,7 @@ class Agent:
         model: str | None = None,
         session: str | None = None,
         tools: Sequence[str] | None = None,
+        sources: Sequence[str] | None = None,
         channel: str = "cli",
         budget: Budget | None = None,
         approver: ToolApprover | None = None,
@@ -102,6 +102,7 @@ class Agent:
             approver=approver,
             limit=budget if budget is not None else Budget(**self.settings.budget.model_dump()),
             wanted=tools if tools is not None else self.settings.tools,
+            sources=sources,
             folder=self.folder,
             channel=channel,
         )
@@ -113,94 +114,6 @@ class Agent:
 
     async def __aexit__(self, *_: object) -> None:
         await self._switcher.close()
-
-    # State
-
-    @property
-    def _parts(self) -> SessionParts:
-        return self._switcher.parts
-
-    @property
-    def session(self) -> Session:
-        """The open session."""
-        return self._parts.session
-
-    @property
-    def model(self) -> str:
-        """The current model, as ``provider:model``.
-
-        Raises:
-            ModelMissing: if no model is configured.
-        """
-        found = self.run.model if self.run is not None else self._usual_model()
-        if found is None:
-            raise ModelMissing
-        return found
-
-    def _usual_model(self) -> str | None:
-        """Return the model that a run begins with."""
-        return self._model or self.session.context().model or self.settings.model
-
-    @property
-    def tools(self) -> ToolView:
-        """The tools that it may call."""
-        return self._parts.tools
-
-    async def skills(self) -> tuple[Mapping[str, Any], ...]:
-        """Return the skills that its model sees: those with a visible tool, and those without tools."""
-        return await self._parts.skills.all()
-
-    @property
-    def depth(self) -> int:
-        """The number of agents above it: 0 for one that has no parent."""
-        return self.inherited.depth if self.inherited else 0
-
-    @property
-    def phase(self) -> AgentPhase:
-        """The current phase."""
-        return self._phase.value
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether neither a run nor another operation is in progress."""
-        return self._phase.is_idle
-
-    @property
-    def has_pending_messages(self) -> bool:
-        """Whether a message or an input is queued."""
-        return bool(self.queues)
-
-    @property
-    def run(self) -> Run | None:
-        """The run in progress, or ``None``."""
-        return self._parts.runner.current
-
-    @property
-    def usage(self) -> Usage:
-        """The usage of the session, including children and the plugins' own model calls."""
-        return self._parts.spending.usage
-
-    @property
-    def allowance(self) -> Allowance:
-        """The remaining budget."""
-        return self._parts.spending.allowance
-
-    async def charge_side_call(self, usage: Usage, plugin: str, source: str = "") -> None:
-        """Charge the usage of a model call that a plugin made outside the conversation, once for each source."""
-        await self._parts.spending.charge_side_call(usage, plugin, source)
-
-    @property
-    def context_tokens(self) -> int:
-        """The approximate number of tokens in the conversation."""
-        return self._parts.compactor.tokens(self._parts.system_prompt)
-
-    @property
-    def context_window(self) -> int | None:
-        """The model's context window in tokens, or ``None`` before it has been looked up."""
-        try:
-            return self._parts.compactor.asked_window(self.model)
-        except ModelMissing:
-            return None
 
     # Runs
 

@@ -82,15 +82,16 @@ class Children:
         """
         if self.depth >= self.deepest:
             raise DepthReached(self.deepest)
-        unknown = parent.tools.unknown(tools or ())
+        allowed = parent.tools.allowed
+        unknown = allowed.unknown(tools or ())
         if unknown:
-            raise ToolsUnknown(unknown, parent.tools.names)
-        view = parent.tools if tools is None else parent.tools.narrow(tools)
+            raise ToolsUnknown(unknown, allowed.names)
+        view = allowed if tools is None else allowed.narrow(tools)
         if self._places is None:
             self._places = anyio.Semaphore(MOST_CHILDREN)
         async with self._places:
             with parent.spending.allowance.share(share) as allowance:
-                inherited = Inherited(self.depth + 1, own, allowance, parent.system_prompt, parent.skills.tools)
+                inherited = Inherited(self.depth + 1, own, allowance, parent.system_prompt, parent.tools)
                 async with self.make(inherited, await own.begin(view.names)) as child:
                     try:
                         parent.spending.charge_earlier(own.id, child.usage, child.allowance.used)

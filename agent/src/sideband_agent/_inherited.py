@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from attrs import field, frozen
-from sideband.tools import ToolView
 
 from ._budget import Allowance
 from ._child_sessions import ChildSession
+from ._session_tools import SessionTools
 
 
 @frozen
@@ -18,11 +18,11 @@ class Inherited:
         allowance: its share of the parent's budget.
         system_prompt: the parent's exact prompt.
         own: where it keeps its session, and the call that it works for.
-        offered: the tools that the parent's model sees. The child's model sees the same, so that prompt caches match.
+        tools: the tools of the parent. The child's model sees the same as the parent's, so that prompt caches match.
     """
 
     depth: int
     own: ChildSession
     allowance: Allowance
     system_prompt: str = field(repr=False)
-    offered: ToolView = field(repr=False)
+    tools: SessionTools = field(repr=False)

@@ -23,9 +23,18 @@ from ._model_steps import ModelCalls, ModelSteps
 from ._phase import CurrentPhase
 from ._queues import Queues
 from ._runner import Runner
+from ._session_tools import SessionTools
 from ._spending import Spending
 from ._system_prompt import SystemPrompt
-from ._tools import LongResults, OfferedSkills, Replays, ToolApprover, ToolCalls, ToolContexts, ToolEffects
+from ._tools import (
+    LongResults,
+    OfferedSkills,
+    Replays,
+    ToolApprover,
+    ToolCalls,
+    ToolContexts,
+    ToolEffects,
+)
 from ._turn_loop import TurnLoop
 from .sessions import Session
 
@@ -41,15 +50,15 @@ class SessionParts:
 
     Attributes:
         session: the session, open for writing.
-        tools: the tools that may be called.
-        skills: the tools and skills that the model sees.
+        tools: its tools.
+        skills: the skills that the model sees.
         spending: usage and the remaining budget.
         compactor: compacts the conversation.
         runner: executes runs.
     """
 
     session: Session
-    tools: ToolView = field(repr=False)
+    tools: SessionTools = field(repr=False)
     skills: OfferedSkills = field(repr=False)
     spending: Spending = field(repr=False)
     compactor: Compactor = field(repr=False)
@@ -77,6 +86,7 @@ class SessionPartsMaker:
         approver: decides when a guard requests approval of a tool call.
         limit: the budget of a session.
         wanted: the tools that may be called; all if ``None``.
+        sources: the sources of tools to which it is restricted.
         folder: its working directory.
         channel: the channel through which the user talks to the agent.
     """
@@ -91,22 +101,23 @@ class SessionPartsMaker:
     approver: ToolApprover | None
     limit: Budget
     wanted: Sequence[str] | None
+    sources: Sequence[str] | None
     folder: Path
     channel: str
 
     async def make(self, session: Session) -> SessionParts:
         """Make the parts for a session that is open for writing."""
-        tools, offered = await self._tools()
+        tools = await self._tools()
         host, inherited = self.host, self.agent.inherited
         own = host.context_for("agent")
-        skills = OfferedSkills(host.tools, offered)
+        skills = OfferedSkills(host.tools, tools)
         spending = Spending.of(session, self.limit, inherited.allowance if inherited else None)
         results = LongResults(self.store, session.id, session.parent, self.settings.output_tokens)
         history = VisibleHistory(session, self.agent.hooks)
         compactor = Compactor(
             session=session,
             history=history,
-            tools=offered,
+            tools=tools,
             settings=self.settings,
             hooks=self.agent.hooks,
             announcer=self.announcer,
@@ -117,7 +128,7 @@ class SessionPartsMaker:
         turns = TurnLoop(
             session=session,
             history=history,
-            steps=self._model_steps(session, history, offered, compactor, spending),
+            steps=self._model_steps(session, history, tools, compactor, spending),
             tools=calls,
             results=results,
             compactor=compactor,
@@ -143,18 +154,18 @@ class SessionPartsMaker:
         )
         return SessionParts(session, tools, skills, spending, compactor, runner)
 
-    async def _tools(self) -> tuple[ToolView, ToolView]:
-        """Return the tools that may be called, and those that the model sees."""
+    async def _tools(self) -> SessionTools:
         everything = await self.host.tools.view()
         for name in everything.unknown(self.wanted or ()):
             _log.warning("unknown tool `%s`", name)
-        known = self.agent.inherited.offered if self.agent.inherited else everything
-        tools = known if self.wanted is None else known.narrow(self.wanted)
-        return tools, known if self.agent.inherited else tools
+        is_restricted = self.wanted is not None or self.sources is not None
+        wanted = ToolView().narrow(self.wanted, sources=self.sources) if is_restricted else ToolView()
+        inherited = self.agent.inherited
+        return SessionTools(self.host.tools, inherited.tools if inherited else None, wanted)
 
     def _tool_calls(
         self,
-        tools: ToolView,
+        tools: SessionTools,
         skills: OfferedSkills,
         results: LongResults,
         spending: Spending,
@@ -176,8 +187,7 @@ class SessionPartsMaker:
                 skills=skills,
                 redactor=host.redactor,
             ),
-            view=tools,
-            offered=skills.tools,
+            tools=tools,
             approver=self.approver,
             parallel=self.settings.parallel,
             spending=spending,
@@ -185,7 +195,7 @@ class SessionPartsMaker:
         )
 
     def _model_steps(
-        self, session: Session, history: VisibleHistory, offered: ToolView, compactor: Compactor, spending: Spending
+        self, session: Session, history: VisibleHistory, tools: SessionTools, compactor: Compactor, spending: Spending
     ) -> ModelSteps:
         calls = ModelCalls(
             broker=self.host.broker,
@@ -195,7 +205,7 @@ class SessionPartsMaker:
             session=session.id,
             parent=self.agent.inherited.own.call if self.agent.inherited else None,
             history=history,
-            tools=offered,
+            tools=tools,
         )
         return ModelSteps(
             calls=calls,

@@ -41,7 +41,7 @@ class SystemPrompt:
             event = Sections(
                 channel=self.channel,
                 session=self.session,
-                tools=tuple(one.model_name for one in self.skills.tools.tools),
+                tools=tuple(one.model_name for one in self.skills.tools.offered.tools),
                 skills=await self.skills.all(),
                 folder=self.folder,
                 project=trusted_project(self.home, self.folder),

@@ -84,6 +84,7 @@ class TurnLoop:
         self.spending.charge_time()
         self.spending.allowance.check("money", "tokens", "seconds")
         index, run.turn = run.turn, run.turn + 1
+        self.tools.tools.renew()
         await self.announcer.emit(TurnStart, run.id, index)
         pending = unanswered(self.history.stored())
         message, calls = pending or await self._next_answer(run)

@@ -104,7 +104,7 @@ class Tool:
         resume: what happens to a call that its host's death interrupted, unless `[policy] resume` is stricter:
             ``replay`` runs it again and answers its recorded effects from the record, so all its effects must be
             dispatched through the context; ``ask`` asks first; ``never`` reports that its outcome is unknown.
-        source: the origin of the tool, for display: ``skill github``, ``plugin memory``.
+        source: the origin of the tool: ``skill github``, ``plugin memory``. The host sets it.
     """
 
     name: str
@@ -214,8 +214,40 @@ def is_tool_name(name: str) -> bool:
 
 
 @frozen
+class _Patterns:
+    """Names, and beginnings of names that were written with a trailing ``*``."""
+
+    exact: frozenset[str]
+    beginnings: tuple[str, ...]
+
+    @classmethod
+    def of(cls, patterns: Iterable[str]) -> _Patterns:
+        listed = _listed(patterns)
+        exact = frozenset(one for one in listed if not one.endswith("*"))
+        return cls(exact, tuple(one[:-1] for one in listed if one.endswith("*")))
+
+    def match(self, name: str) -> bool:
+        return name in self.exact or name.startswith(self.beginnings)
+
+
+@frozen
+class _Restriction:
+    """What one call of ``narrow`` allows. ``None`` allows all."""
+
+    names: _Patterns | None
+    sources: _Patterns | None
+
+    def allows(self, tool: Tool) -> bool:
+        names, sources = self.names, self.sources
+        named = names is None or names.match(tool.name) or names.match(tool.model_name)
+        return named and (sources is None or sources.match(tool.source))
+
+
+@frozen
 class ToolView:
     """The tools that a caller may use: immutable, sorted by name. Tools can be removed, but never added.
+
+    A view keeps its restrictions, so that ``resolve`` applies them to the tools that exist later.
 
     Attributes:
         tools: the tools, sorted by name.
@@ -224,9 +256,12 @@ class ToolView:
         >>> view = ToolView.of([echo])
         >>> view.names, view.narrow(["echo", "other"]).names, view.narrow([]).names
         (('echo',), ('echo',), ())
+        >>> view.narrow(["e*"]).resolve(ToolView()).names, view.narrow(sources=["skill *"]).resolve(view).names
+        ((), ())
     """
 
     tools: tuple[Tool, ...] = ()
+    _restrictions: tuple[_Restriction, ...] = field(default=(), repr=False)
 
     @classmethod
     def of(cls, tools: Iterable[Tool]) -> ToolView:
@@ -238,22 +273,31 @@ class ToolView:
         """The names of the tools, sorted."""
         return tuple(one.name for one in self.tools)
 
-    def narrow(self, names: Iterable[str]) -> ToolView:
-        """Return a view with only the named tools. A tool matches by ``name`` or by ``model_name``.
+    def narrow(self, names: Iterable[str] | None = None, *, sources: Iterable[str] | None = None) -> ToolView:
+        """Return a view with only the named tools, and only those of the named sources.
 
-        A name that ends in ``*`` matches by prefix. Names that match no tool are ignored: see ``unknown``.
+        A name or source that ends in ``*`` matches by prefix. Those that match no tool are ignored: see ``unknown``.
+
+        Args:
+            names: the names; a tool matches by ``name`` or by ``model_name``. ``None`` for all.
+            sources: the sources, such as ``plugin memory`` or ``skill *``, as in ``Tool.source``. ``None`` for all.
 
         Raises:
-            TypeError: if ``names`` is a text instead of a list.
+            TypeError: if ``names`` or ``sources`` is a text instead of a list.
         """
-        wanted = _listed(names)
-        exact = {name for name in wanted if not name.endswith("*")}
-        prefixes = tuple(name[:-1] for name in wanted if name.endswith("*"))
+        wanted = None if names is None else _Patterns.of(names)
+        restriction = _Restriction(wanted, None if sources is None else _Patterns.of(sources))
+        return ToolView(tuple(filter(restriction.allows, self.tools)), (*self._restrictions, restriction))
 
-        def matches(name: str) -> bool:
-            return name in exact or name.startswith(prefixes)
+    def resolve(self, current: ToolView) -> ToolView:
+        """Return the tools of another view that this view's restrictions allow.
 
-        return ToolView(tuple(one for one in self.tools if matches(one.name) or matches(one.model_name)))
+        A tool that this view did not have is included if the restrictions already allowed it.
+        """
+        if not self._restrictions:
+            return current
+        allowed = [one for one in current.tools if all(rule.allows(one) for rule in self._restrictions)]
+        return ToolView(tuple(allowed), (*current._restrictions, *self._restrictions))
 
     def unknown(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return the names that match no tool in this view."""
@@ -293,5 +337,5 @@ class ToolView:
 def _listed(names: Iterable[str]) -> tuple[str, ...]:
     # The characters of a text are names too, and its `*` would match all tools.
     if isinstance(names, str):
-        raise TypeError(f"expected a list of tool names, got a text: write [{names!r}]")
+        raise TypeError(f"expected a list of names, got a text: write [{names!r}]")
     return tuple(names)

@@ -9,12 +9,12 @@ from sideband.errors import SidebandError
 from sideband.hooks import Cancel, Compacted, HookRegistry, SavePoint, SessionCompact
 from sideband.plugins import PluginContext
 from sideband.settings import AgentSettings
-from sideband.tools import ToolView
 
 from .._announcer import Announcer
 from .._history import CHARACTERS_PER_TOKEN, TokenCount, VisibleHistory
 from .._phase import CurrentPhase
 from .._run import Run
+from .._session_tools import SessionTools
 from ..sessions import CompactionEntry, Session
 from ._preparation import Preparation, carried_requests, is_due, prepare, sliding_window
 
@@ -32,7 +32,7 @@ class Compactor:
     Args:
         session: the session.
         history: the part of it that the model sees.
-        tools: the tools that the model sees.
+        tools: the tools of the session.
         settings: the agent's settings.
         hooks: the agent's hooks, which write summaries or deny a compaction.
         announcer: emits events.
@@ -42,7 +42,7 @@ class Compactor:
 
     session: Session = field(repr=False)
     history: VisibleHistory = field(repr=False)
-    tools: ToolView = field(repr=False)
+    tools: SessionTools = field(repr=False)
     settings: AgentSettings = field(repr=False)
     hooks: HookRegistry = field(repr=False)
     announcer: Announcer = field(repr=False)
@@ -60,7 +60,7 @@ class Compactor:
         """Estimate the tokens of the conversation, including the system prompt and the tools."""
         messages = self.history.messages()
         trusted = len(messages) - self.session.context().fresh
-        overhead = self.tools.schema_size + len(system_prompt)
+        overhead = self.tools.offered.schema_size + len(system_prompt)
         return self._count.of(messages, trusted_from=trusted, overhead=overhead // CHARACTERS_PER_TOKEN)
 
     def asked_window(self, model: str) -> int | None:
@@ -108,7 +108,7 @@ class Compactor:
             window=await self.window(model),
             tokens=self.tokens(system_prompt),
             overflow=overflow,
-            read_only=[one.model_name for one in self.tools.tools if one.read_only],
+            read_only=[one.model_name for one in self.tools.offered.tools if one.read_only],
         )
         if prepared is None:
             return False

@@ -22,12 +22,12 @@ from sideband.messages import AssistantMessage, Message, parse_message, parse_me
 from sideband.ops import Capability, EffectUnknown, Grant, Origin
 from sideband.providers import ProviderError
 from sideband.settings import AgentSettings
-from sideband.tools import ToolView
 
 from .._announcer import Announcer
 from .._broker_calls import new_call
 from .._history import VisibleHistory
 from .._run import Run
+from .._session_tools import SessionTools
 from ._fitting import fitted
 from ._sent_history import SentHistory
 
@@ -59,7 +59,7 @@ class ModelCalls:
         session: the id of the session.
         parent: the tool call of the parent that this agent works for.
         history: the messages that the model sees.
-        tools: the tools that the model sees.
+        tools: the tools of the session.
     """
 
     broker: Broker = field(repr=False)
@@ -69,7 +69,7 @@ class ModelCalls:
     session: str
     parent: str | None
     history: VisibleHistory = field(repr=False)
-    tools: ToolView = field(repr=False)
+    tools: SessionTools = field(repr=False)
     _sent: SentHistory = field(factory=SentHistory, init=False, repr=False)
 
     async def ask(self, run: Run, step: str, attempt: int) -> AssistantMessage:
@@ -109,7 +109,7 @@ class ModelCalls:
         """Return the fields of the request other than its messages."""
         options = {
             "system": run.system_prompt,
-            "tools": self.tools.schemas(),
+            "tools": self.tools.offered.schemas(),
             "max_tokens": self.settings.max_tokens,
             "temperature": self.settings.temperature,
             "thinking": self.settings.thinking,

@@ -7,7 +7,8 @@ from typing import Any
 
 from attrs import field, frozen
 from sideband.host import ToolRegistry
-from sideband.tools import ToolView
+
+from .._session_tools import SessionTools
 
 
 @frozen
@@ -16,16 +17,17 @@ class OfferedSkills:
 
     Args:
         registry: the registry of all skills.
-        tools: the tools that the model sees.
+        tools: the tools of the session.
     """
 
     registry: ToolRegistry = field(repr=False)
-    tools: ToolView = field(repr=False)
+    tools: SessionTools = field(repr=False)
 
     async def all(self) -> tuple[Mapping[str, Any], ...]:
         """Return the skills, each with ``name``, ``description``, ``location`` and ``tools``."""
+        offered = self.tools.offered
         return tuple(
             skill
             for skill in await self.registry.skills()
-            if not skill["tools"] or any(self.tools.get(name) for name in skill["tools"])
+            if not skill["tools"] or any(offered.get(name) for name in skill["tools"])
         )

@@ -22,10 +22,11 @@ from sideband.hooks import (
 from sideband.messages import TextPart, ToolCallPart, ToolResultMessage
 from sideband.ops import OpError
 from sideband.suggestions import did_you_mean
-from sideband.tools import Tool, ToolView
+from sideband.tools import Tool
 
 from .._announcer import Announcer
 from .._errors import RunHalted, ToolDenied, ToolRejected
+from .._session_tools import SessionTools
 from .._spending import Spending
 from ._replays import InterruptedCall, ToolApprover
 from ._result_parts import as_parts, redacted
@@ -56,6 +57,7 @@ _STOPPED = ToolAnswer.error(
     code="tool.stopped",
     unknown=True,
 )
+_REMOVED = "The tool {} was removed or changed before this call began. The call was not run."
 _SKIPPED = ToolAnswer.error("This call was not run because the run ended.", code="tool.skipped")
 
 
@@ -87,8 +89,7 @@ class ToolCalls:
         announcer: emits events.
         effects: runs a tool as an effect, and records calls that are not run.
         contexts: makes the context of a tool call.
-        view: the tools that may be called.
-        offered: the tools that the model sees, possibly more.
+        tools: the tools of the session.
         approver: decides when a guard requests approval; ``None`` if no person is available.
         parallel: the maximum number of concurrent calls.
         spending: charges the calls; raises if the budget is used up.
@@ -99,8 +100,7 @@ class ToolCalls:
     announcer: Announcer = field(repr=False)
     effects: ToolEffects = field(repr=False)
     contexts: ToolContexts = field(repr=False)
-    view: ToolView
-    offered: ToolView
+    tools: SessionTools
     approver: ToolApprover | None
     parallel: int
     spending: Spending = field(repr=False)
@@ -152,7 +152,7 @@ class ToolCalls:
         """Yield groups of calls that may run concurrently. A call of an exclusive tool has its own group."""
         group: list[_Planned] = []
         for one in planned:
-            tool = self.view.get(one.part.name)
+            tool = self.tools.allowed.get(one.part.name)
             if tool is None or not tool.exclusive:
                 group.append(one)
                 continue
@@ -165,13 +165,13 @@ class ToolCalls:
 
     async def recalled(self, part: ToolCallPart, answer: ToolAnswer) -> ToolResultMessage:
         """Return the result for a call that is not run again: its recorded answer, as changed by plugins."""
-        one = _Planned(part, "", self.view.get(part.name))
+        one = _Planned(part, "", self.tools.allowed.get(part.name))
         one.answer = await self._after(one, answer)
         return one.message
 
     async def _recall(self, one: _Planned) -> bool:
         """Answer the call from its record, or prepare to run it again. Return whether guards need not be asked."""
-        tool = self.view.get(one.part.name)
+        tool = self.tools.allowed.get(one.part.name)
         ctx = self.contexts.make(tool, one.part.id, one.step)
         answer = await self.effects.recall(ctx.key, one.part.name)
         if answer is None or ("unknown" in answer.metadata and tool is not None and is_repeatable(tool)):
@@ -233,11 +233,11 @@ class ToolCalls:
     def _look_up(self, one: _Planned) -> str | None:
         """Return why the call cannot be run as the model wrote it, or ``None``."""
         part = one.part
-        one.tool = self.view.get(part.name)
+        one.tool = self.tools.allowed.get(part.name)
         if part.problem is not None:
             return f"This call of {part.name} was not run: {part.problem}. Write arguments as one JSON object."
         if one.tool is None:
-            if self.offered.get(part.name) is not None:
+            if self.tools.offered.get(part.name) is not None:
                 return (
                     f"The tool {part.name} may not be called here. Allowed tools: {', '.join(self._known()) or 'none'}."
                 )
@@ -251,7 +251,7 @@ class ToolCalls:
         return None
 
     def _known(self) -> list[str]:
-        return [tool.model_name for tool in self.view.tools]
+        return [tool.model_name for tool in self.tools.allowed.tools]
 
     async def _run_group(self, group: Sequence[_Planned]) -> None:
         for _ in group:
@@ -278,7 +278,10 @@ class ToolCalls:
 
     async def _run(self, one: _Planned) -> None:
         assert one.tool is not None  # noqa: S101  only planned calls get here
-        tool, part = one.tool, one.part
+        tool, part = self.tools.current(one.tool), one.part
+        if tool is None:
+            one.answer = await self._after(one, await self._refuse(one, ToolRejected(_REMOVED.format(part.name))))
+            return
         started = perf_counter()
         await self.announcer.emit_made(
             ToolExecutionStart, lambda: ToolExecutionStart(part.id, tool.name, self._redacted(one.arguments))

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, Protocol
 
-from attrs import evolve
+from attrs import evolve, field, frozen
 
 from ..broker import Attempt, Ops, Progress
 from ..calls import CallRequest, SkillCalls, SkillCatalog
@@ -36,6 +36,21 @@ class HostToolContext(ToolContext, Protocol):
     attempt: Attempt | None
 
 
+@frozen
+class HostTools:
+    """All tools of a host at one time. It never changes: a change of the tools makes another one.
+
+    Attributes:
+        version: the number of the snapshot, which grows with each change.
+        view: the tools, each with its ``source``.
+        problems: the tools that were omitted, with the reasons.
+    """
+
+    version: int = 0
+    view: ToolView = field(factory=ToolView, repr=False)
+    problems: tuple[str, ...] = ()
+
+
 class ToolRegistry:
     """The registry of all tools of a host. Agents use views of it.
 
@@ -44,6 +59,9 @@ class ToolRegistry:
         catalog: the skill catalog, for the tools of skills.
         calls: runs the tools of skills.
         ops: determines the levels of capabilities.
+
+    Attributes:
+        current: the newest snapshot, empty before the first call of ``view``.
     """
 
     def __init__(self, plugins: PluginHost, catalog: SkillCatalog, calls: SkillCalls, ops: Ops) -> None:
@@ -51,14 +69,19 @@ class ToolRegistry:
         self._catalog = catalog
         self._calls = calls
         self._ops = ops
-        self.problems: tuple[str, ...] = ()
+        self.current = HostTools()
         self._contexts: dict[str, PluginContext] = {}
-        self._viewed: tuple[LoadedSkills, list[Any], ToolView] | None = None
+        self._viewed: tuple[LoadedSkills, list[Any]] | None = None
         self._described: tuple[LoadedSkills, tuple[Mapping[str, Any], ...]] | None = None
 
     def context(self, tool: Tool) -> PluginContext | None:
         """Return the context of the plugin that provides a tool, or ``None`` for a tool of a skill."""
-        return self._contexts.get(tool.name)
+        return self._contexts.get(tool.source)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """The tools that were omitted, with the reasons."""
+        return self.current.problems
 
     async def view(self) -> ToolView:
         """Return all tools except those with an invalid name or schema, and those with the same name as another.
@@ -69,18 +92,20 @@ class ToolRegistry:
         loaded = await self._catalog.all()
         if self._viewed is None or self._viewed[0] is not loaded or self._viewed[1] != self._states():
             await self._of_plugins([])  # loads them, which changes their states
-            states = self._states()
-            self._viewed = (loaded, states, await self._view())
-            for problem in self.problems:
+            viewed = (loaded, self._states())
+            view, problems = await self._view()
+            self._viewed = viewed
+            self.current = HostTools(self.current.version + 1, view, problems)
+            for problem in problems:
                 _log.warning("%s", problem)
-        return self._viewed[2]
+        return self.current.view
 
     def _states(self) -> list[Any]:
         """Return the states on which the view depends. `_level` loads the op families that it needs."""
         records = self._plugins.records
         return [one.trail for one in records if one.kind == "tool" or one.trail[-1].state in _BROKEN]
 
-    async def _view(self) -> ToolView:
+    async def _view(self) -> tuple[ToolView, tuple[str, ...]]:
         unusable: list[str] = []
         found = [*await self._of_plugins(unusable), *await self._of_skills()]
         by_name: dict[str, list[Tool]] = {}
@@ -88,7 +113,7 @@ class ToolRegistry:
             by_name.setdefault(one.model_name, []).append(one)
         faults = {one.name: fault for one in found if (fault := _fault(one))}
         clashes = {name: rivals for name, rivals in by_name.items() if len(rivals) > 1}
-        self.problems = (
+        problems = (
             *unusable,
             *(
                 f"omitted the tool `{name}`: {' and '.join(one.source for one in rivals)} provide it"
@@ -97,7 +122,7 @@ class ToolRegistry:
             *(f"omitted the tool `{name}`: {fault}" for name, fault in sorted(faults.items())),
         )
         alone = (rivals[0] for rivals in by_name.values() if len(rivals) == 1)
-        return ToolView.of(one for one in alone if one.name not in faults)
+        return ToolView.of(one for one in alone if one.name not in faults), problems
 
     def forget_skills(self) -> None:
         """Search for skills again on the next access."""
@@ -118,8 +143,9 @@ class ToolRegistry:
             except PluginError as error:
                 unusable.append(f"omitted the tools of the plugin `{name}`: {error.message}; {error.hint}")
                 continue
-            found += [evolve(one, source=f"plugin {name}") for one in plugin.contribution]
-            self._contexts.update(dict.fromkeys((one.name for one in plugin.contribution), plugin.context))
+            source = f"plugin {name}"
+            found += [evolve(one, source=source) for one in plugin.contribution]
+            self._contexts[source] = plugin.context
         return found
 
     async def _of_skills(self) -> list[Tool]:

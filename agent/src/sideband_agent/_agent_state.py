@@ -1,0 +1,123 @@
+"""What can be asked about an agent at any time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sideband.messages import Usage
+from sideband.settings import AgentSettings
+from sideband.tools import ToolView
+
+from ._budget import Allowance
+from ._errors import ModelMissing
+from ._inherited import Inherited
+from ._phase import AgentPhase, CurrentPhase
+from ._queues import Queues
+from ._run import Run
+from ._session_parts import SessionParts
+from ._session_switcher import SessionSwitcher
+from .sessions import Session
+
+
+class AgentState:
+    """The state of an agent.
+
+    Attributes:
+        settings: its settings.
+        queues: the messages and inputs that wait.
+        inherited: what it inherits from its parent; ``None`` if it is not a child.
+    """
+
+    settings: AgentSettings
+    queues: Queues
+    inherited: Inherited | None = None
+    _model: str | None
+    _phase: CurrentPhase
+    _switcher: SessionSwitcher
+
+    @property
+    def _parts(self) -> SessionParts:
+        return self._switcher.parts
+
+    @property
+    def session(self) -> Session:
+        """The open session."""
+        return self._parts.session
+
+    @property
+    def model(self) -> str:
+        """The current model, as ``provider:model``.
+
+        Raises:
+            ModelMissing: if no model is configured.
+        """
+        found = self.run.model if self.run is not None else self._usual_model()
+        if found is None:
+            raise ModelMissing
+        return found
+
+    def _usual_model(self) -> str | None:
+        """Return the model that a run begins with."""
+        return self._model or self.session.context().model or self.settings.model
+
+    @property
+    def tools(self) -> ToolView:
+        """The tools that it may call."""
+        return self._parts.tools.newest()
+
+    async def skills(self) -> tuple[Mapping[str, Any], ...]:
+        """Return the skills that its model sees: those with a visible tool, and those without tools."""
+        return await self._parts.skills.all()
+
+    @property
+    def depth(self) -> int:
+        """The number of agents above it: 0 for one that has no parent."""
+        return self.inherited.depth if self.inherited else 0
+
+    @property
+    def phase(self) -> AgentPhase:
+        """The current phase."""
+        return self._phase.value
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether neither a run nor another operation is in progress."""
+        return self._phase.is_idle
+
+    @property
+    def has_pending_messages(self) -> bool:
+        """Whether a message or an input is queued."""
+        return bool(self.queues)
+
+    @property
+    def run(self) -> Run | None:
+        """The run in progress, or ``None``."""
+        return self._parts.runner.current
+
+    @property
+    def usage(self) -> Usage:
+        """The usage of the session, including children and the plugins' own model calls."""
+        return self._parts.spending.usage
+
+    @property
+    def allowance(self) -> Allowance:
+        """The remaining budget."""
+        return self._parts.spending.allowance
+
+    async def charge_side_call(self, usage: Usage, plugin: str, source: str = "") -> None:
+        """Charge the usage of a model call that a plugin made outside the conversation, once for each source."""
+        await self._parts.spending.charge_side_call(usage, plugin, source)
+
+    @property
+    def context_tokens(self) -> int:
+        """The approximate number of tokens in the conversation."""
+        return self._parts.compactor.tokens(self._parts.system_prompt)
+
+    @property
+    def context_window(self) -> int | None:
+        """The model's context window in tokens, or ``None`` before it has been looked up."""
+        try:
+            return self._parts.compactor.asked_window(self.model)
+        except ModelMissing:
+            return None
