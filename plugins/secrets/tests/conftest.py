@@ -4,13 +4,14 @@ import base64
 import json
 import os
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
 import sysconfig
 import threading
 from collections import deque
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import quote
@@ -128,6 +129,7 @@ def run_secret_service(folder):
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
+        start_new_session=True,
     ) as process:
         address = process.stdout.readline().strip()
         if not address:
@@ -137,6 +139,9 @@ def run_secret_service(folder):
         finally:
             process.stdin.close()
             process.wait(10)
+            # The bus may have started another daemon, which does not end with it.
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 @pytest.fixture(scope="session")
