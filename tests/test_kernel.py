@@ -10,7 +10,7 @@ from pathlib import Path
 KERNEL = Path(__file__).parents[1] / "core" / "src" / "sideband"
 FOLDERS = {
     *("broker", "calls", "command_line", "contexts", "environments", "hooks", "host", "ledger", "models", "ops"),
-    *("plugins", "settings", "state", "workers"),
+    *("plugins", "settings", "state", "store", "workers"),
 }
 MODULES = {
     *(
@@ -23,12 +23,12 @@ MODULES = {
         "commands.py",
         "errors.py",
     ),
-    *("exit_codes.py", "loading.py", "messages.py", "providers.py", "sandboxing.py", "skill.py", "store.py"),
+    *("exit_codes.py", "loading.py", "messages.py", "providers.py", "sandboxing.py", "skill.py"),
     *("rendering.py", "suggestions.py", "tools.py", "validation.py", "worker.py"),
 }
 
 # Lines of code without docstrings, comments and blank lines. State the reason in the commit that raises the limit.
-MAX_LINES = 16_621
+MAX_LINES = 16_855
 
 _LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)

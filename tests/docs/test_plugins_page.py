@@ -113,6 +113,28 @@ async def test_example_lifespan_passes_configuration_to_an_op(tmp_path, page):
         assert await host.op("zone.show", {}) == "the zone is Mars"
 
 
+@pytest.mark.anyio
+async def test_example_guard_limits_changes_for_all_hosts_of_a_home(tmp_path, page):
+    from pydantic import BaseModel
+    from sideband.ops import OpContext, OpFamily, op
+
+    class Nothing(BaseModel):
+        pass
+
+    @op("post.send", level=Level.CONTROLLED)
+    async def send(params: Nothing, ctx: OpContext) -> None: ...
+
+    family = SimpleNamespace(sideband_ops=lambda: OpFamily(name="post", ops=(send,)))
+    for calls in (12, 8):
+        plugins = [Plugin("guard", "hourly", page(PAGE).module("class HourlyLimit")), Plugin("op", "post", family)]
+        async with Host(home=tmp_path / "home", plugins=plugins) as host:
+            for _ in range(calls):
+                await host.op("post.send", {})
+    async with Host(home=tmp_path / "home", plugins=plugins) as host:
+        with pytest.raises(OpDenied, match="0 of 20 within 3,600 s are left; try again in 3,"):
+            await host.op("post.send", {})
+
+
 def results(agent):
     return [one for one in agent.session.messages() if one.role == "tool"]
 

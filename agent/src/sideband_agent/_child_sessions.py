@@ -16,10 +16,9 @@ from attrs import field, frozen
 from sideband.broker import Attempt
 from sideband.ledger import query
 from sideband.ops import EffectUnknown, Level
-from sideband.store import Store
+from sideband.store import Store, StorePart
 
 from ._memory_store import MemoryStore
-from ._store_part import StorePart
 from .sessions import new_id
 from .sessions._session_store import delete_within
 
@@ -101,7 +100,7 @@ class ChildSessions:
         identity = "\0".join([attempt.seed, effect, *spawner])
         name = hashlib.sha256(identity.encode()).hexdigest()[:16]
         call = f"{self.session}:{run}:{step}"
-        child = ChildSession(name, StorePart(self.store, self._beginning(run, step)), call)
+        child = ChildSession(name, StorePart(self._whole, self._beginning(run, step)), call)
         if attempt.stops and not await child.was_begun():
             records = await query(self.ledger, session=name, limit=_MAX_RECORDS)
             lost = next((one for one in records if one.level is None or one.level >= Level.CONTROLLED), None)
@@ -117,6 +116,9 @@ class ChildSessions:
                 await self.sync()  # the record of the call's outcome must not be lost before them
                 async with self.store.transaction(durable=False) as transaction:
                     await delete_within(transaction, beginning)
+
+    def _whole(self) -> Store:
+        return self.store
 
     def _beginning(self, run: str, step: str) -> str:
         return f"session/{self.session}/children/{run}.{step}/"

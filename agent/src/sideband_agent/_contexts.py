@@ -13,6 +13,7 @@ from sideband.host import HostPluginContext
 from sideband.messages import JsonPieces, Usage, parse_message
 from sideband.ops import Credential, OpError, Origin
 from sideband.plugins import PluginContext
+from sideband.store import Store
 
 from ._child_sessions import ChildSession
 from ._inherited import Inherited
@@ -143,6 +144,11 @@ class AgentPluginContext:
     def home(self) -> Path:
         """The host's state folder."""
         return self.base.home
+
+    @property
+    def store(self) -> Store:
+        """The plugin's own part of the host's store."""
+        return self.base.store
 
     @property
     def session(self) -> Session:

@@ -5,7 +5,9 @@
     ├── StateUnwritable(OSError)                  state.unwritable
     ├── UsageError(ValueError)                    usage
     ├── StoreError(RuntimeError)                  store.failed
-    │   └── StoreConflict                         store.conflict
+    │   ├── StoreConflict                         store.conflict
+    │   └── StoreKeyInvalid(ValueError)           store.key
+    ├── ReservationRefused                        reservation.refused
     ├── OpError                                   ops/_errors.py
     ├── PluginError, HookError                    plugins/_errors.py, hooks/_errors.py
     ├── EnvironmentMissing                        environments/_errors.py
@@ -24,7 +26,16 @@ from typing import Any
 
 from .exit_codes import ExitCode
 
-__all__ = ["ConfigurationError", "SidebandError", "StateUnwritable", "StoreConflict", "StoreError", "UsageError"]
+__all__ = [
+    "ConfigurationError",
+    "ReservationRefused",
+    "SidebandError",
+    "StateUnwritable",
+    "StoreConflict",
+    "StoreError",
+    "StoreKeyInvalid",
+    "UsageError",
+]
 
 
 _MAX_LENGTH = 2_000
@@ -162,3 +173,33 @@ class StoreConflict(StoreError):
         self.key = key
         self.expected = expected
         self.found = found
+
+
+class StoreKeyInvalid(StoreError, ValueError):
+    """A text cannot be a key or the name of a stream. Nothing was read or written."""
+
+    code = "store.key"
+
+    def __init__(self, key: object, problem: str) -> None:
+        super().__init__(
+            f"invalid key {str(key)[:80]!r}: {problem}",
+            hint="use a text of 1 to 1,024 bytes without control characters, such as a digest of a longer one",
+        )
+
+
+class ReservationRefused(SidebandError):
+    """Less is left of a limited amount than was requested. Nothing was taken.
+
+    Attributes:
+        free_in: the number of seconds after which enough is free, if nothing is given back before.
+    """
+
+    code = "reservation.refused"
+    retryable = True
+
+    def __init__(self, name: str, count: int, *, left: int, of: int, seconds: float, free_in: float) -> None:
+        super().__init__(
+            f"`{name}`: requested {count:,}, but {left:,} of {of:,} within {seconds:,.15g} s are left",
+            hint=f"try again in {free_in:,.0f} s",
+        )
+        self.free_in = free_in

@@ -327,6 +327,7 @@ class Broker:
             deadline=deadline,
             home=self._home,
             plugin=plugin.record.name,
+            own=plugin.context,
             call=call,
             grant=call.grant if grant is None else grant,
             seam=self,

@@ -16,6 +16,7 @@ from ..ops import Capability, Credential, CredentialResolver, EgressRefused, Gra
 from ..plugins import PluginContext
 from ..providers import Provider
 from ..sandboxing import ProgramProcess, ProgramRequest
+from ..store import Store
 from ._call import Call, Progress
 from ._egress import check_egress
 from ._gate import check_scopes
@@ -81,6 +82,7 @@ class DispatchContext:
     deadline: float
     home: Path
     plugin: str
+    _own: PluginContext = field(repr=False)
     _call: Call = field(repr=False)
     _grant: Grant = field(repr=False)
     _seam: Seam = field(repr=False)
@@ -93,6 +95,11 @@ class DispatchContext:
     def blobs(self) -> BlobStore:
         """The host's blob store."""
         return self._seam.blobs
+
+    @property
+    def store(self) -> Store:
+        """See ``EffectContext.store``."""
+        return self._own.store
 
     @property
     def call(self) -> str:
@@ -214,7 +221,7 @@ class DispatchContext:
         resolver: CredentialResolver | None = plugin.contribution.credentials
         if resolver is None:
             raise OpDenied(self.op, f"the family `{CredentialScope.family}` does not support credentials")
-        its_own = evolve(self, config=plugin.config, state=plugin.state, plugin=plugin.record.name)
+        its_own = evolve(self, config=plugin.config, state=plugin.state, plugin=plugin.record.name, own=plugin.context)
         credential = await resolver.resolve(handle, audience, its_own)
         for value in (credential.value, *credential.headers.values()):
             self._seam.redactor.protect(value, handle, origins=(audience, *credential.origins))

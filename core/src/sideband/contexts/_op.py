@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # used in annotations only
     from ..models._pieces import JsonPieces
     from ..ops._scope import Scope
     from ..sandboxing import ProgramProcess, ProgramRequest
+    from ..store import Store
 
 
 @frozen
@@ -86,6 +87,15 @@ class EffectContext(Protocol):
     @property
     def home(self) -> Path:
         """The host's state folder (``SIDEBAND_HOME``)."""
+
+    @property
+    def store(self) -> Store:
+        """The plugin's own part of the host's store, with documents, streams and transactions.
+
+        Other plugins have their own. It is available from the beginning of the ``lifespan`` until the host closes, but
+        not after the ``yield`` of the ``lifespan``. What a plugin writes is not redacted: check data that may contain a
+        secret with ``check_egress(None, …)`` first.
+        """
 
     async def dispatch(
         self,

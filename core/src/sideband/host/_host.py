@@ -116,12 +116,13 @@ class Host:
         self._approver = approver
         self._stack = AsyncExitStack()
         self._broker: Broker | None = None
+        self._opened: Store | None = None
         self.recovered: tuple[Recovered, ...] = ()
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            remedy = "" if "store" in vars(self) else "; open it first: `async with Host(…) as host:`"
+            remedy = "" if "tools" in vars(self) else "; open it first: `async with Host(…) as host:`"
             raise AttributeError(f"`Host` has no attribute `{name}`{remedy}", name=name, obj=self)
 
     async def __aenter__(self) -> Self:
@@ -148,14 +149,18 @@ class Host:
                 inline=self._inline,
                 autoload=self._autoload,
                 context_factory=lambda record, config: self.context_for(record.name, config),
+                load_at_start=False,
             ),
         )
+        # Before guards and hooks, which may use it in their lifespans.
+        self.store = self._opened = await self._open_store(stack)
+        stack.callback(setattr, self, "_opened", None)
+        await self.plugins.start()
         for found in await self.hooks.collect(Redactors()):
             self.redactor.add_pattern(found.value.pattern, found.value.name)
         # Before the first effect and record, which may contain a value that a skill stored earlier.
         sources = SecretSources(self.plugins, self.home, policy.require_open_secrets)
         await sources.open()
-        self.store = await self._open_store(stack)
         self.ledger = await enter(stack, Ledger(self.home / "ledger", self.store, closed=sources.any_closed))
         claims = await claims_of(self.store, self.ledger)
         self.blobs = BlobStore(self.home / "blobs")
@@ -327,8 +332,8 @@ class Host:
 
     def context_for(self, plugin: str, config: Any = None) -> HostPluginContext:
         """Return a context for a plugin, a part of the core, or a guard of the embedding program."""
-        broker = partial(self._open_broker, plugin)
-        return HostPluginContext(plugin, config, self.home, broker, self._all_rights, self.redactor)
+        broker, store = partial(self._open_broker, plugin), partial(self._opened_store, plugin)
+        return HostPluginContext(plugin, config, self.home, broker, self._all_rights, self.redactor, store)
 
     def _open_broker(self, plugin: str) -> Broker:
         if self._broker is None:
@@ -338,6 +343,12 @@ class Host:
                 hint="cause the effect on first use",
             )
         return self._broker
+
+    def _opened_store(self, plugin: str) -> Store:
+        if self._opened is None:
+            problem = f"the plugin `{plugin}` cannot use the store, which is not open yet or closed"
+            raise PluginError(problem, name=plugin, hint="use it while the host is open")
+        return self._opened
 
     def _report(self, error: Exception) -> None:
         text = self.redactor.text(f"{type(error).__name__}: {error}")

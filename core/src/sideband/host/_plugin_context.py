@@ -13,6 +13,7 @@ from ..broker import Attempt, Broker, Call, Progress, Redaction, check_egress
 from ..hooks import HookRegistry
 from ..messages import JsonPieces
 from ..ops import Credential, Grant, Origin
+from ..store import Store, StorePart
 from ._own_calls import own_call
 
 _NO_ORIGIN = Origin()
@@ -28,8 +29,14 @@ class HostPluginContext:
     _broker: Callable[[], Broker] = field(repr=False)
     _rights: Callable[[], Grant] = field(repr=False)
     _redactor: Redaction = field(repr=False)
+    _store: Callable[[], Store] = field(repr=False)
     state: Any = None
     principal: str = "user"
+
+    @property
+    def store(self) -> Store:
+        """See ``EffectContext.store``."""
+        return StorePart.of_plugin(self._store, self.plugin)
 
     async def dispatch(
         self,

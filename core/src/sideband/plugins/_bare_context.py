@@ -10,18 +10,24 @@ from attrs import define, field
 
 from ..messages import JsonPieces
 from ..ops import Credential
+from ..store import Store
 from ._errors import PluginError
 
 
 @define
 class BareContext:
-    """A ``PluginContext`` that cannot cause effects, because there is no broker to check and record them."""
+    """A ``PluginContext`` without a store that cannot cause effects: there is no broker to check and record them."""
 
     plugin: str
     config: Any
     home: Path
     principal: str = "user"
     state: Any = field(default=None, repr=False)
+
+    @property
+    def store(self) -> Store:
+        """Raise ``PluginError``."""
+        raise self._refusal("use the store", "store")
 
     async def dispatch(
         self,
@@ -44,9 +50,9 @@ class BareContext:
     def check_egress(self, audience: str | None, parts: Mapping[str, str | bytes | JsonPieces]) -> None:
         """Do nothing: without a broker, no secrets are known."""
 
-    def _refusal(self, action: str) -> PluginError:
+    def _refusal(self, action: str, missing: str = "broker") -> PluginError:
         return PluginError(
-            f"the plugin `{self.plugin}` cannot {action}: its plugin host has no broker",
+            f"the plugin `{self.plugin}` cannot {action}: its plugin host has no {missing}",
             name=self.plugin,
             hint="use `sideband.Host`",
         )

@@ -76,7 +76,7 @@ class PluginHost:
         import_seconds: the timeout of an import.
         lifespan_seconds: the timeout of entering, and of exiting, a lifespan.
         load_at_start: whether to load guards and hooks when the host is entered; if false, nothing is imported until
-            it is requested.
+            it is requested, or until ``start``.
 
     Example:
         >>> async def main(home):
@@ -130,10 +130,9 @@ class PluginHost:
         try:
             await self._discover()
             if self._load_eagerly:
-                await self._load_at_start()
-                loaded = [one.record for one in self._slots.values() if one.record.state is not State.FOUND]
-                await run_sync(write_last_start, self._home, loaded)
-            self._check_strict()
+                await self.start()
+            else:
+                self._check_strict()
         except BaseException:
             await self._close()
             raise
@@ -141,6 +140,17 @@ class PluginHost:
 
     async def __aexit__(self, *_: object) -> None:
         await self._close()
+
+    async def start(self) -> None:
+        """Load guards and hooks.
+
+        Raises:
+            StrictPluginError: if the policy is strict, and a plugin is unusable.
+        """
+        await self._load_at_start()
+        loaded = [one.record for one in self._slots.values() if one.record.state is not State.FOUND]
+        await run_sync(write_last_start, self._home, loaded)
+        self._check_strict()
 
     @property
     def records(self) -> tuple[PluginRecord, ...]:

@@ -24,8 +24,6 @@ from typing import Any, Protocol, runtime_checkable
 
 from attrs import field, frozen
 
-__all__ = ["Document", "Record", "SharedStore", "Store", "StoreSpec", "Transaction"]
-
 
 @frozen
 class Document:
