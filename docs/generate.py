@@ -11,6 +11,7 @@ from _pages.errors import errors_page
 from _pages.events import events_page
 from _pages.hooks import hooks_page
 from _pages.ledger import ledger_page
+from _pages.levels import levels_page
 from _pages.limits import limits_page
 from _pages.ops import ops_page
 from _pages.settings import settings_page
@@ -25,6 +26,7 @@ PAGES = {
     "events.md": events_page,
     "hooks.md": hooks_page,
     "ledger.md": ledger_page,
+    "levels.md": levels_page,
     "limits.md": limits_page,
     "ops.md": ops_page,
     "settings.md": settings_page,

@@ -9,6 +9,7 @@ from typing import Any
 from sideband.ops import OpFamily, OpSpec
 
 from .docstrings import first_paragraph, section
+from .levels import rule_text
 from .tables import paragraph, table
 
 __all__ = ["ops_page"]
@@ -41,7 +42,8 @@ def _families() -> Iterator[OpFamily]:
 
 
 def _op(spec: OpSpec) -> Iterator[str]:
-    traits = [spec.level.name.lower(), "idempotent" if spec.idempotent else "not idempotent"]
+    lower = f" (or lower: {'; '.join(map(rule_text, spec.lower))})" if spec.lower else ""
+    traits = [f"{spec.level.name.lower()}{lower}", "idempotent" if spec.idempotent else "not idempotent"]
     traits += ["recorded on disk before it runs"] if spec.durable else []
     traits += ["fire-and-forget"] if spec.fire_and_forget else []
     required = f"`{spec.requires}`" if spec.requires else "none"

@@ -3,6 +3,7 @@
 import pytest
 from pydantic import BaseModel
 from sideband import Level, OpContext, Scope, op
+from sideband.ops import LIMITED, Lower
 from sideband.tools import ToolContext, tool
 
 
@@ -46,6 +47,9 @@ async def later(params):
         ({"undo": "no"}, r"`undo` must be a function `async def undo\(recorded, ctx\)`"),
         ({"requires": "echo:text=a"}, "`requires` must be the family of a capability, .*, got 'echo:text=a'"),
         ({"requires": 3}, "`requires` must be the family of a capability, .*, got 3"),
+        ({"needs": ("mode",)}, r"`needs` must map fields to values, .*, got \('mode',\)"),
+        ({"lower": Lower(Level.SAFE, text=LIMITED)}, r"`lower` must be a list of rules such as Lower\(.*, got Lower"),
+        ({"lower": "safe"}, "`lower` must be a list of rules .*, got 'safe'"),
         ({"record": "text"}, "`record` must be a list of fields, got 'text'"),
     ],
 )
@@ -82,3 +86,8 @@ def test_base_model_itself_is_not_a_model_of_parameters(decorate, what):
 
     with pytest.raises(TypeError, match=f"^{what}: annotate `params` with a pydantic model, a subclass of BaseModel"):
         decorate(anything)
+
+
+def test_rule_without_a_level_is_refused():
+    with pytest.raises(TypeError, match=r"^`Lower`: expected a Level such as Level\.MONITORED, got 'safe'$"):
+        Lower("safe", text=LIMITED)

@@ -1,9 +1,10 @@
 from types import ModuleType, SimpleNamespace
 
+import attrs
 import pytest
 from pydantic import BaseModel
 from sideband.commands import Command
-from sideband.ops import OpFamily, Scope, op
+from sideband.ops import LIMITED, Level, Lower, OpFamily, Scope, op
 from sideband.plugins import Plugin, PluginHost, PluginInvalid
 from sideband.store import StoreSpec
 from sideband.tools import Tool
@@ -13,6 +14,13 @@ pytestmark = pytest.mark.anyio
 
 class Params(BaseModel):
     text: str = ""
+
+
+@attrs.frozen
+class CoastScope(Scope, family="tidal"):
+    valid_values = {"coast": ("north", "west")}  # noqa: RUF012  of the tested class
+
+    coast: str | None = None
 
 
 @op("tidal.say")
@@ -93,6 +101,26 @@ async def test_exception_of_a_property_is_reported(home):
 )
 async def test_invalid_op_family_is_rejected(home, returned, expected):
     assert expected in await problem(home, "op", offering(sideband_ops=returned))
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"lower": [Lower(Level.SAFE, sea=LIMITED)]}, "its op `tidal.rise`: `lower[0].sea` is an unknown field"),
+        ({"lower": [Lower(Level.SAFE, coast=("east",))]}, "`lower[0].coast` has the invalid value 'east'"),
+        ({"lower": [Lower(Level.RESTRICTED, coast=LIMITED)]}, "which is not below the op's level CONTROLLED; raise"),
+        (
+            {"lower": [Lower(Level.SAFE, coast=LIMITED)] * 2},
+            "`lower[1]` has the same fields as an earlier rule",
+        ),
+        ({"needs": {"coats": ("west",)}}, "`needs.coats` is an unknown field (did you mean `coast`?)"),
+    ],
+)
+async def test_op_with_an_invalid_level_rule_is_rejected(home, options, expected):
+    options |= {"requires": "tidal", "scope": lambda _: CoastScope(), "level": Level.CONTROLLED}
+    rise = op("tidal.rise", **options)(say.handler)
+    family = OpFamily(name="tidal", ops=(say, rise), scope=CoastScope)
+    assert expected in await problem(home, "op", offering(sideband_ops=family))
 
 
 async def test_missing_sdk_file_is_rejected(home, tmp_path):

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from sideband import Host, Plugin
 from sideband.blobs import BlobScope
 from sideband.ops import Credential, Level, OpError, OpFailed, OpFamily, Scope, op
+from sideband_http._scope import HomeFileScope
 
 from .servers import TOKEN, RawServer, Server, running
 
@@ -159,6 +160,12 @@ async def count_blobs(params: Nothing, ctx) -> int:
     return 1
 
 
+@op("files.count", level=Level.SAFE)
+async def count_files(params: Nothing, ctx) -> int:
+    """Return the number of files."""
+    return 1
+
+
 class FlowParams(BaseModel):
     steps: list[tuple[str, dict]]
 
@@ -204,6 +211,7 @@ def open_host(tmp_path, credentials, transport, more_plugins):
     def make(**config):
         config = {"transport": transport, **config}
         blobs = OpFamily(name="blobs", ops=(count_blobs,), scope=BlobScope)
+        files = OpFamily(name="files", ops=(count_files,), scope=HomeFileScope)
         family = OpFamily(name="secrets", ops=(count,), scope=SecretsScope, credentials=credentials)
         return Host(
             home=tmp_path / "home",
@@ -214,6 +222,7 @@ def open_host(tmp_path, credentials, transport, more_plugins):
                 Plugin(kind="op", name="secrets", value=SimpleNamespace(sideband_ops=lambda: family)),
                 *more_plugins,
                 Plugin(kind="op", name="blobs", value=SimpleNamespace(sideband_ops=lambda: blobs)),
+                Plugin(kind="op", name="files", value=SimpleNamespace(sideband_ops=lambda: files)),
                 Plugin(
                     kind="op",
                     name="flow",

@@ -105,15 +105,25 @@ async def test_file_is_replaced_only_with_overwrite(host, server):
 
 
 async def test_grant_may_limit_the_file(host, server):
-    assert (await fetch(host, server.url("/echo"), grants=["http:file=data/*,network=loopback"]))["ok"]
+    grants = ["http:file=data/*,network=loopback", "files:mode=write"]
+    assert (await fetch(host, server.url("/echo"), grants=grants))["ok"]
     with pytest.raises(OpDenied):
-        await fetch(host, server.url("/echo"), path="other/x", grants=["http:file=data/*,network=loopback"])
+        await fetch(host, server.url("/echo"), path="other/x", grants=grants)
+
+
+async def test_download_requires_the_right_to_write_its_file(host, server):
+    for missing in ((), ("files:mode=read",), ("files:path=other/*,mode=write",)):
+        with pytest.raises(OpDenied, match="`files:"):
+            await fetch(host, server.url("/echo"), grants=["http:network=loopback", *missing])
+    assert server.seen == []
+    grants = ["http:network=loopback", "files:path=data/*,mode=write"]
+    assert (await fetch(host, server.url("/echo"), grants=grants))["ok"]
 
 
 async def test_redirected_download_requires_a_grant_and_does_not_forward_secrets(host, server, other):
     url = server.url("/redirect?to=") + other.url("/echo")
     with pytest.raises(OpDenied):
-        await fetch(host, url, grants=[f"http:port={server.server_port},network=loopback"])
+        await fetch(host, url, grants=[f"http:port={server.server_port},network=loopback", "files:mode=write"])
     assert other.seen == []
     await fetch(host, url, auth="bearer", headers={"X-A": "1"}, cookies={"c": "1"})
     assert not {"authorization", "x-a", "cookie"} & other.seen[0]["headers"].keys()

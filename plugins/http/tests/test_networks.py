@@ -467,6 +467,6 @@ async def test_sessions_and_downloads_check_addresses_too(host, server, names):
     url = f"http://{NAME}:{server.server_port}/echo"
     steps = [("http.session_open", {}), ("http.session_request", {"session_id": "$session", "url": url})]
     steps.append(("http.download", {"url": url, "path": "x"}))
-    answers = await host.op("flow.run", {"steps": steps}, grants=["http"])
+    answers = await host.op("flow.run", {"steps": steps}, grants=["http", "files:mode=write"])
     assert [one.get("error") for one in answers] == [None, "http.network", "http.network"]
     assert server.seen == []

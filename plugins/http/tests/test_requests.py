@@ -296,9 +296,9 @@ async def test_ops_have_their_documented_levels(host):
         bound = await host.broker.ops.get(f"http.{verb}")
         levels[verb] = (bound.spec.level.name, bound.spec.idempotent)
     assert levels == {
-        "get": ("MONITORED", True),
-        "head": ("MONITORED", True),
-        "options": ("MONITORED", True),
+        "get": ("CONTROLLED", True),
+        "head": ("CONTROLLED", True),
+        "options": ("CONTROLLED", True),
         "put": ("CONTROLLED", True),
         "delete": ("CONTROLLED", True),
         "post": ("RESTRICTED", False),

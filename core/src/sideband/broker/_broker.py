@@ -22,6 +22,7 @@ from ..ledger import EffectRecord, Intent, Ledger, LedgerError
 from ..ops import (
     Capability,
     Grant,
+    Level,
     LimitExceeded,
     OpCancelled,
     OpError,
@@ -41,7 +42,7 @@ from ._context import DispatchContext, StartProgram
 from ._decisions import Approver, decide
 from ._dispatch import Dispatch
 from ._errors import safe_text, validation_problems
-from ._gate import check_op
+from ._gate import check_grant, level_with
 from ._handlers import run_handler
 from ._lookup import BoundOp, Ops
 from ._recorder import EffectRecorder
@@ -136,7 +137,7 @@ class Broker:
         try:
             spec = await self._look_up(dispatch)
             self._validate(dispatch, spec, params)
-            self._check_grant(dispatch, spec)
+            check_grant(dispatch)
             replay = None if dispatch.call.attempt is None else await self._recorder.recall(dispatch)
             await self._decide(dispatch, spec)
             replay = replay or await self._recorder.intend(dispatch)
@@ -220,11 +221,6 @@ class Broker:
             problems = validation_problems(error, known=known, shown=spec.record)
             raise OpParamsInvalid(spec.name, problems) from None
 
-    def _check_grant(self, dispatch: Dispatch, spec: OpSpec) -> None:
-        allowed_by = check_op(dispatch.grant, spec, dispatch.params)
-        dispatch.covering = [str(capability) for capability in allowed_by]
-        dispatch.used = set(allowed_by)
-
     async def _decide(self, dispatch: Dispatch, spec: OpSpec) -> None:
         hooks = dispatch.call.hooks or self._hooks
         if dispatch.decided or not hooks.has("op_call"):
@@ -233,12 +229,13 @@ class Broker:
             effect=dispatch.effect,
             op=dispatch.op,
             params=payload_of(dispatch.valid),
-            level=spec.level,
+            level=dispatch.level or Level.SAFE,
             origin=dispatch.origin,
             grant=dispatch.grant.texts(),
             idempotent=spec.idempotent,
             key=dispatch.key,
             preview=partial(self._preview, dispatch) if spec.preview else None,
+            level_of=(lambda params: level_with(dispatch, self._parse(spec, params))) if spec.lower else None,
         )
 
         def validate(params: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -249,7 +246,7 @@ class Broker:
         if decision.replaced_by and decision.arguments is not None:
             # Parameters replaced by a guard must pass validation and the grant check too.
             self._validate(dispatch, spec, decision.arguments)
-            self._check_grant(dispatch, spec)
+            check_grant(dispatch)
         if refusal is not None:
             raise refusal
 

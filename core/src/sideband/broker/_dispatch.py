@@ -25,6 +25,7 @@ class Dispatch:
         claimed: whether the key is claimed. That of a read only names its recorded answer.
         recorded: the recordable parameters.
         covering: the capabilities that allowed it.
+        reached: the level that it reaches with its grant.
         used: these capabilities, and those that it and its child effects used while running.
         intended: whether its intent is in the ledger.
         decisions: the answers of the guards.
@@ -46,6 +47,7 @@ class Dispatch:
     params: BaseModel | None = None
     recorded: dict[str, Any] = field(factory=dict)
     covering: list[str] = field(factory=list)
+    reached: Level | None = None
     used: set[Capability] = field(factory=set)
     intended: bool = False
     decisions: list[dict[str, Any]] = field(factory=list)
@@ -67,8 +69,8 @@ class Dispatch:
 
     @property
     def level(self) -> Level | None:
-        """The level of the op, or ``None`` before the look-up."""
-        return self.bound.spec.level if self.bound else None
+        """The level of the use, or that of the op before its grant was checked; ``None`` before the look-up."""
+        return self.reached if self.reached is not None or self.bound is None else self.bound.spec.level
 
     @property
     def plugin(self) -> str | None:

@@ -3,27 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
-from ..ops import Capability, Grant, OpDenied, OpSpec, Scope
+from ..ops import Capability, Grant, Level, OpDenied, OpSpec, Scope
 from ..ops._errors import granting
+from ..ops._reach import level_within
+from ._dispatch import Dispatch
 
 # Percent-encoding is slow. Encoding the megabytes that a skill can send would delay all other calls.
 _MAX_QUOTED = 4_096
 
 
-def check_op(grant: Grant, spec: OpSpec, params: Any) -> Sequence[Capability]:
-    """Return the capabilities that allow ``spec`` with these validated parameters.
+def check_grant(dispatch: Dispatch) -> None:
+    """Check that the grant allows a dispatch, and set which capabilities do and its level.
 
     Raises:
         OpDenied: if no capability allows it.
     """
+    dispatch.reached = None  # parameters that are denied have the declared level
+    allowed_by, dispatch.reached = _check_op(dispatch.grant, dispatch.found.spec, dispatch.params)
+    dispatch.covering = [str(capability) for capability in allowed_by]
+    dispatch.used = set(allowed_by)
+
+
+def level_with(dispatch: Dispatch, params: Any) -> Level:
+    """Return the level that a dispatch would have with other parameters: the declared one if they are not granted."""
+    with suppress(OpDenied):
+        return _check_op(dispatch.grant, dispatch.found.spec, params)[1]
+    return dispatch.found.spec.level
+
+
+def _check_op(grant: Grant, spec: OpSpec, params: Any) -> tuple[Sequence[Capability], Level]:
+    """Return the capabilities that allow ``spec`` with these validated parameters, and the level of this use.
+
+    Raises:
+        OpDenied: if no capability allows it, or the op does not request what it declares that it needs.
+    """
     if spec.requires is None:
-        return ()
+        return (), spec.level
     if spec.scope is None:
-        return (_any_of(grant, spec),)
+        return (_any_of(grant, spec),), level_within(spec, grant, (None,)) if spec.lower else spec.level
     wanted = spec.scope(params)
-    return check_scopes(grant, spec.name, (wanted,) if isinstance(wanted, Scope) else tuple(wanted), known_later=True)
+    scopes = (wanted,) if isinstance(wanted, Scope) else tuple(wanted)
+    allowed = check_scopes(grant, spec.name, scopes, known_later=True)
+    if not spec.needs and not spec.lower:
+        return allowed, spec.level
+    own = [one for one in scopes if one.family == spec.requires]
+    if spec.needs and not any(all(getattr(one, name) in spec.needs[name] for name in spec.needs) for one in own):
+        what = "its `scope` returned none of the values in its `needs`, on which its level depends"
+        raise OpDenied(spec.name, what, hint=f"report this to the author of the plugin `{spec.family}`")
+    return allowed, level_within(spec, grant, own) if spec.lower else spec.level
 
 
 def check_scopes(grant: Grant, op: str, scopes: Sequence[Scope], *, known_later: bool) -> Sequence[Capability]:

@@ -9,7 +9,7 @@ from typing import Self
 
 from attrs import frozen
 
-from ..ops import Capability, CapabilityInvalid, Grant, OpFamily, OpNotFound, OpSpec, OpUnavailable
+from ..ops import Capability, CapabilityInvalid, Grant, Level, OpFamily, OpNotFound, OpSpec, OpUnavailable, reach
 from ..plugins import LoadedPlugin, PluginContext, PluginError, PluginHost, PluginNotFound, PluginRecord
 from ..plugins._bare_context import BareContext
 from ..providers import Provider
@@ -132,6 +132,18 @@ class Ops:
             self._grants.clear()
         self._grants[written] = grant
         return grant
+
+    async def reach(self, grant: Grant) -> Level:
+        """Return the highest level of the effects that a grant allows, through the ops of its families.
+
+        Args:
+            grant: a grant from ``grant``.
+
+        Raises:
+            PluginError: if the plugin of a family cannot be loaded.
+        """
+        plugins = [await self.plugin(family) for family in grant.families()]
+        return reach([spec for plugin in plugins for spec in plugin.contribution.ops], grant)
 
     async def _fit(self, capability: Capability) -> Capability:
         try:

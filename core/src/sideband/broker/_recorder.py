@@ -87,7 +87,7 @@ class EffectRecorder:
             params=dispatch.recorded,
             grant=tuple(dispatch.covering),
             origin=dispatch.origin,
-            level=spec.level,
+            level=dispatch.level,
             decisions=tuple(dispatch.decisions),
             isolation=dispatch.call.isolation,
             granted_by=dispatch.call.givers(dispatch.covering),

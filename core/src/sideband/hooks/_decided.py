@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, Self
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from ..ops import Level, Origin
 from ._event import DecideEvent, Failure
@@ -71,7 +71,7 @@ class OpCall(DecideEvent):
         effect: the id of the effect in the ledger.
         op: the name of the op, such as ``http.get``.
         params: the validated parameters, by name.
-        level: the level of the op.
+        level: the level of the effect, which depends on the grant and on the parameters.
         origin: the caller as recorded by the host, not as claimed by a worker.
         grant: the capabilities of the call, as text.
         idempotent: whether repeating the op has no further effect.
@@ -79,6 +79,7 @@ class OpCall(DecideEvent):
         preview: a function that describes what the op would do with given parameters, without doing it; ``None`` if
             the op has no preview.
         previewed: the preview, set when the user is asked for approval.
+        level_of: a function that returns the level with given parameters; ``None`` if it does not depend on them.
 
     Example:
         >>> from sideband.hooks import Allow, Deny, OpCall, hookimpl
@@ -105,6 +106,12 @@ class OpCall(DecideEvent):
     key: str | None = None
     preview: Callable[[Mapping[str, Any]], Awaitable[str]] | None = field(default=None, repr=False, eq=False)
     previewed: str | None = None
+    level_of: Callable[[Mapping[str, Any]], Level] | None = field(default=None, repr=False, eq=False)
+
+    def with_arguments(self, arguments: Mapping[str, Any]) -> Self:
+        """Return a copy of the event with other parameters, and with the level that the effect has with these."""
+        level = self.level if self.level_of is None else self.level_of(arguments)
+        return evolve(self, params=arguments, level=level)
 
 
 @frozen

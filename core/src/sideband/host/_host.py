@@ -199,7 +199,7 @@ class Host:
             sandbox=self.sandbox,
             report=self._report,
         )
-        self.tools = ToolRegistry(self.plugins, self.catalog, self._calls, self.broker.ops)
+        self.tools = ToolRegistry(self.plugins, self.catalog, self._calls, self.broker.ops, self._grants)
         # Calls that lose their worker close their resources before ledger and plugins are closed.
         stack.push_async_callback(self._calls.finish)
         await enter(stack, pool)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, Protocol
 
@@ -14,7 +15,7 @@ from ..calls import CallRequest, SkillCalls, SkillCatalog
 from ..hooks import HookRegistry
 from ..hooks._frozen import freeze
 from ..loading import LoadedSkills, SkillSpec, ToolSpec
-from ..ops import Capability, Level, Origin
+from ..ops import Capability, Grant, Level, Origin
 from ..plugins import PluginContext, PluginError, PluginHost, State
 from ..tools import SCHEMA_LIMIT, Tool, ToolContext, ToolOutput, ToolView, is_tool_name
 
@@ -59,16 +60,25 @@ class ToolRegistry:
         catalog: the skill catalog, for the tools of skills.
         calls: runs the tools of skills.
         ops: determines the levels of capabilities.
+        added: capabilities by skill that its calls get in addition to those that it requests.
 
     Attributes:
         current: the newest snapshot, empty before the first call of ``view``.
     """
 
-    def __init__(self, plugins: PluginHost, catalog: SkillCatalog, calls: SkillCalls, ops: Ops) -> None:
+    def __init__(
+        self,
+        plugins: PluginHost,
+        catalog: SkillCatalog,
+        calls: SkillCalls,
+        ops: Ops,
+        added: Mapping[str, Iterable[str]],
+    ) -> None:
         self._plugins = plugins
         self._catalog = catalog
         self._calls = calls
         self._ops = ops
+        self._added = {skill: tuple(capabilities) for skill, capabilities in added.items()}
         self.current = HostTools()
         self._contexts: dict[str, PluginContext] = {}
         self._viewed: tuple[LoadedSkills, list[Any]] | None = None
@@ -169,15 +179,12 @@ class ToolRegistry:
         )
 
     async def _level(self, skill: SkillSpec) -> Level:
-        """Return the highest level of the ops that the skill's capabilities cover."""
-        highest = Level.SAFE
-        for text in skill.capabilities:
-            try:
-                family = (await self._ops.plugin(Capability.parse(text).family)).contribution
-            except (PluginError, ValueError):
-                continue  # reported when the tool is called
-            highest = max([highest, *(spec.level for spec in family.ops if spec.requires)])
-        return highest
+        """Return the highest level of the effects that calls of the skill may cause."""
+        usable: list[Capability] = []
+        for text in (*skill.capabilities, *(self._added.get(skill.key) or self._added.get(skill.name, ()))):
+            with suppress(PluginError, ValueError):  # reported when the tool is called
+                usable += (await self._ops.grant((text,))).capabilities
+        return await self._ops.reach(Grant.of(usable))
 
     async def _run(self, name: str, arguments: dict[str, Any], ctx: HostToolContext) -> ToolOutput:
         result = await self._calls.run(

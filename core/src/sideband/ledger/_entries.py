@@ -24,7 +24,7 @@ class Intent:
         params: the recordable parameters, redacted.
         grant: the capabilities that the host held for the call, as strings.
         origin: the origin of the effect.
-        level: the level of the op.
+        level: the level of the effect.
         key: the idempotency key, if any.
         decisions: the decisions of the guards and of the grant check, in order, as plain data.
         isolation: the isolation tier of the worker that dispatched the op, or ``None`` without a worker.

@@ -11,6 +11,7 @@ from ._capability import *
 from ._errors import *
 from ._levels import *
 from ._params import *
+from ._reach import *
 from ._recorded import *
 from ._scope import *
 from ._spec import OpFamily, OpSpec, op
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ._sdk_render import SdkInvalid
 
 __all__ = [
+    "LIMITED",
     "Capability",
     "CapabilityInvalid",
     "Credential",
@@ -30,6 +32,7 @@ __all__ = [
     "Grant",
     "Level",
     "LimitExceeded",
+    "Lower",
     "OpCancelled",
     "OpContext",
     "OpDenied",
@@ -51,7 +54,9 @@ __all__ = [
     "SecretsClosed",
     "Undo",
     "UndoStep",
+    "level_of",
     "op",
+    "reach",
     "render_family",
     "sdk_functions",
     "write_sdk",

@@ -150,6 +150,20 @@ class Capability:
             for name, patterns in self.fields
         )
 
+    def admits(self, name: str, values: Iterable[str]) -> bool:
+        """Return whether the capability allows one of these values of a field."""
+        patterns = dict(self.fields).get(name)
+        return patterns is None or any(pattern.matches(value) for pattern in patterns for value in values)
+
+    @property
+    def limits(self) -> Mapping[str, tuple[str, ...]]:
+        """The values of each field of which the capability lists the values, without a trailing ``*``."""
+        return {
+            name: tuple(pattern.text for pattern in patterns)
+            for name, patterns in self.fields
+            if not any(pattern.prefix for pattern in patterns)
+        }
+
     def covers(self, other: Capability) -> bool:
         """Return whether this capability allows everything that ``other`` allows."""
         if self.family != other.family:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, get_type_hints
 
 from pydantic import BaseModel
 
-from ._levels import Level
+from ._levels import Level, Lower
 
 
 def check_name(decorator: str, name: object) -> None:
@@ -31,6 +31,28 @@ def check_options(declared: str, level: object, timeout: object) -> None:
         raise TypeError(f"{declared}: `level` must be a Level such as Level.SAFE, got {level!r}")
     if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
         raise TypeError(f"{declared}: `timeout` must be a positive number of seconds, got {timeout!r}")
+
+
+def check_rules(declared: str, needs: object, lower: object) -> tuple[Lower, ...]:
+    """Check the types of ``needs`` and ``lower`` of an op. Their fields are checked when its family registers.
+
+    Args:
+        declared: the object that is declared, for error messages.
+        needs, lower: the options.
+
+    Returns:
+        The rules.
+
+    Raises:
+        TypeError: if an option is invalid.
+    """
+    if not isinstance(needs, Mapping):
+        raise TypeError(f"{declared}: `needs` must map fields to values, such as `mode` to ('write',), got {needs!r}")
+    rules = tuple(lower) if isinstance(lower, Iterable) else ()
+    if not isinstance(lower, Iterable) or not all(isinstance(rule, Lower) for rule in rules):
+        expected = "a list of rules such as Lower(Level.MONITORED, host=LIMITED)"
+        raise TypeError(f"{declared}: `lower` must be {expected}, got {lower!r}")
+    return rules
 
 
 def check_function(declared: str, name: str, function: Any, *parameters: str, asynchronous: bool = True) -> None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, get_type_hints
 
 from attrs import field, frozen
 from pydantic import BaseModel, TypeAdapter
 
 from ..contexts import CredentialResolver, ModelContext
-from ._declaration import check_function, check_name, check_options, params_model
-from ._levels import Level
+from ._declaration import check_function, check_name, check_options, check_rules, params_model
+from ._levels import LIMITED, Level, Lower
 from ._recorded import Reconciled, Recorded, Undo
 from ._scope import Scope
 
@@ -39,7 +40,10 @@ class OpSpec:
         requires: the family of the capability that a call must hold, or ``None`` if it needs no capability.
         scope: a function from validated parameters to the scope or scopes that the grant must cover; if ``None``, any
             capability of the family is sufficient.
-        level: the level of the op.
+        level: the highest level of the op.
+        needs: by field of the scope: the values, one of which each use of the op requests. A capability that allows
+            none of them cannot reach the op. Fields that are left out may have any value.
+        lower: rules that lower the level for some uses. If several apply, the lowest level counts.
         timeout: the timeout in seconds, or ``None`` for the host's default. The deadline of the call applies too.
         idempotent: whether repeating the op has no further effect.
         fire_and_forget: whether the caller does not wait for the result.
@@ -52,6 +56,9 @@ class OpSpec:
         preview: describes what the op would do, without doing it.
         reconcile: determines whether an effect without a recorded outcome has happened.
         undo: plans how to revert an effect, without doing it.
+        kept: the fields of the scope that ``needs`` or ``lower`` name values of. What an op requires while it runs has
+            the values that it requested of them.
+        levels: the levels of uses, as far as they are known.
     """
 
     name: str
@@ -61,6 +68,8 @@ class OpSpec:
     requires: str | None = None
     scope: Callable[[Any], Scope | Iterable[Scope]] | None = field(default=None, repr=False)
     level: Level = Level.MONITORED
+    needs: Mapping[str, tuple[str, ...]] = field(default=MappingProxyType({}), eq=False)
+    lower: tuple[Lower, ...] = ()
     timeout: float | None = None
     idempotent: bool = False
     fire_and_forget: bool = False
@@ -72,6 +81,14 @@ class OpSpec:
     reconcile: Reconcile | None = field(default=None, repr=False)
     undo: PlanUndo | None = field(default=None, repr=False)
     result_adapter: TypeAdapter[Any] = field(init=False, repr=False, eq=False)
+
+    kept: tuple[str, ...] = field(init=False, repr=False, eq=False)
+    levels: dict[Any, Level] = field(factory=dict, init=False, repr=False, eq=False)
+
+    @kept.default
+    def _find_kept(self) -> tuple[str, ...]:
+        named = {name for rule in self.lower for name, allowed in rule.fields if allowed is not LIMITED}
+        return tuple(sorted(named.union(self.needs)))
 
     @result_adapter.default
     def _build_result_adapter(self) -> TypeAdapter[Any]:
@@ -100,7 +117,8 @@ class OpSpec:
     def durable(self) -> bool:
         """Whether the intent must be on disk before the op runs, and the outcome before anything depends on it.
 
-        This is true for effects that change something and cannot be repeated, unless they are effects of other ops.
+        This is true for effects that change something and cannot be repeated, unless they are effects of other ops. A
+        rule that lowers the level does not change it: what a grant can reach says nothing about what an effect changes.
         """
         return self.level >= Level.CONTROLLED and not self.idempotent and not self.indirect
 
@@ -111,6 +129,8 @@ def op(
     requires: str | None = None,
     scope: Callable[[Any], Scope | Iterable[Scope]] | None = None,
     level: Level = Level.MONITORED,
+    needs: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+    lower: Iterable[Lower] = (),
     timeout: float | None = None,
     idempotent: bool | None = None,
     fire_and_forget: bool = False,
@@ -147,6 +167,7 @@ def op(
         declared = f"op `{name}`"
         params = params_model(declared, "handler", handler)
         check_options(declared, level, timeout)
+        rules = check_rules(declared, needs, lower)
         check_function(declared, "scope", scope, "params", asynchronous=False)
         check_function(declared, "preview", preview, "params", "ctx")
         check_function(declared, "reconcile", reconcile, "recorded", "ctx")
@@ -172,6 +193,8 @@ def op(
             requires=requires,
             scope=scope,
             level=level,
+            needs=MappingProxyType(dict(needs)),
+            lower=rules,
             timeout=timeout,
             idempotent=level <= Level.MONITORED if idempotent is None else idempotent,
             fire_and_forget=fire_and_forget,

@@ -47,6 +47,7 @@ def _deleting(params: BlobDeleteParams) -> BlobScope:  # noqa: ARG001  required 
     requires="blobs",
     scope=_writing,
     level=Level.CONTROLLED,
+    needs={"mode": ("write",)},
     idempotent=True,
     preview=preview_put,
     reconcile=reconcile_put,
@@ -96,6 +97,7 @@ async def put(params: BlobPutParams, ctx: OpContext) -> BlobInfo:
     requires="blobs",
     scope=_reading,
     level=Level.MONITORED,
+    needs={"mode": ("read",)},
     record=("sha256", "kind", "offset", "length"),
 )
 async def get(params: BlobGetParams, ctx: OpContext) -> BlobGetResult:
@@ -121,7 +123,9 @@ async def get(params: BlobGetParams, ctx: OpContext) -> BlobGetResult:
     return await read_part(params, ctx)
 
 
-@op("blobs.stat", requires="blobs", scope=_reading, level=Level.MONITORED, record=("sha256",))
+@op(
+    "blobs.stat", requires="blobs", scope=_reading, level=Level.MONITORED, needs={"mode": ("read",)}, record=("sha256",)
+)
 async def stat(params: BlobStatParams, ctx: OpContext) -> BlobInfo:
     """Return the size of a blob.
 
@@ -144,7 +148,7 @@ async def stat(params: BlobStatParams, ctx: OpContext) -> BlobInfo:
     return BlobInfo(sha256=found.sha256, size=found.size)
 
 
-@op("blobs.list", requires="blobs", scope=_listing, level=Level.MONITORED, record=("limit",))
+@op("blobs.list", requires="blobs", scope=_listing, level=Level.MONITORED, needs={"mode": ("list",)}, record=("limit",))
 async def list_(params: BlobListParams, ctx: OpContext) -> BlobListResult:
     """List the blobs of the host, regardless of who stored them. Requires `blobs:mode=list`.
 
@@ -173,6 +177,7 @@ async def list_(params: BlobListParams, ctx: OpContext) -> BlobListResult:
     requires="blobs",
     scope=_deleting,
     level=Level.RESTRICTED,
+    needs={"mode": ("delete",)},
     idempotent=True,
     record=("sha256",),
     preview=preview_delete,

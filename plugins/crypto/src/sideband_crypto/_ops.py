@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from functools import partial
+from collections.abc import Callable, Iterable
+from typing import Any
 
-from sideband.ops import Level, OpContext, op
+from sideband.ops import Level, OpContext, OpSpec, op
 
 from ._ciphers import decrypt_cbc, decrypt_gcm, decrypt_oaep, encrypt_cbc, encrypt_gcm, encrypt_oaep
 from ._derivation import derive_hkdf, derive_pbkdf2, derive_scrypt
@@ -40,11 +41,14 @@ from ._scope import scope_of
 from ._signatures import sign, verify
 from ._state import Work
 
-# All ops only compute, except `create_key`, which also stores a secret.
-_op = partial(op, requires="crypto", level=Level.SAFE)
+
+def _op(name: str, *, level: Level = Level.SAFE, record: Iterable[str] = ()) -> Callable[[Any], OpSpec]:
+    """Declare an op. All ops only compute, except `create_key`, which also stores a secret."""
+    verb = name.partition(".")[2]
+    return op(name, requires="crypto", scope=scope_of(verb), level=level, needs={"op": (verb,)}, record=record)
 
 
-@_op("crypto.hash", scope=scope_of("hash"), record=("algorithm", "legacy"))
+@_op("crypto.hash", record=("algorithm", "legacy"))
 async def hash_data(params: HashParams, ctx: OpContext) -> bytes:
     """Return the digest of data.
 
@@ -66,7 +70,7 @@ async def hash_data(params: HashParams, ctx: OpContext) -> bytes:
     return await digest_data(params, ctx)
 
 
-@_op("crypto.hmac", scope=scope_of("hmac"), record=("algorithm", "legacy", "handle"))
+@_op("crypto.hmac", record=("algorithm", "legacy", "handle"))
 async def hmac_data(params: HmacParams, ctx: OpContext) -> bytes:
     """Return the HMAC of data, which proves that its sender knows the key.
 
@@ -89,7 +93,7 @@ async def hmac_data(params: HmacParams, ctx: OpContext) -> bytes:
     return await authenticate(params, ctx)
 
 
-@_op("crypto.hmac_verify", scope=scope_of("hmac_verify"), record=("algorithm", "legacy", "handle"))
+@_op("crypto.hmac_verify", record=("algorithm", "legacy", "handle"))
 async def hmac_verify(params: HmacVerifyParams, ctx: OpContext) -> bool:
     """Verify an HMAC in constant time. A key that is bound to this op only cannot be used to compute one.
 
@@ -112,7 +116,7 @@ async def hmac_verify(params: HmacVerifyParams, ctx: OpContext) -> bool:
     return hmac.compare_digest(await authenticate(params, ctx), params.mac)
 
 
-@_op("crypto.compare", scope=scope_of("compare"))
+@_op("crypto.compare")
 async def compare_bytes(params: CompareParams, ctx: OpContext) -> bool:
     """Compare two values in constant time.
 
@@ -134,7 +138,7 @@ async def compare_bytes(params: CompareParams, ctx: OpContext) -> bool:
     return hmac.compare_digest(params.a, params.b)
 
 
-@_op("crypto.random", scope=scope_of("random"), record=("length",))
+@_op("crypto.random", record=("length",))
 async def random_bytes(params: RandomParams, ctx: OpContext) -> bytes:  # noqa: ARG001  required
     """Return secure random bytes from the operating system.
 
@@ -151,7 +155,7 @@ async def random_bytes(params: RandomParams, ctx: OpContext) -> bytes:  # noqa: 
     return secrets.token_bytes(params.length)
 
 
-@_op("crypto.sign", scope=scope_of("sign"), record=("algorithm", "digest", "form", "handle"))
+@_op("crypto.sign", record=("algorithm", "digest", "form", "handle"))
 async def sign_data(params: SignParams, ctx: OpContext) -> bytes:
     """Sign data.
 
@@ -177,7 +181,7 @@ async def sign_data(params: SignParams, ctx: OpContext) -> bytes:
     return await sign(params, ctx)
 
 
-@_op("crypto.verify", scope=scope_of("verify"), record=("algorithm", "digest", "form", "handle"))
+@_op("crypto.verify", record=("algorithm", "digest", "form", "handle"))
 async def verify_signature(params: VerifyParams, ctx: OpContext) -> bool:
     """Verify a signature.
 
@@ -201,7 +205,7 @@ async def verify_signature(params: VerifyParams, ctx: OpContext) -> bool:
     return await verify(params, ctx)
 
 
-@_op("crypto.aes_gcm_encrypt", scope=scope_of("aes_gcm_encrypt"), record=("handle",))
+@_op("crypto.aes_gcm_encrypt", record=("handle",))
 async def aes_gcm_encrypt(params: AesGcmEncryptParams, ctx: OpContext) -> AesGcmText:
     """Encrypt and authenticate data with AES-GCM.
 
@@ -226,7 +230,7 @@ async def aes_gcm_encrypt(params: AesGcmEncryptParams, ctx: OpContext) -> AesGcm
     return await encrypt_gcm(params, ctx)
 
 
-@_op("crypto.aes_gcm_decrypt", scope=scope_of("aes_gcm_decrypt"), record=("handle",))
+@_op("crypto.aes_gcm_decrypt", record=("handle",))
 async def aes_gcm_decrypt(params: AesGcmDecryptParams, ctx: OpContext) -> bytes:
     """Decrypt data encrypted with AES-GCM and verify its integrity.
 
@@ -250,7 +254,7 @@ async def aes_gcm_decrypt(params: AesGcmDecryptParams, ctx: OpContext) -> bytes:
     return await decrypt_gcm(params, ctx)
 
 
-@_op("crypto.aes_cbc_encrypt", scope=scope_of("aes_cbc_encrypt"), record=("handle",))
+@_op("crypto.aes_cbc_encrypt", record=("handle",))
 async def aes_cbc_encrypt(params: AesCbcEncryptParams, ctx: OpContext) -> AesCbcText:
     """Encrypt data with AES-CBC and PKCS7 padding, for formats that require it. Not authenticated: prefer AES-GCM.
 
@@ -274,7 +278,7 @@ async def aes_cbc_encrypt(params: AesCbcEncryptParams, ctx: OpContext) -> AesCbc
     return await encrypt_cbc(params, ctx)
 
 
-@_op("crypto.aes_cbc_decrypt", scope=scope_of("aes_cbc_decrypt"), record=("handle",))
+@_op("crypto.aes_cbc_decrypt", record=("handle",))
 async def aes_cbc_decrypt(params: AesCbcDecryptParams, ctx: OpContext) -> bytes:
     """Decrypt data encrypted with AES-CBC and PKCS7 padding. Modifications are not detected: verify an HMAC first.
 
@@ -298,7 +302,7 @@ async def aes_cbc_decrypt(params: AesCbcDecryptParams, ctx: OpContext) -> bytes:
     return await decrypt_cbc(params, ctx)
 
 
-@_op("crypto.rsa_oaep_encrypt", scope=scope_of("rsa_oaep_encrypt"), record=("algorithm", "handle"))
+@_op("crypto.rsa_oaep_encrypt", record=("algorithm", "handle"))
 async def rsa_oaep_encrypt(params: OaepParams, ctx: OpContext) -> bytes:
     """Encrypt short data, such as a key, with RSA-OAEP.
 
@@ -320,7 +324,7 @@ async def rsa_oaep_encrypt(params: OaepParams, ctx: OpContext) -> bytes:
     return await encrypt_oaep(params, ctx)
 
 
-@_op("crypto.rsa_oaep_decrypt", scope=scope_of("rsa_oaep_decrypt"), record=("algorithm", "handle"))
+@_op("crypto.rsa_oaep_decrypt", record=("algorithm", "handle"))
 async def rsa_oaep_decrypt(params: OaepParams, ctx: OpContext) -> bytes:
     """Decrypt data encrypted with RSA-OAEP.
 
@@ -342,7 +346,7 @@ async def rsa_oaep_decrypt(params: OaepParams, ctx: OpContext) -> bytes:
     return await decrypt_oaep(params, ctx)
 
 
-@_op("crypto.hkdf", scope=scope_of("hkdf"), record=("algorithm", "length", "handle"))
+@_op("crypto.hkdf", record=("algorithm", "length", "handle"))
 async def hkdf(params: HkdfParams, ctx: OpContext) -> bytes:
     """Derive a key from another key with HKDF (RFC 5869). For a password, use `crypto.scrypt`.
 
@@ -364,7 +368,7 @@ async def hkdf(params: HkdfParams, ctx: OpContext) -> bytes:
     return await derive_hkdf(params, ctx)
 
 
-@_op("crypto.pbkdf2", scope=scope_of("pbkdf2"), record=("algorithm", "iterations", "length", "handle"))
+@_op("crypto.pbkdf2", record=("algorithm", "iterations", "length", "handle"))
 async def pbkdf2(params: Pbkdf2Params, ctx: OpContext) -> bytes:
     """Derive a key from a password with PBKDF2 (RFC 8018), for formats that require it.
 
@@ -388,7 +392,7 @@ async def pbkdf2(params: Pbkdf2Params, ctx: OpContext) -> bytes:
     return await derive_pbkdf2(params, ctx)
 
 
-@_op("crypto.scrypt", scope=scope_of("scrypt"), record=("n", "r", "p", "length", "handle"))
+@_op("crypto.scrypt", record=("n", "r", "p", "length", "handle"))
 async def scrypt(params: ScryptParams, ctx: OpContext) -> bytes:
     """Derive a key from a password with scrypt (RFC 7914), which makes guessing expensive in both memory and time.
 
@@ -411,7 +415,7 @@ async def scrypt(params: ScryptParams, ctx: OpContext) -> bytes:
     return await derive_scrypt(params, ctx)
 
 
-@_op("crypto.generate_key", scope=scope_of("generate_key"), record=("kind",))
+@_op("crypto.generate_key", record=("kind",))
 async def generate_key(params: GenerateKeyParams, ctx: OpContext) -> GeneratedKey:
     """Generate a key and return it. Use `crypto.create_key` for a key that stays in the host.
 
@@ -430,7 +434,7 @@ async def generate_key(params: GenerateKeyParams, ctx: OpContext) -> GeneratedKe
     return await work.run(ctx, lambda: generate(params.kind))
 
 
-@_op("crypto.create_key", scope=scope_of("create_key"), level=Level.CONTROLLED, record=("kind", "handle", "ops"))
+@_op("crypto.create_key", level=Level.CONTROLLED, record=("kind", "handle", "ops"))
 async def create_key(params: CreateKeyParams, ctx: OpContext) -> CreatedKey:
     """Generate a key that is never revealed: it is stored as a secret that only the named ops of this family can use.
 

@@ -34,6 +34,9 @@ from ._targets import locate
 from ._undo import reconcile_change, reconcile_folder, reconcile_move, undo_change, undo_folder, undo_move
 from ._writing import copy_file, create_folder, delete_path, move_file, restore_file, write_file
 
+_READ = {"mode": ("read",)}
+_WRITE = {"mode": ("write",)}
+
 
 def _reading(params: FileReadParams) -> Iterable[Scope]:
     yield locate(params.path).scope("read")
@@ -82,7 +85,14 @@ def _making(params: FolderMakeParams) -> Scope:
     return locate(params.path, folder=True, folders=params.folders).scope("write")
 
 
-@op("files.read", requires="files", scope=_reading, level=Level.MONITORED, record=("path", "kind", "offset", "length"))
+@op(
+    "files.read",
+    requires="files",
+    scope=_reading,
+    level=Level.MONITORED,
+    needs=_READ,
+    record=("path", "kind", "offset", "length"),
+)
 async def read(params: FileReadParams, ctx: OpContext) -> FileReadResult:
     """Read a file or a part of it.
 
@@ -107,7 +117,14 @@ async def read(params: FileReadParams, ctx: OpContext) -> FileReadResult:
     return await read_file(params, ctx)
 
 
-@op("files.list", requires="files", scope=_listing, level=Level.MONITORED, record=("path", "after", "limit", "hidden"))
+@op(
+    "files.list",
+    requires="files",
+    scope=_listing,
+    level=Level.MONITORED,
+    needs=_READ,
+    record=("path", "after", "limit", "hidden"),
+)
 async def list_(params: FileListParams, ctx: OpContext) -> FileListResult:
     """List the names in a folder, sorted, in pages.
 
@@ -129,7 +146,12 @@ async def list_(params: FileListParams, ctx: OpContext) -> FileListResult:
 
 
 @op(
-    "files.find", requires="files", scope=_listing, level=Level.MONITORED, record=("path", "pattern", "limit", "hidden")
+    "files.find",
+    requires="files",
+    scope=_listing,
+    level=Level.MONITORED,
+    needs=_READ,
+    record=("path", "pattern", "limit", "hidden"),
 )
 async def find(params: FileFindParams, ctx: OpContext) -> FileFindResult:
     """Find files and folders by a pattern, in a folder and all its subfolders. Links are not followed.
@@ -151,7 +173,7 @@ async def find(params: FileFindParams, ctx: OpContext) -> FileFindResult:
     return await find_entries(params, ctx)
 
 
-@op("files.stat", requires="files", scope=_inspecting, level=Level.MONITORED, record=("path", "digest"))
+@op("files.stat", requires="files", scope=_inspecting, level=Level.MONITORED, needs=_READ, record=("path", "digest"))
 async def stat(params: FileStatParams, ctx: OpContext) -> FileStatus:
     """Return the metadata of a path: kind, size, time, permissions, and the digest if requested.
 
@@ -177,6 +199,7 @@ async def stat(params: FileStatParams, ctx: OpContext) -> FileStatus:
     requires="files",
     scope=_with_blob,
     level=Level.CONTROLLED,
+    needs=_WRITE,
     record=("path", "blob", "overwrite", "append", "expected"),
     preview=preview_write,
     reconcile=reconcile_change,
@@ -211,6 +234,7 @@ async def write(params: FileWriteParams, ctx: OpContext) -> FileWriteResult:
     requires="files",
     scope=_copying,
     level=Level.CONTROLLED,
+    needs=_WRITE,
     record=("path", "target", "overwrite"),
     preview=preview_copy,
     reconcile=reconcile_change,
@@ -242,6 +266,7 @@ async def copy(params: FileCopyParams, ctx: OpContext) -> FileWriteResult:
     requires="files",
     scope=_moving,
     level=Level.CONTROLLED,
+    needs=_WRITE,
     record=("path", "target", "overwrite", "expected"),
     preview=preview_move,
     reconcile=reconcile_move,
@@ -275,6 +300,7 @@ async def move(params: FileMoveParams, ctx: OpContext) -> FileMoveResult:
     requires="files",
     scope=_changing,
     level=Level.CONTROLLED,
+    needs=_WRITE,
     record=("path", "expected"),
     preview=preview_delete,
     reconcile=reconcile_change,
@@ -306,6 +332,7 @@ async def delete(params: FileDeleteParams, ctx: OpContext) -> FileDeleteResult:
     requires="files",
     scope=_making,
     level=Level.CONTROLLED,
+    needs=_WRITE,
     idempotent=True,
     record=("path",),
     preview=preview_folder,
@@ -337,6 +364,7 @@ async def make_folder(params: FolderMakeParams, ctx: OpContext) -> FolderMakeRes
     requires="files",
     scope=_restoring,
     level=Level.CONTROLLED,
+    needs=_WRITE,
     record=("path", "blob", "expected", "permissions"),
     preview=preview_restore,
     reconcile=reconcile_change,

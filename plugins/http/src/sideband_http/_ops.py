@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from time import perf_counter
 
 import anyio
 from sideband.blobs import BlobScope
-from sideband.ops import Level, OpContext, OpSpec, op
+from sideband.ops import LIMITED, Level, Lower, OpContext, OpSpec, Scope, op
 from sideband_confined_files import normal_path
 
 from ._addresses._url import parse_url
@@ -38,7 +39,7 @@ from ._request._cookies import CookieJar
 from ._request._header_rules import check_cookies, check_headers
 from ._request._plan import RequestPlan, plan_of
 from ._response._result_data import blob_result, download_result, response_result
-from ._scope import HttpScope, scope_of
+from ._scope import HomeFileScope, HttpScope, scope_of
 from ._state import HttpState
 from ._transport._connections import HttpConnections
 from ._undo import (
@@ -58,6 +59,16 @@ _RECORDED = ("url", "auth", "body_blob", "idempotency_key")
 _REQUEST_LIMIT = MAX_REQUEST_SECONDS + 5
 _SESSION_LIMIT = 6 * MAX_REQUEST_SECONDS
 _DOWNLOAD_LIMIT = MAX_DOWNLOAD_SECONDS + 5
+
+
+# A request that reads can carry data in its URL, so it is harmless only where the grant says to which hosts.
+_READING = ("GET", "HEAD", "OPTIONS")
+_LIMITED = Lower(Level.MONITORED, host=LIMITED)
+# The levels of the ops for single methods, for ops with any method.
+_BY_METHOD = (
+    Lower(Level.MONITORED, host=LIMITED, method=_READING),
+    Lower(Level.CONTROLLED, method=(*_READING, "PUT", "DELETE")),
+)
 
 
 def _verb(method: str, params: type[UrlParams], doc: str, *, level: Level, idempotent: bool) -> OpSpec:
@@ -82,6 +93,8 @@ def _verb(method: str, params: type[UrlParams], doc: str, *, level: Level, idemp
         requires="http",
         scope=scope,
         level=level,
+        needs={"method": (method,)},
+        lower=[_LIMITED] if method in _READING else [],
         idempotent=idempotent,
         timeout=_REQUEST_LIMIT,
         record=[name for name in _RECORDED if name in params.model_fields],
@@ -100,6 +113,7 @@ def _request_scope(params: RequestParams) -> HttpScope:
     requires="http",
     scope=_request_scope,
     level=Level.RESTRICTED,
+    lower=_BY_METHOD,
     timeout=_REQUEST_LIMIT,
     record=["method", *_RECORDED],
     preview=preview_request,
@@ -169,6 +183,7 @@ async def session_open(params: SessionOpenParams, ctx: OpContext) -> HttpSession
     "http.session_request",
     requires="http",
     level=Level.RESTRICTED,
+    lower=_BY_METHOD,
     timeout=_SESSION_LIMIT,
     record=["method", *_RECORDED],
     preview=preview_session_request,
@@ -208,13 +223,16 @@ async def session_close(params: SessionCloseParams, ctx: OpContext) -> HttpSessi
     return HttpSessionClosed(closed=True)
 
 
-def _download_scope(params: DownloadParams) -> HttpScope:
-    return scope_of(parse_url(params.url), "GET", file=normal_path(params.path))
+def _download_scope(params: DownloadParams) -> Iterable[Scope]:
+    path = normal_path(params.path)
+    return HomeFileScope(path=path), scope_of(parse_url(params.url), "GET", file=path)
 
 
+# It requires the right to write files, and the right to send the request through its scope: a grant of `http` alone
+# changes nothing on this machine.
 @op(
     "http.download",
-    requires="http",
+    requires="files",
     scope=_download_scope,
     level=Level.CONTROLLED,
     timeout=_DOWNLOAD_LIMIT,
@@ -224,7 +242,10 @@ def _download_scope(params: DownloadParams) -> HttpScope:
     undo=undo_download,
 )
 async def download(params: DownloadParams, ctx: OpContext) -> Download:
-    """Stream a body to a file in the host's folder for files. If anything fails, no file is written."""
+    """Stream a body to a file in the host's folder for files. If anything fails, no file is written.
+
+    Also needs a capability of `http` for the request.
+    """
     path = normal_path(params.path)
     state: HttpState = ctx.state
     plan = await _download_plan(params, ctx, file=path)
@@ -247,13 +268,13 @@ async def download(params: DownloadParams, ctx: OpContext) -> Download:
             return result
 
 
-def _fetch_scope(params: FetchBlobParams) -> HttpScope:
-    return scope_of(parse_url(params.url), "GET")
+def _fetch_scope(params: FetchBlobParams) -> Iterable[Scope]:
+    return BlobScope(mode="write"), scope_of(parse_url(params.url), "GET")
 
 
 @op(
     "http.fetch_blob",
-    requires="http",
+    requires="blobs",
     scope=_fetch_scope,
     level=Level.CONTROLLED,
     idempotent=True,
@@ -264,8 +285,7 @@ def _fetch_scope(params: FetchBlobParams) -> HttpScope:
     undo=undo_fetch_blob,
 )
 async def fetch_blob(params: FetchBlobParams, ctx: OpContext) -> FetchedBlob:
-    """Stream a body to a blob, which other ops accept by its digest. Also needs `blobs:mode=write`."""
-    ctx.require(BlobScope(mode="write"))
+    """Stream a body to a blob, which other ops accept by its digest. Also needs a capability of `http`."""
     state: HttpState = ctx.state
     plan = await _download_plan(params, ctx)
     started = perf_counter()
@@ -301,9 +321,9 @@ async def _download_plan(
 
 OPS: tuple[OpSpec, ...] = (
     request,
-    _verb("GET", UrlParams, "Fetch a URL.", level=Level.MONITORED, idempotent=True),
-    _verb("HEAD", UrlParams, "Fetch the headers of a URL.", level=Level.MONITORED, idempotent=True),
-    _verb("OPTIONS", UrlParams, "Request the options of a URL.", level=Level.MONITORED, idempotent=True),
+    _verb("GET", UrlParams, "Fetch a URL.", level=Level.CONTROLLED, idempotent=True),
+    _verb("HEAD", UrlParams, "Fetch the headers of a URL.", level=Level.CONTROLLED, idempotent=True),
+    _verb("OPTIONS", UrlParams, "Request the options of a URL.", level=Level.CONTROLLED, idempotent=True),
     _verb("POST", SendParams, "Post to a URL.", level=Level.RESTRICTED, idempotent=False),
     _verb("PATCH", SendParams, "Modify the resource at a URL.", level=Level.RESTRICTED, idempotent=False),
     _verb("PUT", BodyParams, "Replace the resource at a URL.", level=Level.CONTROLLED, idempotent=True),

@@ -50,6 +50,20 @@ class HttpScope(Scope, family="http"):
         return {"network": known if None not in found else (AddressClass.PUBLIC.value,)}
 
 
+@attrs.frozen
+class HomeFileScope(Scope, family="files"):
+    """The scope that the grant must allow to write a file, independent of the package that provides ``files``.
+
+    Args:
+        path: the path of the file, relative to the host's folder for files.
+    """
+
+    path: str | None = None
+    mode: str | None = "write"
+    place: str | None = "home"
+    hidden: str | None = "no"
+
+
 def scope_of(
     target: RequestTarget, method: str, *, file: str | None = None, network: AddressClass | None = None
 ) -> HttpScope:

@@ -44,6 +44,7 @@ def _rekeying(params: SecretRekeyParams) -> SecretsScope:  # noqa: ARG001  appli
     requires="secrets",
     scope=_writing,
     level=Level.CONTROLLED,
+    needs={"mode": ("write",)},
     idempotent=True,
     record=("name", "origins"),
     preview=preview_set,
@@ -88,6 +89,7 @@ async def set_secret(params: SecretSetParams, ctx: OpContext) -> SecretInfo:
     requires="secrets",
     scope=_writing,
     level=Level.CONTROLLED,
+    needs={"mode": ("write",)},
     idempotent=False,
     record=("name",),
     preview=preview_rotate,
@@ -129,6 +131,7 @@ async def rotate_secret(params: SecretRotateParams, ctx: OpContext) -> SecretInf
     requires="secrets",
     scope=_writing,
     level=Level.CONTROLLED,
+    needs={"mode": ("write",)},
     idempotent=False,
     record=("name",),
     preview=preview_rollback,
@@ -188,6 +191,7 @@ async def list_secrets(params: SecretListParams, ctx: OpContext) -> SecretList: 
     requires="secrets",
     scope=_writing,
     level=Level.CONTROLLED,
+    needs={"mode": ("write",)},
     record=("name",),
     preview=preview_delete,
     reconcile=reconcile_delete,
@@ -215,7 +219,16 @@ async def delete_secret(params: SecretNameParams, ctx: OpContext) -> None:
         raise SecretMissing(params.name, changing=True)
 
 
-@op("secrets.read", requires="secrets", scope=_revealing, level=Level.MONITORED, record=("name",), reveals=True)
+@op(
+    "secrets.read",
+    requires="secrets",
+    scope=_revealing,
+    level=Level.CONTROLLED,
+    needs={"mode": ("reveal",)},
+    idempotent=True,
+    record=("name",),
+    reveals=True,
+)
 async def read_secret(params: SecretReadParams, ctx: OpContext) -> str:
     """Return the value of a text secret. Requires a grant with `mode=reveal`.
 
@@ -239,7 +252,16 @@ async def read_secret(params: SecretReadParams, ctx: OpContext) -> str:
     return value.decode()
 
 
-@op("secrets.read_binary", requires="secrets", scope=_revealing, level=Level.MONITORED, record=("name",), reveals=True)
+@op(
+    "secrets.read_binary",
+    requires="secrets",
+    scope=_revealing,
+    level=Level.CONTROLLED,
+    needs={"mode": ("reveal",)},
+    idempotent=True,
+    record=("name",),
+    reveals=True,
+)
 async def read_binary_secret(params: SecretReadParams, ctx: OpContext) -> bytes:
     """Return the value of a secret as bytes (text as UTF-8). Requires a grant with `mode=reveal`.
 
@@ -262,6 +284,7 @@ async def read_binary_secret(params: SecretReadParams, ctx: OpContext) -> bytes:
     requires="secrets",
     scope=_rekeying,
     level=Level.RESTRICTED,
+    needs={"mode": ("rekey",)},
     record=("to", "key_file"),
     preview=preview_rekey,
     undo=plan_undo,

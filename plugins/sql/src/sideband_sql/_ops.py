@@ -39,6 +39,8 @@ from ._protocols import DatabaseSession
 from ._scope import SqlScope
 from ._undo import reconcile, undo
 
+_READ = {"mode": ("read",)}
+_WRITE = {"mode": ("write",)}
 _MAX_CHANGES_BYTES = 128 * 1024 * 1024
 
 
@@ -58,7 +60,14 @@ def _writing(params: ExecuteParams | ExecuteManyParams | TransactionParams) -> I
     return params.scopes("write")
 
 
-@op("sql.query", requires="sql", scope=_reading, level=Level.MONITORED, record=("sql", "db", "attach", "max_rows"))
+@op(
+    "sql.query",
+    requires="sql",
+    scope=_reading,
+    level=Level.MONITORED,
+    needs=_READ,
+    record=("sql", "db", "attach", "max_rows"),
+)
 async def query(params: QueryParams, ctx: OpContext) -> QueryResult:
     """Read rows. SQLite itself rejects any change: the file is opened read-only.
 
@@ -90,7 +99,7 @@ async def query(params: QueryParams, ctx: OpContext) -> QueryResult:
     return await databases.read(ctx, params.db, params.attach, work)
 
 
-@op("sql.open", requires="sql", scope=_reading, level=Level.MONITORED, record=("sql", "db", "attach"))
+@op("sql.open", requires="sql", scope=_reading, level=Level.MONITORED, needs=_READ, record=("sql", "db", "attach"))
 async def open_(params: OpenParams, ctx: OpContext) -> OpenResult:
     """Open a cursor to read the rows of a query in batches, all as of the time it was opened.
 
@@ -181,6 +190,7 @@ async def close(params: CloseParams, ctx: OpContext) -> None:
     requires="sql",
     scope=_exporting,
     level=Level.MONITORED,
+    needs=_READ,
     record=("sql", "db", "attach", "format"),
 )
 async def export(params: ExportParams, ctx: OpContext) -> ExportResult:
@@ -220,6 +230,7 @@ async def export(params: ExportParams, ctx: OpContext) -> ExportResult:
     requires="sql",
     scope=_writing,
     level=Level.CONTROLLED,
+    needs=_WRITE,
     record=("sql", "db", "attach"),
     preview=preview,
     reconcile=reconcile,
@@ -253,6 +264,7 @@ async def execute(params: ExecuteParams, ctx: OpContext) -> ExecuteResult:
     requires="sql",
     scope=_writing,
     level=Level.CONTROLLED,
+    needs=_WRITE,
     record=("sql", "db", "attach"),
     preview=preview,
     reconcile=reconcile,
@@ -283,6 +295,7 @@ async def executemany(params: ExecuteManyParams, ctx: OpContext) -> ExecuteManyR
     requires="sql",
     scope=_writing,
     level=Level.CONTROLLED,
+    needs=_WRITE,
     record=("db", "attach"),
     preview=preview,
     reconcile=reconcile,
@@ -313,6 +326,7 @@ async def transaction(params: TransactionParams, ctx: OpContext) -> TransactionR
     requires="sql",
     scope=_reverting,
     level=Level.CONTROLLED,
+    needs=_WRITE,
     record=("db", "changes"),
     reconcile=reconcile,
     undo=undo,
