@@ -75,7 +75,7 @@ class Nothing(BaseModel):
 @pytest.fixture
 def echo():
     """A plugin with ops that answer at once, that stay, and that start another op which outlives them."""
-    state = SimpleNamespace(left=anyio.Event())
+    state = SimpleNamespace(left=anyio.Event(), stays=anyio.Event(), late=[])
 
     @op("echo.say", requires="echo", record=["text"])
     async def say(params: Text, ctx: OpContext) -> dict[str, str]:
@@ -83,10 +83,19 @@ def echo():
 
     @op("echo.stay")
     async def stay(params: Nothing, ctx: OpContext) -> None:
+        state.stays.set()
         try:
             await anyio.sleep_forever()
         finally:
+            with anyio.CancelScope(shield=True):
+                state.late += [error.code async for error in errors_of(ctx.dispatch, "echo.say", {"text": "late"})]
             state.left.set()
+
+    async def errors_of(function, *arguments):
+        try:
+            await function(*arguments)
+        except OpError as error:
+            yield error
 
     @op("echo.delegate")
     async def delegate(params: Nothing, ctx: OpContext) -> None:
@@ -279,3 +288,28 @@ async def test_op_that_an_op_started_in_a_task_of_its_plugin_ends_at_the_deadlin
         await host.run(CallRequest("skill.delegate", timeout=3))
         with anyio.fail_after(20):
             await echo.left.wait()
+
+
+@BOTH_BACKENDS
+@pytest.mark.parametrize("tool", ["stay", "delegate"])
+async def test_op_of_a_cancelled_call_cannot_dispatch(make_host, echo, tool):
+    async with make_host() as host:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(host.call, f"skill.{tool}")
+            await echo.stays.wait()
+            tasks.cancel_scope.cancel()
+        if tool == "delegate":  # it started another op in a task of its plugin, which goes on
+            echo.tasks.cancel_scope.cancel()
+        with anyio.fail_after(60):
+            await echo.left.wait()
+        assert echo.late == ["op.revoked"]
+        (late,) = await query(host.ledger.folder, op="echo.say")
+    assert (late.status, late.error["code"]) == ("denied", "op.revoked")
+
+
+@BOTH_BACKENDS
+async def test_op_of_a_call_past_its_deadline_cannot_dispatch(make_host, echo):
+    async with make_host() as host:
+        with pytest.raises(CallTimeout):
+            await host.run(CallRequest("skill.stay", timeout=0.5))
+        assert echo.late == ["op.revoked"]

@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio
 from sideband.broker import Call
+from sideband.contexts import Lease
 from sideband.hooks import HookRegistry
 from sideband.ops import Grant, Origin
 
@@ -26,6 +27,7 @@ def new_call(
     seconds: float = LONGEST_CALL,
     on_part: Callable[[Mapping[str, Any]], Awaitable[None]] | None = None,
     most_values: int = _MAX_VALUES,
+    outer: Lease | None = None,
 ) -> Call:
     """Build a call with which an agent requests one effect from the broker.
 
@@ -36,6 +38,7 @@ def new_call(
         seconds: the deadline of the call.
         on_part: called with parts of the result before it is complete.
         most_values: the maximum number of values in its parameters.
+        outer: the run in progress, after whose abort what still runs must cause no further effects.
     """
     return Call(
         id=token_hex(16),
@@ -46,4 +49,5 @@ def new_call(
         hooks=hooks,
         on_part=on_part,
         most_values=most_values,
+        outer=outer,
     )

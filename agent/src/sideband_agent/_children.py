@@ -91,7 +91,9 @@ class Children:
             self._places = anyio.Semaphore(MOST_CHILDREN)
         async with self._places:
             with parent.spending.allowance.share(share) as allowance:
-                inherited = Inherited(self.depth + 1, own, allowance, parent.system_prompt, parent.tools)
+                inherited = Inherited(
+                    self.depth + 1, own, allowance, parent.system_prompt, parent.runner.current, parent.tools
+                )
                 async with self.make(inherited, await own.begin(view.names)) as child:
                     try:
                         parent.spending.charge_earlier(own.id, child.usage, child.allowance.used)

@@ -8,10 +8,11 @@ from typing import Any, Literal, Protocol
 
 from attrs import define, field
 from sideband.broker import Attempt
+from sideband.contexts import TimedLease
 from sideband.hooks import HookRegistry
 from sideband.host import HostPluginContext
 from sideband.messages import JsonPieces, Usage, parse_message
-from sideband.ops import Credential, OpError, Origin
+from sideband.ops import ContextRevoked, Credential, OpError, Origin
 from sideband.plugins import PluginContext
 from sideband.store import Store
 
@@ -103,6 +104,13 @@ def host_context(context: PluginContext | None) -> HostPluginContext | None:
     return context if isinstance(context, HostPluginContext) else None
 
 
+def origin_of(agent: AgentControls, *, step: str | None = None, tool: str | None = None) -> Origin:
+    """Return the origin of the effects of an agent's plugins or of one of its tool calls."""
+    parent = agent.inherited.own.call if agent.inherited else None
+    run = agent.run
+    return Origin(session=agent.session.id, run=run.id if run else None, step=step, tool=tool, parent=parent)
+
+
 @define(eq=False)
 class AgentPluginContext:
     """``AgentContext``: the context of one plugin, for one agent.
@@ -111,14 +119,27 @@ class AgentPluginContext:
         base: the plugin's context in the host.
         agent: the agent.
         attempt: the attempt to run a tool call, from which effects get their keys; ``None`` for effects without keys.
+        lease: the time for which it may be used; ``None`` for that of the agent.
     """
 
     base: HostPluginContext = field(repr=False)
     agent: AgentControls = field(repr=False)
     attempt: Attempt | None = field(default=None, init=False, repr=False)
+    lease: TimedLease | None = field(default=None, init=False, repr=False)
+
+    def leased(self, lease: TimedLease) -> AgentPluginContext:
+        """Return a context like this one with a lease, for one dispatch of a hook."""
+        own = AgentPluginContext(self.base, self.agent)
+        own.lease = lease
+        run = self.agent.run
+        if run is not None and not run.is_over():  # else it is called because the run was aborted
+            lease.outer = run
+        return own
 
     def _check_alive(self) -> None:
         """Raise an error if the context must no longer be used."""
+        if self.lease is not None and self.lease.is_over():
+            raise ContextRevoked(self.plugin)
 
     @property
     def plugin(self) -> str:
@@ -189,11 +210,7 @@ class AgentPluginContext:
     @property
     def origin(self) -> Origin:
         """The origin of the effects that this context dispatches."""
-        return self._origin()
-
-    def _origin(self, *, step: str | None = None, tool: str | None = None) -> Origin:
-        parent = self.agent.inherited.own.call if self.agent.inherited else None
-        return Origin(session=self.agent.session.id, run=self.run or None, step=step, tool=tool, parent=parent)
+        return origin_of(self.agent)
 
     @property
     def hooks(self) -> HookRegistry:
@@ -204,7 +221,6 @@ class AgentPluginContext:
         self, op: str, params: Mapping[str, Any], *, capabilities: Iterable[str] | None = None, key: str | None = None
     ) -> Any:
         """Dispatch an op as an effect of this plugin. The usage of a model call is charged to the session."""
-        self._check_alive()
         return await self.base.dispatch_for(
             self.origin,
             op,
@@ -214,6 +230,7 @@ class AgentPluginContext:
             hooks=self.hooks,
             on_answer=self.on_answer,
             attempt=self.attempt,
+            lease=self.lease,
         )
 
     async def on_answer(self, effect: str, op: str, answer: Any) -> None:

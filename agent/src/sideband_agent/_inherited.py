@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from attrs import field, frozen
+from sideband.contexts import Lease
 
 from ._budget import Allowance
 from ._child_sessions import ChildSession
@@ -18,6 +19,7 @@ class Inherited:
         allowance: its share of the parent's budget.
         system_prompt: the parent's exact prompt.
         own: where it keeps its session, and the call that it works for.
+        run: the run of the parent.
         tools: the tools of the parent. The child's model sees the same as the parent's, so that prompt caches match.
     """
 
@@ -25,4 +27,5 @@ class Inherited:
     own: ChildSession
     allowance: Allowance
     system_prompt: str = field(repr=False)
+    run: Lease | None = field(repr=False)
     tools: SessionTools = field(repr=False)

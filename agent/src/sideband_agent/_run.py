@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from attrs import define, field, frozen
+from sideband.contexts import Lease
 from sideband.exit_codes import ExitCode
 from sideband.messages import AssistantMessage, Message, Usage, UserMessage
 
@@ -29,6 +30,8 @@ class Run:
         messages: the messages that it has added to the conversation, oldest first.
         input: its input until that is stored.
         is_stored: whether the session contains the run.
+        aborted: whether it was aborted, so that what still runs in it must cause no further effects.
+        outer: for a child, the run of its parent.
     """
 
     id: str
@@ -41,6 +44,12 @@ class Run:
     messages: list[Message] = field(factory=list)
     input: UserMessage | None = None
     is_stored: bool = False
+    aborted: bool = False
+    outer: Lease | None = None
+
+    def is_over(self) -> bool:
+        """See ``Lease``."""
+        return self.aborted or (self.outer is not None and self.outer.is_over())
 
 
 @frozen

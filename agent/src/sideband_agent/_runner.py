@@ -10,6 +10,7 @@ from typing import Any
 import anyio
 from attrs import define, field
 from sideband.broker import Redaction
+from sideband.contexts import Lease
 from sideband.errors import SidebandError
 from sideband.exit_codes import ExitCode
 from sideband.hooks import (
@@ -56,6 +57,7 @@ class Runner:
         announcer: emits events.
         redactor: removes secrets from inputs and errors.
         sync: returns when everything recorded so far is on disk.
+        outer: for a child, the run of its parent.
 
     Attributes:
         current: the run in progress, or ``None``.
@@ -72,6 +74,7 @@ class Runner:
     announcer: Announcer = field(repr=False)
     redactor: Redaction = field(repr=False)
     sync: Callable[[], Awaitable[None]] = field(repr=False)
+    outer: Lease | None = field(default=None, repr=False)
     current: Run | None = field(default=None, init=False)
     _scope: anyio.CancelScope | None = field(default=None, init=False)
     _aborted: str = field(default="", init=False)
@@ -80,6 +83,8 @@ class Runner:
         """Cancel the run."""
         if self._scope is not None:
             self._aborted = reason or "aborted"
+            if self.current is not None:
+                self.current.aborted = True
             self._scope.cancel()
 
     async def begin(self, queued: Queued, source: str, model: str) -> RunResult:
@@ -118,6 +123,7 @@ class Runner:
         handled: str | None = None
         self.spending.start_clock()
         self.current = run
+        run.outer = self.outer
         try:
             with anyio.CancelScope() as scope:
                 self._scope = scope

@@ -151,6 +151,7 @@ class SessionPartsMaker:
             announcer=self.announcer,
             redactor=host.redactor,
             sync=host.sync,
+            outer=inherited.run if inherited else None,
         )
         return SessionParts(session, tools, skills, spending, compactor, runner)
 

@@ -92,6 +92,7 @@ class ModelCalls:
             grant=_GRANT,
             on_part=parts.take,
             most_values=_MAX_VALUES,
+            outer=run,
         )
         params = {"model": request.model, "messages": request.messages, **request.options}
         key = f"{self.session}:{run.id}:{step}"

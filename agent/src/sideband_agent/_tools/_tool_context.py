@@ -12,12 +12,12 @@ import anyio.lowlevel
 from attrs import define, field, frozen
 from sideband.broker import Attempt, Broker, Progress, Redaction
 from sideband.host import HostPluginContext, ToolRegistry
-from sideband.ops import Origin
+from sideband.ops import ContextRevoked, Origin
 from sideband.tools import Tool
 
 from .._broker_calls import new_call
 from .._child_sessions import ChildSession, ChildSessions
-from .._contexts import AgentControls, AgentPluginContext, host_context
+from .._contexts import AgentControls, AgentPluginContext, host_context, origin_of
 from .._errors import CallEnded
 from .._run import RunResult
 from ._child_effects import recorded_child
@@ -62,7 +62,9 @@ class ToolContexts:
         """
         base = host_context(self.registry.context(tool)) if tool else None
         name = tool.name if tool else ""
-        return ToolCallContext(base or self.of_skills, self.agent, self, name, call, step, on_progress)
+        # Kept, so that what comes after the call is recorded as an effect of its run and not of a later one.
+        origin = origin_of(self.agent, step=step, tool=name or None)
+        return ToolCallContext(base or self.of_skills, self.agent, self, name, call, step, origin, on_progress)
 
 
 @define(eq=False)
@@ -73,12 +75,14 @@ class ToolCallContext(AgentPluginContext):
         tool: the name of the tool; empty if the model used an unknown name.
         call: the id that the model gave the call.
         step: its step in the run.
+        origin: the origin of the effects that the tool dispatches.
     """
 
     _shared: ToolContexts = field(repr=False)
     tool: str
     call: str
     step: str
+    origin: Origin
     _on_progress: Callable[[Progress], None] | None = field(repr=False)
     _ended: bool = field(default=False, init=False)
     _has_children: bool = field(default=False, init=False)
@@ -87,20 +91,25 @@ class ToolCallContext(AgentPluginContext):
     def end(self) -> None:
         """Invalidate the context when the call has ended. Operations still running are cancelled."""
         self._ended = True
+        if self.lease is not None:
+            self.lease.end()
         for scope in self._running:
             scope.cancel()
 
     async def dispatch(
         self, op: str, params: Mapping[str, Any], *, capabilities: Iterable[str] | None = None, key: str | None = None
     ) -> Any:
-        """Dispatch an op as an effect of the call."""
-        async with self._within_call():
-            return await AgentPluginContext.dispatch(self, op, params, capabilities=capabilities, key=key)
+        """Dispatch an op as an effect of the call. The broker refuses and records what comes after its end."""
+        try:
+            async with self._within_call():
+                return await AgentPluginContext.dispatch(self, op, params, capabilities=capabilities, key=key)
+        except ContextRevoked:
+            self._check_alive()
+            raise
 
     @asynccontextmanager
     async def _within_call(self) -> AsyncIterator[None]:
         """Cancel the block when the call ends."""
-        self._check_alive()
         with anyio.CancelScope() as scope:
             self._running.add(scope)
             try:
@@ -111,27 +120,23 @@ class ToolCallContext(AgentPluginContext):
             raise CallEnded(self.tool, self.call)
 
     def _check_alive(self) -> None:
-        if self._ended:
+        if self._ended or (self.lease is not None and self.lease.is_over()):
             raise CallEnded(self.tool, self.call)
-
-    @property
-    def origin(self) -> Origin:
-        """The origin of the effects that the tool dispatches."""
-        return self._origin(step=self.step, tool=self.tool or None)
 
     @property
     def key(self) -> str:
         """The idempotency key of the call."""
-        return f"{self.agent.session.id}:{self.run}:{self.step}"
+        return f"{self.origin.session}:{self.origin.run or ''}:{self.step}"
 
     async def spawn_child(self, prompt: str, *, tools: Sequence[str] | None = None, share: float = 0.5) -> RunResult:
         """Run a task in a child agent for this call and wait for it."""
+        self._check_alive()
         async with self._within_call():
             run = partial(self.agent.run_child, task=prompt, tools=tools, share=share)
             attempt = self.attempt
             if attempt is None:
                 return await run(ChildSession.in_memory(self.key))
-            call = new_call(self.origin, self.hooks)
+            call = new_call(self.origin, self.hooks, outer=self.lease)
             call.attempt = attempt
             params = {"prompt": prompt, "tools": tools, "share": share}
 

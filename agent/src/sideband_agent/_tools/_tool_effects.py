@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from functools import cache
 from secrets import token_hex
+from time import perf_counter
 from typing import Any
 
 from attrs import define, field
 from pydantic import BaseModel, ConfigDict
 from sideband.broker import Attempt, BoundOp, Broker, KeyReused, safe_text
+from sideband.contexts import TimedLease
 from sideband.errors import SidebandError
 from sideband.exit_codes import ExitCode
 from sideband.messages import TextPart
@@ -195,7 +197,9 @@ class ToolEffects:
         interrupted: InterruptedCall | None = None,
         key: str = "",
     ) -> ToolAnswer:
-        call = new_call(ctx.origin, ctx.hooks, seconds=self._seconds(tool))
+        seconds = self._seconds(tool)
+        ctx.lease = TimedLease(perf_counter() + seconds, ctx.agent.run)
+        call = new_call(ctx.origin, ctx.hooks, seconds=seconds, outer=ctx.agent.run)
         attempt = ctx.attempt
         note: dict[str, Any] = {} if attempt is None else {"started": attempt.started, "seed": attempt.seed}
         if interrupted is not None:

@@ -90,11 +90,9 @@ class Broker:
         *,
         key: str | None = None,
         grant: Grant | None = None,
-        via: str | None = None,
-        within: str | None = None,
+        parent: DispatchContext | None = None,
         own: BoundOp | None = None,
         decisions: Sequence[Mapping[str, Any]] = (),
-        used: set[Capability] | None = None,
     ) -> Any:
         """Run one op for ``call``, and return its result as plain data.
 
@@ -104,11 +102,9 @@ class Broker:
             params: the parameters of the op.
             key: an idempotency key. An effect with this key happens at most once, and its result is stored.
             grant: a narrower grant than that of the call, for a child effect.
-            via: the plugin that dispatches a child effect.
-            within: the id of the enclosing effect, for a child effect.
+            parent: the context of the op that dispatches a child effect. If it was revoked, the effect is refused.
             own: an op of the host itself, which cannot be dispatched by name.
             decisions: decisions made before the dispatch. They are recorded together with those made here.
-            used: a set to which the capabilities that the effect used are added.
 
         Raises:
             OpError: if the op failed. ``OpDenied`` means that it was not authorized and not executed.
@@ -119,24 +115,26 @@ class Broker:
             op=op,
             effect=self._ledger.new_effect_id(),
             grant=call.grant if grant is None else grant,
-            origin=call.origin if via is None else evolve(call.origin, plugin=via),
+            origin=call.origin if parent is None else evolve(call.origin, plugin=parent.plugin),
             key=key,
             bound=own,
             decisions=self.redactor.data(decisions) if decisions else [],
-            within=within,
+            within=None if parent is None else parent.effect,
+            lease=parent or call.outer,
         )
         outer = _depth.set(_depth.get() + 1)
         try:
             return await self._dispatch(dispatch, params)
         finally:
             _depth.reset(outer)
-            if used is not None:
-                used |= dispatch.used
+            if parent is not None:
+                parent.used |= dispatch.used
 
     async def _dispatch(self, dispatch: Dispatch, params: Mapping[str, Any]) -> Any:
         try:
             spec = await self._look_up(dispatch)
             self._validate(dispatch, spec, params)
+            dispatch.check_lease()
             check_grant(dispatch)
             replay = None if dispatch.call.attempt is None else await self._recorder.recall(dispatch)
             await self._decide(dispatch, spec)
@@ -253,7 +251,7 @@ class Broker:
     async def _preview(self, dispatch: Dispatch, params: Mapping[str, Any]) -> str:
         spec = dispatch.found.spec
         assert spec.preview is not None  # noqa: S101  the caller checks that the op has a preview
-        context = self._context(dispatch, dispatch.call.deadline)
+        context = self._context(dispatch, min(self.clock() + _PREVIEW_SECONDS, dispatch.call.deadline))
         try:
             with anyio.fail_after(_PREVIEW_SECONDS):
                 return self.redactor.text(await spec.preview(spec.params.model_validate(params), context))

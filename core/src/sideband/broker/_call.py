@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 from attrs import define, field, frozen
 
+from ..contexts import Lease
 from ..hooks import HookRegistry
 from ..ops import Grant, Origin
 from ._attempt import Attempt
@@ -84,6 +85,8 @@ class Call:
             microseconds to validate and record, which delays other calls.
         ends_dispatches: whether the creator of the call cancels its dispatches at its deadline, so that an op needs no
             deadline of its own for that.
+        outer: the lease of the context or run that made the call.
+        ended: whether it has ended or was cancelled.
     """
 
     id: str
@@ -104,11 +107,17 @@ class Call:
     decided: bool = False
     most_values: int = 100_000
     ends_dispatches: bool = False
+    outer: Lease | None = None
+    ended: bool = field(default=False, init=False)
     _closers: list[Callable[[], Awaitable[None]]] = field(factory=list, init=False)
 
     def givers(self, capabilities: Iterable[str]) -> tuple[str, ...]:
         """Return the source of each capability, or an empty string for a narrowed one. Empty if no source is known."""
         return tuple(self.granted_by.get(one, "") for one in capabilities) if self.granted_by else ()
+
+    def is_over(self) -> bool:
+        """See ``Lease``."""
+        return self.ended or (self.outer is not None and self.outer.is_over())
 
     def on_end(self, close: Callable[[], Awaitable[None]]) -> None:
         """Run ``close`` when the call has ended."""
@@ -116,6 +125,7 @@ class Call:
 
     async def end(self, report: Callable[[Exception], object]) -> None:
         """Run all registered functions in reverse order, even if some of them fail."""
+        self.ended = True
         if not self._closers:
             return
         with anyio.CancelScope(shield=True):

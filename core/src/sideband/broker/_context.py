@@ -12,7 +12,17 @@ from pydantic_core import to_json
 
 from ..blobs import BlobStore
 from ..messages import JsonPieces
-from ..ops import Capability, Credential, CredentialResolver, EgressRefused, Grant, OpDenied, Origin, Scope
+from ..ops import (
+    Capability,
+    ContextRevoked,
+    Credential,
+    CredentialResolver,
+    EgressRefused,
+    Grant,
+    OpDenied,
+    Origin,
+    Scope,
+)
 from ..plugins import PluginContext
 from ..providers import Provider
 from ..sandboxing import ProgramProcess, ProgramRequest
@@ -48,6 +58,7 @@ class Seam(Protocol):
     blobs: BlobStore
     launch: StartProgram
     sources: SecretSources
+    clock: Callable[[], float]
 
     async def record_note(self, effect: str, op: str, note: Mapping[str, Any]) -> None:
         """Record a note about a running effect."""
@@ -60,18 +71,17 @@ class Seam(Protocol):
         *,
         key: str | None = None,
         grant: Grant | None = None,
-        via: str | None = None,
-        within: str | None = None,
-        used: set[Capability] | None = None,
+        parent: DispatchContext | None = None,
     ) -> Any:
         """Run one op for ``call``."""
 
 
 @define(eq=False)
 class DispatchContext:
-    """The ``OpContext`` of one dispatch. It is unusable after the dispatch has ended.
+    """The ``OpContext`` of one dispatch, which is its lease too. It is unusable after the dispatch has ended.
 
     Attributes:
+        used: the capabilities that the dispatch and its child effects have used.
         parts: the redaction of emitted parts, if there were any. It may hold back text for ``emit_rest``.
     """
 
@@ -87,7 +97,7 @@ class DispatchContext:
     _grant: Grant = field(repr=False)
     _seam: Seam = field(repr=False)
     _note: dict[str, Any] | None = field(default=None, repr=False)
-    _used: set[Capability] = field(factory=set, repr=False)
+    used: set[Capability] = field(factory=set, repr=False)
     _ended: bool = field(default=False, init=False, repr=False)
     parts: PartRedaction | None = field(default=None, init=False, repr=False)
 
@@ -125,14 +135,18 @@ class DispatchContext:
         """Revoke the context, so that tasks that outlive the handler cannot use it."""
         self._ended = True
 
-    def _check_alive(self) -> None:
-        if self._ended:
-            raise OpDenied(self.op, "its dispatch has ended", hint="use the context only before the handler returns")
+    def is_over(self) -> bool:
+        """See ``Lease``. A handler that is past its deadline may still record what it has done."""
+        return self._ended or self._seam.clock() >= self.deadline or self._call.is_over()
+
+    def _check_alive(self, *, over: bool = False) -> None:
+        if self._ended or over:
+            raise ContextRevoked(self.op)
 
     def require(self, *scopes: Scope) -> None:
         """See ``OpContext.require``."""
         self._check_alive()
-        self._used.update(check_scopes(self._grant, self.op, scopes, known_later=False))
+        self.used.update(check_scopes(self._grant, self.op, scopes, known_later=False))
 
     def allows(self, scope: Scope) -> bool:
         """See ``OpContext.allows``."""
@@ -186,7 +200,7 @@ class DispatchContext:
 
     async def launch(self, request: ProgramRequest) -> ProgramProcess:
         """See ``OpContext.launch``."""
-        self._check_alive()
+        self._check_alive(over=self.is_over())
         return await self._seam.launch(request)
 
     async def provider(self, name: str) -> tuple[Provider, PluginContext]:
@@ -206,23 +220,24 @@ class DispatchContext:
         key: str | None = None,
     ) -> Any:
         """See ``OpContext.dispatch``."""
-        self._check_alive()
         grant = self._grant
         if capabilities is not None:
             grant = grant.narrow(await self._seam.ops.grant(capabilities))
-        return await self._seam.dispatch(
-            self._call, op, params, key=key, grant=grant, via=self.plugin, within=self.effect, used=self._used
-        )
+        return await self._seam.dispatch(self._call, op, params, key=key, grant=grant, parent=self)
 
     async def credential(self, handle: str, audience: str) -> Credential:
         """See ``OpContext.credential``."""
+        self._check_alive(over=self.is_over())
         self.require(CredentialScope(name=handle, mode="use"))
         plugin = await self._seam.ops.plugin(CredentialScope.family)
         resolver: CredentialResolver | None = plugin.contribution.credentials
         if resolver is None:
             raise OpDenied(self.op, f"the family `{CredentialScope.family}` does not support credentials")
         its_own = evolve(self, config=plugin.config, state=plugin.state, plugin=plugin.record.name, own=plugin.context)
-        credential = await resolver.resolve(handle, audience, its_own)
+        try:
+            credential = await resolver.resolve(handle, audience, its_own)
+        finally:
+            its_own.end()
         for value in (credential.value, *credential.headers.values()):
             self._seam.redactor.protect(value, handle, origins=(audience, *credential.origins))
         return credential
@@ -244,4 +259,5 @@ class DispatchContext:
 
     def on_call_end(self, close: Callable[[], Awaitable[None]]) -> None:
         """See ``OpContext.on_call_end``."""
+        self._check_alive()
         self._call.on_end(close)

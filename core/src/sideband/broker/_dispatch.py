@@ -8,7 +8,8 @@ from typing import Any
 from attrs import Factory, define, field
 from pydantic import BaseModel
 
-from ..ops import Capability, Grant, Level, OpError, Origin
+from ..contexts import Lease
+from ..ops import Capability, ContextRevoked, Grant, Level, OpError, Origin
 from ._call import Call
 from ._errors import as_op_error
 from ._lookup import BoundOp
@@ -32,6 +33,7 @@ class Dispatch:
         note: the notes that the caller and the op have made so far.
         within: the id of the enclosing effect, if another op made this dispatch.
         decided: whether guards have decided about it in an attempt that was interrupted.
+        lease: the lease of what dispatches it; ``None`` for a worker, which cannot dispatch too late.
     """
 
     call: Call
@@ -54,6 +56,7 @@ class Dispatch:
     note: dict[str, Any] = Factory(lambda self: dict(self.call.note), takes_self=True)
     within: str | None = None
     decided: bool = Factory(lambda self: self.call.decided, takes_self=True)
+    lease: Lease | None = None
 
     @property
     def found(self) -> BoundOp:
@@ -76,6 +79,15 @@ class Dispatch:
     def plugin(self) -> str | None:
         """The name of the op's plugin, or ``None`` before the look-up."""
         return self.bound.plugin.record.name if self.bound else None
+
+    def check_lease(self) -> None:
+        """Check that the context that dispatches it may still be used.
+
+        Raises:
+            ContextRevoked: if it may not.
+        """
+        if self.lease is not None and self.lease.is_over():
+            raise ContextRevoked(self.op)
 
     def error(self, raised: Exception) -> OpError:
         """Return the typed error for an exception that the plugin's code raised."""

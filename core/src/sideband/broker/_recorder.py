@@ -69,11 +69,13 @@ class EffectRecorder:
         Raises:
             LedgerError: if the intent could not be written. The effect must not run.
             OpError: if the key is claimed by another effect, or the deadline of the call has passed.
+            ContextRevoked: if the lease of the dispatch has ended since it was checked, such as during an approval.
             OpDenied: if the grant does not cover what the earlier effect used.
         """
         spec = dispatch.found.spec
         if dispatch.call.deadline <= self._clock():
             raise OpTimeout(dispatch.op, 0)
+        dispatch.check_lease()
         if dispatch.key is not None and dispatch.claimed:
             dispatch.digest = dispatch.digest or digest_of(dispatch.valid)
             if name := self._redactor.unbound(dispatch.key, None):

@@ -46,6 +46,10 @@ class RunningCall(CallHandler):
         """See ``CallHandler.is_fire_and_forget``."""
         return self._broker.ops.is_fire_and_forget(op)
 
+    def revoke(self) -> None:
+        """See ``CallHandler.revoke``."""
+        self.call.ended = True
+
     def log(self, line: LogLine) -> None:
         """See ``CallHandler.log``."""
         clean = LogLine(line.stream, self._broker.redactor.text(line.text))

@@ -1,6 +1,7 @@
 """The contexts that the host passes to op handlers, plugins, hooks and tools: protocols and their data."""
 
 from ._agent import AgentContext, AgentSession, ChildResult
+from ._lease import Lease, TimedLease
 from ._model import ModelContext
 from ._op import Credential, CredentialResolver, OpContext, Origin
 from ._plugin import OwnContext, PluginContext, SecretSource
@@ -12,11 +13,13 @@ __all__ = [
     "ChildResult",
     "Credential",
     "CredentialResolver",
+    "Lease",
     "ModelContext",
     "OpContext",
     "Origin",
     "OwnContext",
     "PluginContext",
     "SecretSource",
+    "TimedLease",
     "ToolContext",
 ]

@@ -142,6 +142,8 @@ class EffectContext(Protocol):
 class OpContext(EffectContext, Protocol):
     """The context of one dispatch. Except for ``state`` and ``config``, it is valid until the handler returns.
 
+    After the deadline or a cancellation, only notes can be made with it: dispatches are refused and recorded.
+
     Ops that it dispatches are child effects. Its rights are the call's grant.
     """
 

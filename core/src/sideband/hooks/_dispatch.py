@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 from anyio import move_on_after
 
-from ..contexts import PluginContext
+from ..contexts import PluginContext, TimedLease
 from ._decision import Decision
 from ._errors import HookError, HookFailed, HookNotFound, HookTimeout
-from ._event import CollectEvent, DecideEvent, FirstEvent, ObserveEvent, UpdateEvent
+from ._event import CollectEvent, DecideEvent, Event, FirstEvent, ObserveEvent, UpdateEvent
 from ._folds import Collected, CollectFold, DecideFold, FirstFold, Fold, UpdateFold, Validate
 from ._implementations import Implementation
 from ._reports import HookOutcome, HookReport, Report, deliver, log_report
@@ -131,7 +131,7 @@ class Hooks:
                     if current.context is None:
                         answer = current.function(fold.event)
                     else:
-                        answer = current.function(fold.event, self._adapted(current.context(fold.event)))
+                        answer = self._call(current, fold.event, latest)
                     if type(answer) is CoroutineType or hasattr(answer, "__await__"):
                         answer = await answer
                     now = perf_counter()
@@ -159,6 +159,23 @@ class Hooks:
             timeout = HookTimeout(hook, current.plugin, seconds)
             fold.reject(current, timeout)
             self._report_timeout(hook, current, fold, perf_counter() - began, timeout)
+
+    async def _call(self, one: Implementation, event: Event, deadline: float) -> Any:
+        """Call an implementation with its context, which is revoked at the deadline or if the call is cancelled."""
+        assert one.context is not None  # noqa: S101  checked by the caller
+        context: Any = self._adapted(one.context(event))
+        lease = TimedLease(deadline)
+        if hasattr(context, "leased"):
+            context = context.leased(lease)
+        try:
+            answer = one.function(event, context)
+            return await answer if hasattr(answer, "__await__") else answer
+        except BaseException as raised:
+            if not isinstance(raised, Exception):
+                lease.end()
+            raise
+        finally:
+            lease.settle()
 
     def _report_call(
         self,

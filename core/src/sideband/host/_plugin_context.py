@@ -10,9 +10,10 @@ from typing import Any
 from attrs import define, evolve, field
 
 from ..broker import Attempt, Broker, Call, Progress, Redaction, check_egress
+from ..contexts import Lease
 from ..hooks import HookRegistry
 from ..messages import JsonPieces
-from ..ops import Credential, Grant, Origin
+from ..ops import ContextRevoked, Credential, Grant, Origin
 from ..store import Store, StorePart
 from ._own_calls import own_call
 
@@ -21,7 +22,11 @@ _NO_ORIGIN = Origin()
 
 @define(eq=False)
 class HostPluginContext:
-    """The ``PluginContext`` of a host. Its effects pass the broker like all others, with the plugin as their origin."""
+    """The ``PluginContext`` of a host. Its effects pass the broker like all others, with the plugin as their origin.
+
+    Attributes:
+        lease: the time for which it may be used; ``None`` for that of the plugin itself, which lasts like its lifespan.
+    """
 
     plugin: str
     config: Any
@@ -32,6 +37,12 @@ class HostPluginContext:
     _store: Callable[[], Store] = field(repr=False)
     state: Any = None
     principal: str = "user"
+    lease: Lease | None = field(default=None, repr=False)
+
+    def leased(self, lease: Lease) -> HostPluginContext:
+        """Return a context like this one with a lease, for one dispatch of a hook."""
+        own = (self.plugin, self.config, self.home, self._broker, self._rights, self._redactor, self._store)
+        return HostPluginContext(*own, self.state, self.principal, lease)
 
     @property
     def store(self) -> Store:
@@ -47,7 +58,7 @@ class HostPluginContext:
         key: str | None = None,
     ) -> Any:
         """See ``PluginContext.dispatch``."""
-        return await self.dispatch_for(_NO_ORIGIN, op, params, capabilities=capabilities, key=key)
+        return await self.dispatch_for(_NO_ORIGIN, op, params, capabilities=capabilities, key=key, lease=self.lease)
 
     async def dispatch_for(
         self,
@@ -61,16 +72,20 @@ class HostPluginContext:
         on_progress: Callable[[Progress], None] | None = None,
         on_answer: Callable[[str, str, Any], Awaitable[None]] | None = None,
         attempt: Attempt | None = None,
+        lease: Lease | None = None,
     ) -> Any:
         """Dispatch an op for an agent: with its session, run and step in the record, and with its guards."""
         broker = self._broker()
         grant = self._rights() if capabilities is None else await broker.ops.grant(capabilities)
         async with self._call(grant, origin) as call:
             call.hooks, call.on_progress, call.on_answer, call.attempt = hooks, on_progress, on_answer, attempt
+            call.outer = lease
             return await broker.dispatch(call, op, params, key=key)
 
     async def credential(self, handle: str, audience: str) -> Credential:
         """See ``PluginContext.credential``."""
+        if self.lease is not None and self.lease.is_over():
+            raise ContextRevoked(self.plugin)
         broker = self._broker()
         plugin = await broker.ops.plugin("secrets")
         async with self._call(self._rights()) as call:

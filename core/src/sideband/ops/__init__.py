@@ -24,6 +24,7 @@ __all__ = [
     "LIMITED",
     "Capability",
     "CapabilityInvalid",
+    "ContextRevoked",
     "Credential",
     "CredentialResolver",
     "EffectInFlight",

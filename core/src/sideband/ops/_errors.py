@@ -5,6 +5,7 @@ OpError(SidebandError)                        op.failed
 ├── OpUnavailable(RuntimeError)               the code of the plugin's error
 ├── OpParamsInvalid(ValueError)               op.params
 ├── OpDenied(PermissionError)                 op.denied
+│   ├── ContextRevoked                        op.revoked     the context has ended or was cancelled
 │   ├── EgressRefused                         op.egress      the data contains a secret that may not be sent there
 │   └── SecretsClosed                         op.secrets     the policy requires that all secrets are known
 ├── OpFailed(RuntimeError)                    op.failed      raised by handlers; op packages subclass it
@@ -27,6 +28,7 @@ from ..suggestions import did_you_mean
 
 __all__ = [
     "CapabilityInvalid",
+    "ContextRevoked",
     "EffectInFlight",
     "EffectUnknown",
     "EgressRefused",
@@ -128,6 +130,19 @@ class OpDenied(OpError, PermissionError):
         by = f" by `{plugin}`" if plugin else ""
         super().__init__(f"{op} was denied{by}: {reason}", hint=hint, op=op, plugin=plugin)
         self.reason = reason
+
+
+class ContextRevoked(OpDenied):
+    """Code that a handler, tool or hook left running used its context after the end, the deadline or a cancellation."""
+
+    code = "op.revoked"
+
+    def __init__(self, op: str) -> None:
+        super().__init__(
+            op,
+            "its context has ended, is past its deadline or was cancelled",
+            hint="wait for all tasks and threads before the function returns, and stop them when it is cancelled",
+        )
 
 
 class EgressRefused(OpDenied):

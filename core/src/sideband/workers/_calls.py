@@ -47,6 +47,9 @@ class CallHandler:
         """Return whether the op has no answer that the skill waits for."""
         return op == "progress.report"
 
+    def revoke(self) -> None:
+        """Refuse what its ops request from now on, since it has ended or is cancelled. Must not block."""
+
     def log(self, line: LogLine) -> None:
         """Handle a line that the skill printed. Must not block."""
 

@@ -148,7 +148,8 @@ class PendingCall:
             self.ending.come()
 
     def cancel_dispatches(self) -> None:
-        """Cancel the running dispatches."""
+        """Cancel the running dispatches, and revoke what they dispatch themselves."""
+        self.spec.handler.revoke()
         for dispatch in self.dispatches.values():
             dispatch.scope.cancel()
 

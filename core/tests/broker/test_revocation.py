@@ -1,0 +1,339 @@
+"""A context is revoked when its function ends, is past its deadline or is cancelled: late dispatches are recorded."""
+
+import asyncio
+import threading
+import time
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+
+import anyio
+import anyio.lowlevel
+import pytest
+from anyio import from_thread, to_thread
+from pydantic import BaseModel
+from sideband import Plugin
+from sideband.hooks import Allow, hookimpl
+from sideband.ledger import query
+from sideband.ops import ContextRevoked, Credential, OpContext, OpFamily, OpTimeout, op
+
+pytestmark = pytest.mark.anyio
+BOTH_BACKENDS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+
+
+class Text(BaseModel):
+    text: str = ""
+
+
+@op("area.mark", record=["text"])
+async def mark(params: Text, ctx: OpContext) -> str:
+    return params.text
+
+
+async def code_of(function, *arguments):
+    """Return the code of the error that a function raises, or `allowed`."""
+    try:
+        await function(*arguments)
+    except ContextRevoked as error:
+        return error.code
+    return "allowed"
+
+
+async def marks(host):
+    """Return the recorded dispatches of `area.mark`: the text, the outcome and the code of the error."""
+    found = await query(host.ledger.folder, op="area.mark")
+    return [(one.params["text"], one.status, one.error and one.error["code"]) for one in reversed(found)]
+
+
+async def test_dispatch_with_the_context_of_an_op_that_has_ended_is_refused_and_recorded(make_host, family):
+    kept = []
+
+    @op("area.keep")
+    async def keep(params: Text, ctx: OpContext) -> None:
+        kept.append(ctx)
+
+    async with make_host(family("area", keep, mark)) as host:
+        await host.op("area.keep", {})
+        assert await code_of(kept[0].dispatch, "area.mark", {"text": "late"}) == "op.revoked"
+        (late,) = await query(host.ledger.folder, op="area.mark")
+    assert (late.params, late.status, late.error["code"]) == ({"text": "late"}, "denied", "op.revoked")
+    assert (late.origin.plugin, late.within) == ("area", kept[0].effect)
+
+
+@BOTH_BACKENDS
+async def test_task_elsewhere_cannot_dispatch_with_the_context_of_an_op_that_has_ended(make_host):
+    state = SimpleNamespace(ended=anyio.Event(), done=anyio.Event())
+
+    async def go_on(ctx):
+        await state.ended.wait()
+        state.code = await code_of(ctx.dispatch, "area.mark", {"text": "late"})
+        state.done.set()
+
+    @op("area.start")
+    async def start(params: Text, ctx: OpContext) -> None:
+        state.tasks.start_soon(go_on, ctx)
+
+    @asynccontextmanager
+    async def lifespan(ctx):
+        async with anyio.create_task_group() as state.tasks:
+            yield
+
+    module = SimpleNamespace(sideband_ops=lambda: OpFamily("area", (start, mark)), lifespan=lifespan)
+    async with make_host(Plugin("op", "area", module)) as host:
+        await host.op("area.start", {})
+        state.ended.set()
+        await state.done.wait()
+        assert (state.code, await marks(host)) == ("op.revoked", [("late", "denied", "op.revoked")])
+
+
+@BOTH_BACKENDS
+async def test_handler_that_ignores_its_deadline_cannot_dispatch(make_host, family):
+    codes = []
+
+    @op("area.stay", timeout=0.05)
+    async def stay(params: Text, ctx: OpContext) -> None:
+        await ctx.dispatch("area.mark", {"text": "in time"})
+        try:
+            await anyio.sleep_forever()
+        finally:
+            with anyio.CancelScope(shield=True):
+                codes.append(await code_of(ctx.dispatch, "area.mark", {"text": "late"}))
+                codes.append(await code_of(ctx.launch, None))
+                codes.append(await code_of(ctx.credential, "name", "https://example.org"))
+
+    async with make_host(family("area", stay, mark)) as host:
+        with pytest.raises(OpTimeout):
+            await host.op("area.stay", {})
+        assert codes == ["op.revoked"] * 3
+        assert await marks(host) == [("in time", "done", None), ("late", "denied", "op.revoked")]
+
+
+async def test_handler_that_is_past_its_deadline_may_still_note_what_it_has_done(make_host, family):
+    @op("area.stay", timeout=0.05)
+    async def stay(params: Text, ctx: OpContext) -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await ctx.note({"made": "a folder"})
+
+    async with make_host(family("area", stay)) as host:
+        with pytest.raises(OpTimeout):
+            await host.op("area.stay", {})
+        (effect,) = await query(host.ledger.folder, op="area.stay")
+    assert effect.note == {"made": "a folder"}
+
+
+async def test_thread_that_outlasts_the_deadline_of_its_op_cannot_dispatch(make_host, family):
+    codes = []
+
+    @op("area.work", timeout=0.05)
+    async def work(params: Text, ctx: OpContext) -> None:
+        loop = asyncio.get_running_loop()
+
+        def in_thread():
+            while loop.time() < ctx.deadline:
+                time.sleep(0.01)
+            late = asyncio.run_coroutine_threadsafe(code_of(ctx.dispatch, "area.mark", {"text": "late"}), loop)
+            codes.append(late.result())
+
+        await to_thread.run_sync(in_thread)
+
+    async with make_host(family("area", work, mark)) as host:
+        await host.op("area.work", {})
+        assert (codes, await marks(host)) == (["op.revoked"], [("late", "denied", "op.revoked")])
+
+
+async def test_abandoned_thread_cannot_dispatch_after_its_op(make_host, family):
+    ended, codes, done = threading.Event(), [], anyio.Event()
+
+    @op("area.work", timeout=0.05)
+    async def work(params: Text, ctx: OpContext) -> None:
+        loop = anyio.lowlevel.current_token()
+
+        def in_thread():
+            ended.wait(60)
+            codes.append(from_thread.run(code_of, ctx.dispatch, "area.mark", {"text": "late"}, token=loop))
+            from_thread.run_sync(done.set, token=loop)
+
+        await to_thread.run_sync(in_thread, abandon_on_cancel=True)
+
+    async with make_host(family("area", work, mark)) as host:
+        with pytest.raises(OpTimeout):
+            await host.op("area.work", {})
+        ended.set()
+        await done.wait()
+        assert (codes, await marks(host)) == (["op.revoked"], [("late", "denied", "op.revoked")])
+
+
+@BOTH_BACKENDS
+async def test_dispatch_whose_context_ends_while_a_guard_decides_is_refused(make_host, hook):
+    state = SimpleNamespace(asked=anyio.Event(), ended=anyio.Event(), done=anyio.Event())
+
+    @hookimpl
+    async def op_call(event):
+        if event.op == "area.mark":
+            state.asked.set()
+            await state.ended.wait()
+        return Allow()
+
+    async def dispatch(ctx):
+        state.code = await code_of(ctx.dispatch, "area.mark", {"text": "late"})
+        state.done.set()
+
+    @op("area.start")
+    async def start(params: Text, ctx: OpContext) -> None:
+        state.tasks.start_soon(dispatch, ctx)
+        await state.asked.wait()
+
+    @asynccontextmanager
+    async def lifespan(ctx):
+        async with anyio.create_task_group() as state.tasks:
+            yield
+
+    module = SimpleNamespace(sideband_ops=lambda: OpFamily("area", (start, mark)), lifespan=lifespan)
+    settings = {"policy": {"deadlines": {"op_call": 60}}}
+    async with make_host(Plugin("op", "area", module), hook("slow", op_call), settings=settings) as host:
+        await host.op("area.start", {})
+        state.ended.set()
+        await state.done.wait()
+        assert (state.code, await marks(host)) == ("op.revoked", [("late", "denied", "op.revoked")])
+
+
+async def test_no_guard_is_asked_about_a_late_dispatch(make_host, family, hook):
+    kept, asked = [], []
+
+    @hookimpl
+    async def op_call(event):
+        asked.append(event.op)
+
+    @op("area.keep")
+    async def keep(params: Text, ctx: OpContext) -> None:
+        kept.append(ctx)
+
+    async with make_host(family("area", keep, mark), hook("curious", op_call)) as host:
+        await host.op("area.keep", {})
+        assert await code_of(kept[0].dispatch, "area.mark", {"text": "late"}) == "op.revoked"
+    assert asked == ["area.keep"]
+
+
+async def test_context_of_a_resolver_of_credentials_ends_with_the_resolution(make_host, family):
+    kept = []
+
+    class Keeper:
+        async def resolve(self, handle, audience, ctx):
+            kept.append(ctx)
+            return Credential(handle, "a-value")
+
+    @op("area.sign")
+    async def sign(params: Text, ctx: OpContext) -> None:
+        await ctx.credential("token", "https://example.org")
+        assert await code_of(kept[0].dispatch, "area.mark", {"text": "late"}) == "op.revoked"
+
+    @op("secrets.none")
+    async def none(params: Text, ctx: OpContext) -> None: ...
+
+    vault = family("secrets", none, credentials=Keeper())
+    async with make_host(family("area", sign, mark), vault) as host:
+        await host.op("area.sign", {})
+        assert await marks(host) == [("late", "denied", "op.revoked")]
+
+
+async def test_context_of_a_preview_is_past_its_deadline_with_the_preview(make_host, family, hook):
+    deadlines = []
+
+    async def preview(params, ctx):
+        deadlines.append(ctx.deadline - anyio.current_time())
+        return "nothing"
+
+    @op("area.show", preview=preview)
+    async def show(params: Text, ctx: OpContext) -> None: ...
+
+    @hookimpl
+    async def op_call(event):
+        await event.preview(event.params)
+
+    async with make_host(family("area", show), hook("curious", op_call)) as host:
+        await host.op("area.show", {})
+    assert deadlines[0] <= 20
+
+
+async def test_function_that_is_to_run_at_the_end_of_a_call_cannot_be_added_after_its_dispatch(make_host, family):
+    kept = []
+
+    @op("area.keep")
+    async def keep(params: Text, ctx: OpContext) -> None:
+        kept.append(ctx)
+
+    async with make_host(family("area", keep)) as host:
+        await host.op("area.keep", {})
+        with pytest.raises(ContextRevoked):
+            kept[0].on_call_end(None)
+
+
+@BOTH_BACKENDS
+async def test_hook_that_ignores_its_deadline_cannot_dispatch_but_its_next_call_can(make_host, family, hook):
+    codes = []
+
+    @hookimpl
+    async def effect(event, ctx):
+        if event.op != "area.keep":
+            return
+        if codes:
+            codes.append(await code_of(ctx.dispatch, "area.mark", {"text": "next"}))
+            return
+        try:
+            await anyio.sleep_forever()
+        finally:
+            with anyio.CancelScope(shield=True):
+                codes.append(await code_of(ctx.dispatch, "area.mark", {"text": "late"}))
+                codes.append(await code_of(ctx.credential, "name", "https://example.org"))
+
+    @op("area.keep")
+    async def keep(params: Text, ctx: OpContext) -> None: ...
+
+    settings = {"policy": {"deadlines": {"effect": 5}}}
+    async with make_host(family("area", keep, mark), hook("watch", effect), settings=settings) as host:
+        host.hooks._deadlines["effect"] = 0.05  # only for the call that must miss it
+        await host.op("area.keep", {})
+        host.hooks._deadlines["effect"] = 60
+        await host.op("area.keep", {})
+        assert codes == ["op.revoked", "op.revoked", "allowed"]
+        assert await marks(host) == [("late", "denied", "op.revoked"), ("next", "done", None)]
+        late = (await query(host.ledger.folder, op="area.mark"))[-1]
+    assert late.origin.plugin == "watch"
+
+
+async def test_context_of_a_hook_that_returned_in_time_is_valid_for_tasks_of_its_plugin(make_host, family, hook):
+    kept = []
+
+    @hookimpl
+    async def effect(event, ctx):
+        kept.append(ctx)
+
+    async with make_host(family("area", mark), hook("watch", effect)) as host:
+        await host.op("area.mark", {"text": "first"})
+        assert await code_of(kept[0].dispatch, "area.mark", {"text": "later"}) == "allowed"
+
+
+@BOTH_BACKENDS
+async def test_hook_that_is_cancelled_cannot_use_its_context_later(make_host, family, hook):
+    state = SimpleNamespace(called=anyio.Event())
+
+    @hookimpl
+    async def op_call(event, ctx):
+        if event.op == "area.keep":
+            state.ctx = ctx
+            state.called.set()
+            await anyio.sleep_forever()
+
+    @op("area.keep")
+    async def keep(params: Text, ctx: OpContext) -> None: ...
+
+    settings = {"policy": {"deadlines": {"op_call": 60}}}
+    async with make_host(family("area", keep, mark), hook("slow", op_call), settings=settings) as host:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(host.op, "area.keep", {})
+            await state.called.wait()
+            tasks.cancel_scope.cancel()
+        assert await code_of(state.ctx.dispatch, "area.mark", {"text": "late"}) == "op.revoked"
+        assert await marks(host) == [("late", "denied", "op.revoked")]

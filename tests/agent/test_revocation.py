@@ -1,0 +1,271 @@
+"""The contexts of tools and hooks are revoked at their deadline and when their run is aborted."""
+
+import asyncio
+import threading
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+
+import anyio
+import pytest
+from anyio import to_thread
+from sideband import Plugin
+from sideband.ledger import query
+from sideband.ops import ContextRevoked, OpContext, OpFamily, op
+from sideband.tools import tool
+from sideband_agent import CallEnded
+from sideband_scripted import Turn
+
+pytestmark = pytest.mark.anyio
+BOTH_BACKENDS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+
+
+@pytest.fixture
+def area(kit):
+    """A family with an op that is recorded, and one that stays until it is cancelled and then dispatches."""
+    state = SimpleNamespace(codes=[], staying=anyio.Event())
+
+    @op("area.mark", record=["text"])
+    async def mark(params: kit.Text, ctx: OpContext) -> str:
+        return params.text
+
+    @op("area.stay")
+    async def stay(params: kit.Text, ctx: OpContext) -> None:
+        await state.stay(ctx)
+
+    async def stay_until_cancelled(ctx):
+        state.staying.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            with anyio.CancelScope(shield=True):
+                state.codes.append(await code_of(ctx.dispatch, "area.mark", {"text": "late"}))
+
+    state.stay = stay_until_cancelled
+    state.plugin = Plugin("op", "area", SimpleNamespace(sideband_ops=lambda: OpFamily("area", (mark, stay))))
+    return state
+
+
+async def code_of(function, *arguments):
+    """Return the code of the error that a function raises, or `allowed`."""
+    try:
+        await function(*arguments)
+    except (ContextRevoked, CallEnded) as error:
+        return error.code
+    return "allowed"
+
+
+async def marks(agent):
+    """Return the recorded dispatches of `area.mark`: the text, the outcome and the code of the error."""
+    found = await query(agent.host.ledger.folder, op="area.mark")
+    return [(one.params["text"], one.status, one.error and one.error["code"]) for one in reversed(found)]
+
+
+def calling(name):
+    return [Turn(tool_calls=[(name, {})]), "ok", "ok"]
+
+
+LATE = [("late", "denied", "op.revoked")]
+
+
+async def test_late_dispatch_of_a_tool_is_recorded_as_an_effect_of_its_call(stage, kit, area):
+    kept = []
+
+    @tool("keeper")
+    async def keeper(params: kit.Text, ctx) -> str:
+        """Keep the context."""
+        kept.append(ctx)
+        return "kept"
+
+    async with stage(calling("keeper"), Plugin("tool", "keeper", keeper), area.plugin) as agent:
+        first = await agent.invoke("hi")
+        await agent.invoke("again")
+        assert await code_of(kept[0].dispatch, "area.mark", {"text": "late"}) == "agent.call"
+        assert await marks(agent) == LATE
+        (late,) = await query(agent.host.ledger.folder, op="area.mark")
+    assert (late.origin.session, late.origin.run, late.origin.tool) == (first.session, first.run, "keeper")
+
+
+@BOTH_BACKENDS
+async def test_tool_that_ignores_its_timeout_cannot_use_its_context(stage, kit, area):
+    @tool("slow", timeout=0.05)
+    async def slow(params: kit.Text, ctx) -> None:
+        """Stay."""
+        await area.stay(ctx)
+        raise AssertionError
+
+    @tool("steady", timeout=0.05)
+    async def steady(params: kit.Text, ctx) -> None:
+        """Stay, and then ask for everything."""
+        try:
+            await anyio.sleep_forever()
+        finally:
+            for late in (ctx.abort, ctx.compact, lambda: ctx.steer("on"), lambda: ctx.follow_up("on")):
+                with pytest.raises(CallEnded):
+                    late()
+            with anyio.CancelScope(shield=True):
+                area.codes.append(await code_of(ctx.spawn_child, "go on"))
+                area.codes.append(await code_of(ctx.credential, "name", "https://example.org"))
+
+    calls = [Turn(tool_calls=[("slow", {}), ("steady", {})]), "ok"]
+    async with stage(calls, Plugin("tool", "slow", slow), Plugin("tool", "steady", steady), area.plugin) as agent:
+        assert (await agent.invoke("hi")).text == "ok"
+        assert (area.codes, await marks(agent)) == (["agent.call"] * 3, LATE)
+
+
+@BOTH_BACKENDS
+async def test_tool_of_an_aborted_run_cannot_dispatch(stage, kit, area):
+    @tool("slow")
+    async def slow(params: kit.Text, ctx) -> None:
+        """Stay."""
+        await area.stay(ctx)
+
+    async with stage(calling("slow"), Plugin("tool", "slow", slow), area.plugin) as agent:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(agent.invoke, "hi")
+            await area.staying.wait()
+            agent.abort()
+        assert (area.codes, await marks(agent)) == (["agent.call"], LATE)
+
+
+async def test_thread_of_an_aborted_run_cannot_dispatch(stage, kit, area):
+    begun, aborted = threading.Event(), threading.Event()
+
+    @tool("slow")
+    async def slow(params: kit.Text, ctx) -> None:
+        """Work in a thread, which cannot be cancelled."""
+        loop = asyncio.get_running_loop()
+
+        def work():
+            begun.set()
+            aborted.wait(60)
+            late = asyncio.run_coroutine_threadsafe(code_of(ctx.dispatch, "area.mark", {"text": "late"}), loop)
+            area.codes.append(late.result())
+
+        await to_thread.run_sync(work)
+
+    async with stage(calling("slow"), Plugin("tool", "slow", slow), area.plugin) as agent:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(agent.invoke, "hi")
+            await to_thread.run_sync(begun.wait)
+            agent.abort()
+            aborted.set()
+        assert (area.codes, await marks(agent)) == (["agent.call"], LATE)
+
+
+async def stay_in_thread(area, ctx):
+    """Stay in a thread, which cannot be cancelled, until the run is aborted, and then dispatch."""
+    loop = asyncio.get_running_loop()
+
+    def work():
+        asyncio.run_coroutine_threadsafe(area.set_staying(), loop).result()
+        area.aborted.wait(60)
+        late = asyncio.run_coroutine_threadsafe(code_of(ctx.dispatch, "area.mark", {"text": "late"}), loop)
+        area.codes.append(late.result())
+
+    await to_thread.run_sync(work)
+
+
+@pytest.fixture
+def threaded(area):
+    """The family, whose op stays in a thread instead."""
+
+    async def set_staying():
+        area.staying.set()
+
+    async def stay(ctx):
+        await stay_in_thread(area, ctx)
+
+    area.aborted, area.set_staying, area.stay = threading.Event(), set_staying, stay
+    return area
+
+
+@pytest.mark.parametrize("place", ["tool", "hook", "child"])
+async def test_op_of_an_aborted_run_cannot_dispatch_from_a_thread(stage, kit, threaded, place):
+    async def dispatch(ctx):
+        await ctx.dispatch("area.stay", {})
+
+    async def turn_start(event, ctx):
+        if place == "hook":
+            await dispatch(ctx)
+
+    @tool("caller")
+    async def caller(params: kit.Text, ctx) -> None:
+        """Dispatch, or let a child do it."""
+        if place == "child" and not params.text:
+            await ctx.spawn_child("do it")
+        else:
+            await dispatch(ctx)
+
+    turns = [Turn(tool_calls=[("caller", {})]), Turn(tool_calls=[("caller", {"text": "child"})]), "ok", "ok"]
+    hooks = Plugin("hook", "early", kit.hooks(turn_start=turn_start))
+    async with stage(turns, Plugin("tool", "caller", caller), hooks, threaded.plugin) as agent:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(agent.invoke, "hi")
+            await threaded.staying.wait()
+            agent.abort()
+            threaded.aborted.set()
+        assert (threaded.codes, await marks(agent)) == (["op.revoked"], LATE)
+
+
+@BOTH_BACKENDS
+async def test_hook_of_an_aborted_run_cannot_use_its_context(stage, kit, area):
+    async def turn_start(event, ctx):
+        try:
+            await area.stay(ctx)
+        finally:
+            with pytest.raises(ContextRevoked):
+                ctx.steer("go on")
+
+    hooks = Plugin("hook", "early", kit.hooks(turn_start=turn_start))
+    async with stage(["ok"], hooks, area.plugin) as agent:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(agent.invoke, "hi")
+            await area.staying.wait()
+            agent.abort()
+        assert (area.codes, await marks(agent)) == (["op.revoked"], LATE)
+
+
+async def test_hook_that_is_called_because_of_an_abort_may_dispatch(stage, kit, area):
+    async def agent_end(event, ctx):
+        area.codes.append(await code_of(ctx.dispatch, "area.mark", {"text": "end"}))
+
+    @tool("slow")
+    async def slow(params: kit.Text, ctx) -> None:
+        """Stay."""
+        area.staying.set()
+        await anyio.sleep_forever()
+
+    hooks = Plugin("hook", "last", kit.hooks(agent_end=agent_end))
+    async with stage(calling("slow"), Plugin("tool", "slow", slow), hooks, area.plugin) as agent:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(agent.invoke, "hi")
+            await area.staying.wait()
+            agent.abort()
+        assert area.codes == ["allowed"]
+
+
+@BOTH_BACKENDS
+async def test_task_elsewhere_cannot_use_the_context_of_a_tool_that_has_ended(stage, kit, area):
+    state = SimpleNamespace(ended=anyio.Event(), done=anyio.Event())
+
+    async def go_on(ctx):
+        await state.ended.wait()
+        area.codes.append(await code_of(ctx.dispatch, "area.mark", {"text": "late"}))
+        state.done.set()
+
+    @tool("starter")
+    async def starter(params: kit.Text, ctx) -> None:
+        """Start a task of the plugin."""
+        state.tasks.start_soon(go_on, ctx)
+
+    @asynccontextmanager
+    async def lifespan(ctx):
+        async with anyio.create_task_group() as state.tasks:
+            yield
+
+    module = SimpleNamespace(sideband_tools=lambda: [starter], lifespan=lifespan)
+    async with stage(calling("starter"), Plugin("tool", "starter", module), area.plugin) as agent:
+        await agent.invoke("hi")
+        state.ended.set()
+        await state.done.wait()
+        assert (area.codes, await marks(agent)) == (["agent.call"], LATE)
