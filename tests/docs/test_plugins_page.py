@@ -114,6 +114,16 @@ async def test_example_lifespan_passes_configuration_to_an_op(tmp_path, page):
 
 
 @pytest.mark.anyio
+async def test_example_tool_gets_values_of_the_host(stage, page):
+    module = page(PAGE).module("class NoteParams")
+    turns = [Turn(tool_calls=[("note", {"text": "hello", "author": "the model"})]), "done"]
+    async with stage(turns, Plugin("tool", "note", module)) as agent:
+        await agent.invoke("write a note")
+        (result,) = results(agent)
+        assert result.text == f"user ({agent.session.channel}): hello"
+
+
+@pytest.mark.anyio
 async def test_example_guard_limits_changes_for_all_hosts_of_a_home(tmp_path, page):
     from pydantic import BaseModel
     from sideband.ops import OpContext, OpFamily, op

@@ -107,8 +107,15 @@ def host_context(context: PluginContext | None) -> HostPluginContext | None:
 def origin_of(agent: AgentControls, *, step: str | None = None, tool: str | None = None) -> Origin:
     """Return the origin of the effects of an agent's plugins or of one of its tool calls."""
     parent = agent.inherited.own.call if agent.inherited else None
-    run = agent.run
-    return Origin(session=agent.session.id, run=run.id if run else None, step=step, tool=tool, parent=parent)
+    session, run = agent.session, agent.run
+    return Origin(
+        session=session.id,
+        run=run.id if run else None,
+        step=step,
+        tool=tool,
+        parent=parent,
+        channel=session.channel,
+    )
 
 
 @define(eq=False)

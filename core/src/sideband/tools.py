@@ -19,14 +19,16 @@ from .contexts import ToolContext
 from .hooks._frozen import freeze
 from .loading import STRICTER, Resume
 from .models._pieces import CarryingTuple
-from .ops import Level
+from .ops import FromHost, Level, Origin
 from .ops._declaration import check_name, check_options, params_model
+from .ops._from_host import check_host_values, host_parameters, with_host_values
 from .providers import ToolSchema
 from .validation import problem_text
 
 __all__ = [
     "RESULT_LIMITS",
     "SCHEMA_LIMIT",
+    "FromHost",
     "ResultLimits",
     "Tool",
     "ToolContext",
@@ -105,6 +107,11 @@ class Tool:
             ``replay`` runs it again and answers its recorded effects from the record, so all its effects must be
             dispatched through the context; ``ask`` asks first; ``never`` reports that its outcome is unknown.
         source: the origin of the tool: ``skill github``, ``plugin memory``. The host sets it.
+        from_host: the parameters that the host fills in, each with the name of its value (``FromHost``). They are not
+            part of ``parameters``.
+
+    Raises:
+        TypeError: if ``from_host`` contains an unknown value.
     """
 
     name: str
@@ -118,6 +125,17 @@ class Tool:
     timeout: float | None = None
     resume: Resume = "never"
     source: str = ""
+    from_host: Mapping[str, str] = field(factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        check_host_values(f"tool `{self.name}`", self.from_host)
+
+    def filled(self, arguments: Mapping[str, Any], origin: Origin) -> Mapping[str, Any]:
+        """Return the arguments with the values of the host, whatever the caller passed for them.
+
+        An agent calls it before ``validate``, also for arguments that a guard has replaced.
+        """
+        return with_host_values(self.from_host, arguments, origin)
 
     @property
     def model_name(self) -> str:
@@ -175,6 +193,7 @@ def tool(
             raise TypeError(f"invalid tool name `{name}`: {rule}")
         model = params_model(f"tool `{name}`", "function", function)
         check_options(f"tool `{name}`", level, timeout)
+        from_host = host_parameters(f"tool `{name}`", model)
 
         def validate(arguments: Mapping[str, Any]) -> dict[str, Any]:
             try:
@@ -185,6 +204,9 @@ def tool(
                 raise ValueError("; ".join(problems)) from None
 
         async def run(arguments: dict[str, Any], ctx: ToolContext) -> Any:
+            if from_host:  # whichever agent calls it
+                origin = Origin(ctx.principal, session=ctx.session.id, channel=ctx.session.channel)
+                arguments = {**with_host_values(from_host, arguments, origin)}
             return await function(model.model_validate(arguments), ctx)
 
         return Tool(
@@ -198,6 +220,7 @@ def tool(
             exclusive=exclusive,
             timeout=timeout,
             resume=resume,
+            from_host=from_host,
         )
 
     return declare

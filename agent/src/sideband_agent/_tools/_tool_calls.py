@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -208,7 +209,7 @@ class ToolCalls:
             return None
         tool = one.tool
         event = ToolCall(one.part.id, tool.name, one.arguments, level=tool.level, read_only=tool.read_only)
-        decision = await self.hooks.decide(event, validate=tool.validate)
+        decision = await self.hooks.decide(event, validate=partial(self._validated, one, tool))
         if decision.replaced_by and decision.arguments is not None:
             one.arguments = thaw(decision.arguments)
         one.decisions = decisions_as_data(decision)
@@ -243,12 +244,19 @@ class ToolCalls:
                 )
             return f"unknown tool `{part.name}`{did_you_mean(part.name, self._known())}"
         try:
-            one.arguments = one.tool.validate(part.arguments)
+            one.arguments = self._validated(one, one.tool, part.arguments)
         except ValueError as error:
             return f"Invalid arguments for {part.name}: {error}. The tool was not run; correct them and call it again."
         except Exception as error:  # noqa: BLE001  if validation fails, the tool is not run
             return f"{part.name} failed to validate its arguments ({type(error).__name__}). The tool was not run."
         return None
+
+    def _validated(self, one: _Planned, tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return valid arguments, with the values of the host for parameters that models do not see."""
+        if tool.from_host:
+            ctx = self.contexts.make(tool, one.part.id, one.step)
+            arguments = tool.filled(arguments, evolve(ctx.origin, principal=ctx.principal))
+        return tool.validate(arguments)
 
     def _known(self) -> list[str]:
         return [tool.model_name for tool in self.tools.allowed.tools]

@@ -203,6 +203,7 @@ class Broker:
     def _validate(self, dispatch: Dispatch, spec: OpSpec, params: Mapping[str, Any]) -> None:
         if not has_at_most(dispatch.call.most_values, params):
             raise LimitExceeded("params", dispatch.call.most_values, op=dispatch.op)
+        params = spec.filled(params, dispatch.origin)
         try:
             dispatch.params = self._parse(spec, params)
             shown = dispatch.params.model_dump(include=set(params).intersection(spec.record))
@@ -215,7 +216,7 @@ class Broker:
         try:
             return spec.params.model_validate(params)
         except ValidationError as error:
-            known = spec.params.model_fields
+            known = [name for name in spec.params.model_fields if name not in spec.from_host]
             problems = validation_problems(error, known=known, shown=spec.record)
             raise OpParamsInvalid(spec.name, problems) from None
 
@@ -237,7 +238,7 @@ class Broker:
         )
 
         def validate(params: Mapping[str, Any]) -> Mapping[str, Any]:
-            return self._parse(spec, params).model_dump(exclude_unset=True)
+            return self._parse(spec, spec.filled(params, dispatch.origin)).model_dump(exclude_unset=True)
 
         decision, answers, refusal = await decide(hooks, event, self._approver, validate)
         dispatch.decisions += self.redactor.data(answers)
@@ -254,7 +255,8 @@ class Broker:
         context = self._context(dispatch, min(self.clock() + _PREVIEW_SECONDS, dispatch.call.deadline))
         try:
             with anyio.fail_after(_PREVIEW_SECONDS):
-                return self.redactor.text(await spec.preview(spec.params.model_validate(params), context))
+                own = spec.params.model_validate(spec.filled(params, dispatch.origin))
+                return self.redactor.text(await spec.preview(own, context))
         finally:
             context.end()
 

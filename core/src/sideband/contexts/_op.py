@@ -27,6 +27,7 @@ class Origin:
         skill, tool: the tool that caused the effect, and its skill.
         plugin: the plugin that caused the effect.
         parent: for a child agent, the parent's tool call that started it: ``session:run:step``.
+        channel: the channel of the agent's session, such as ``cli``. It is not recorded.
     """
 
     principal: str = "user"
@@ -37,6 +38,7 @@ class Origin:
     tool: str | None = None
     plugin: str | None = None
     parent: str | None = None
+    channel: str | None = None
 
 
 @frozen

@@ -11,7 +11,7 @@ import attrs
 from ..ops import Level, Origin
 from ._bytes import revive
 
-_ORIGIN = tuple(one.name for one in attrs.fields(Origin))
+_ORIGIN = tuple(one.name for one in attrs.fields(Origin) if one.name != "channel")
 _origin_values = attrgetter(*_ORIGIN)
 
 

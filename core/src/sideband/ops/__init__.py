@@ -9,6 +9,7 @@ from .._lazy import lazy
 from ..contexts import Credential, CredentialResolver, OpContext, Origin
 from ._capability import *
 from ._errors import *
+from ._from_host import FromHost
 from ._levels import *
 from ._params import *
 from ._reach import *
@@ -30,6 +31,7 @@ __all__ = [
     "EffectInFlight",
     "EffectUnknown",
     "EgressRefused",
+    "FromHost",
     "Grant",
     "Level",
     "LimitExceeded",

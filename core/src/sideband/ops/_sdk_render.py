@@ -185,7 +185,7 @@ def _params_schema(spec: OpSpec) -> Mapping[str, Any]:
         schema = spec.params.model_json_schema(schema_generator=_QuietJsonSchema)
     except PydanticInvalidForJsonSchema:
         # Types without a JSON schema, such as callables or custom classes: only the names are known.
-        fields = spec.params.model_fields
+        fields = {name: one for name, one in spec.params.model_fields.items() if name not in spec.from_host}
         return {
             "properties": {field.alias or name: {} for name, field in fields.items()},
             "required": [field.alias or name for name, field in fields.items() if field.is_required()],

@@ -12,8 +12,9 @@ from typing import Any, get_type_hints
 from attrs import field, frozen
 from pydantic import BaseModel, TypeAdapter
 
-from ..contexts import CredentialResolver, ModelContext
+from ..contexts import CredentialResolver, ModelContext, Origin
 from ._declaration import check_function, check_name, check_options, check_rules, params_model
+from ._from_host import host_parameters, with_host_values
 from ._levels import LIMITED, Level, Lower
 from ._recorded import Reconciled, Recorded, Undo
 from ._scope import Scope
@@ -59,6 +60,7 @@ class OpSpec:
         kept: the fields of the scope that ``needs`` or ``lower`` name values of. What an op requires while it runs has
             the values that it requested of them.
         levels: the levels of uses, as far as they are known.
+        from_host: the parameters that the host fills in, each with the name of its value (``FromHost``).
     """
 
     name: str
@@ -81,7 +83,6 @@ class OpSpec:
     reconcile: Reconcile | None = field(default=None, repr=False)
     undo: PlanUndo | None = field(default=None, repr=False)
     result_adapter: TypeAdapter[Any] = field(init=False, repr=False, eq=False)
-
     kept: tuple[str, ...] = field(init=False, repr=False, eq=False)
     levels: dict[Any, Level] = field(factory=dict, init=False, repr=False, eq=False)
 
@@ -90,6 +91,12 @@ class OpSpec:
         named = {name for rule in self.lower for name, allowed in rule.fields if allowed is not LIMITED}
         return tuple(sorted(named.union(self.needs)))
 
+    from_host: Mapping[str, str] = field(init=False, repr=False, eq=False)
+
+    @from_host.default
+    def _find_host_parameters(self) -> Mapping[str, str]:
+        return host_parameters(f"op `{self.name}`", self.params)
+
     @result_adapter.default
     def _build_result_adapter(self) -> TypeAdapter[Any]:
         return TypeAdapter(self.result)
@@ -97,6 +104,10 @@ class OpSpec:
     def __call__(self, params: Any, ctx: ModelContext) -> Awaitable[Any]:
         """Call the handler."""
         return self.handler(params, ctx)
+
+    def filled(self, params: Mapping[str, Any], origin: Origin) -> Mapping[str, Any]:
+        """Return the parameters with the values of the host, whatever the caller passed for them."""
+        return with_host_values(self.from_host, params, origin)
 
     @property
     def family(self) -> str:

@@ -1,0 +1,121 @@
+"""Parameters of tools that the host fills in: models do not see them, and cannot set them."""
+
+from types import SimpleNamespace
+from typing import Annotated
+
+import pytest
+from pydantic import BaseModel, ConfigDict
+from sideband import Plugin
+from sideband.hooks import Replace
+from sideband.ledger import query
+from sideband.ops import FromHost, OpContext, OpFamily, op
+from sideband.tools import ToolContext, tool
+from sideband_scripted import Turn
+
+pytestmark = pytest.mark.anyio
+
+
+class NoteParams(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    text: str
+    author: Annotated[str, FromHost("principal")]
+    session: Annotated[str | None, FromHost("session")]
+    channel: Annotated[str | None, FromHost("channel")]
+    mode: Annotated[str, FromHost("approval_mode")]
+
+
+@tool("note")
+async def note(params: NoteParams, ctx: ToolContext) -> str:
+    """Write a note."""
+    return params.model_dump_json()
+
+
+@op("diary.write")
+async def write(params: NoteParams, ctx: OpContext) -> dict[str, str | None]:
+    return params.model_dump()
+
+
+EVE = {"author": "eve", "session": "another", "channel": "phone", "mode": "full"}
+DIARY = Plugin("op", "diary", SimpleNamespace(sideband_ops=lambda: OpFamily(name="diary", ops=(write,))))
+
+
+def expected(agent, text="hi"):
+    return NoteParams(text=text, author="user", session=agent.session.id, channel=agent.session.channel, mode="manual")
+
+
+def results(agent):
+    return [one.content[0].text for one in agent.session.messages() if one.role == "tool"]
+
+
+@pytest.mark.parametrize("sent", [{}, EVE])
+async def test_tool_gets_the_values_of_the_host_whatever_the_model_sends(stage, sent):
+    turns = [Turn(tool_calls=[("note", {"text": "hi", **sent})]), "done"]
+    async with stage(turns, Plugin("tool", "note", note)) as agent:
+        await agent.invoke("go")
+        assert results(agent) == [expected(agent).model_dump_json()]
+        (schema,) = agent.scripted.requests[0].tools
+        assert list(schema.parameters["properties"]) == ["text"]
+        (record,) = await query(agent.host.ledger.folder, op="tool.call")
+        assert record.params["arguments"] == expected(agent).model_dump()
+
+
+async def test_guard_sees_the_values_of_the_host_and_cannot_replace_them(stage, kit):
+    seen = []
+
+    def tool_call(event):
+        seen.append(dict(event.arguments))
+        return Replace({"text": "changed", **EVE})
+
+    guard = Plugin("guard", "changer", kit.guard(tool_call=tool_call))
+    turns = [Turn(tool_calls=[("note", {"text": "hi", **EVE})]), "done"]
+    async with stage(turns, Plugin("tool", "note", note), guard) as agent:
+        await agent.invoke("go")
+        assert seen == [expected(agent).model_dump()]
+        assert results(agent) == [expected(agent, "changed").model_dump_json()]
+
+
+async def test_tool_uses_the_values_of_its_context_whichever_agent_calls_it():
+    session = SimpleNamespace(id="s1", channel="cli")
+    arguments = {"text": "hi", **EVE}
+    assert await note.run(note.validate(arguments), SimpleNamespace(principal="ada", session=session)) == (
+        NoteParams(text="hi", author="ada", session="s1", channel="cli", mode="manual").model_dump_json()
+    )
+
+
+async def test_op_that_a_tool_dispatches_gets_the_session_and_channel_of_the_agent(stage):
+    class Text(BaseModel):
+        text: str
+
+    @tool("diary_tool")
+    async def dispatching(params: Text, ctx: ToolContext) -> str:
+        """Write into the diary."""
+        return NoteParams(**await ctx.dispatch("diary.write", {"text": params.text, **EVE})).model_dump_json()
+
+    turns = [Turn(tool_calls=[("diary_tool", {"text": "hi"})]), "done"]
+    async with stage(turns, Plugin("tool", "diary_tool", dispatching), DIARY) as agent:
+        await agent.invoke("go")
+        assert results(agent) == [expected(agent).model_dump_json()]
+
+
+SKILL = '''
+from sideband.skill import dispatch, tool
+
+@tool
+async def write(text: str) -> dict:
+    """Write into the diary."""
+    return await dispatch("diary.write", {"text": text, "author": "eve", "session": "another", "channel": "phone"})
+'''
+
+
+async def test_op_that_a_skill_dispatches_gets_the_session_and_channel_of_the_agent(stage, make_skill, tmp_path):
+    import sideband_sandbox.plugin
+    import sideband_skills.plugin
+
+    make_skill("writer", SKILL)
+    own = [Plugin("loader", "skills", sideband_skills.plugin), Plugin("sandbox", "sandbox", sideband_sandbox.plugin)]
+    turns = [Turn(tool_calls=[("writer__write", {"text": "hi"})]), "done"]
+    async with stage(turns, *own, DIARY, skill_dirs=[tmp_path / "skills"]) as agent:
+        await agent.invoke("go")
+        (text,) = results(agent)
+        assert NoteParams.model_validate_json(text) == expected(agent)
