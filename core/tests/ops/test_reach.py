@@ -133,14 +133,12 @@ def test_known_levels_are_forgotten_before_they_fill_the_memory():
         ({"needs": {"load": ()}}, "`needs.load` must be a tuple of one or more texts"),
         ({"needs": {"load": "oil"}}, "`needs.load` must be a tuple of one or more texts"),
         ({"needs": {"load": ("oil",)}, "scope": None}, "`needs` has no effect without `scope`"),
-        (
-            {"needs": {"load": ("oil",)}, "requires": "sea"},
-            "`lower` and `needs` apply to its own family; set `requires=",
-        ),
+        ({"lower": [Lower(Level.SAFE, to=LIMITED)], "requires": "sea"}, "`lower` applies to capabilities of"),
         (
             {"lower": [Lower(Level.SAFE, to=LIMITED)], "requires": None, "scope": None},
-            "`lower` and `needs` apply to its",
+            "`lower` applies to capabilities",
         ),
+        ({"needs": {"depth": ()}, "requires": "sea"}, "`needs.depth` must be a tuple of one or more texts"),
     ],
 )
 def test_invalid_rule_is_named_with_its_remedy(options, problem):
@@ -154,6 +152,7 @@ def test_rule_without_a_scope_is_named_with_its_remedy():
 def test_valid_rules_have_no_problem():
     assert level_problem(TAKE, RoadScope) is None
     assert level_problem(declared(needs={"load": ("oil",)}), RoadScope) is None
+    assert level_problem(declared(needs={"depth": ("low",)}, requires="sea"), RoadScope) is None
 
 
 FIELDS = ("to", "load", "lane")

@@ -50,7 +50,7 @@ def _check_op(grant: Grant, spec: OpSpec, params: Any) -> tuple[Sequence[Capabil
     if not spec.needs and not spec.lower:
         return allowed, spec.level
     own = [one for one in scopes if one.family == spec.requires]
-    if spec.needs and not any(all(getattr(one, name) in spec.needs[name] for name in spec.needs) for one in own):
+    if spec.needs and not any(all(getattr(one, name, None) in spec.needs[name] for name in spec.needs) for one in own):
         what = "its `scope` returned none of the values in its `needs`, on which its level depends"
         raise OpDenied(spec.name, what, hint=f"report this to the author of the plugin `{spec.family}`")
     return allowed, level_within(spec, grant, own) if spec.lower else spec.level

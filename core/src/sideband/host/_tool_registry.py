@@ -111,7 +111,7 @@ class ToolRegistry:
         return self.current.view
 
     def _states(self) -> list[Any]:
-        """Return the states on which the view depends. `_level` loads the op families that it needs."""
+        """Return the states on which the view depends. `level` loads the op families that it needs."""
         records = self._plugins.records
         return [one.trail for one in records if one.kind == "tool" or one.trail[-1].state in _BROKEN]
 
@@ -145,6 +145,14 @@ class ToolRegistry:
             self._described = (loaded, tuple(map(_description, _for_models(loaded))))
         return self._described[1]
 
+    async def level(self, skill: SkillSpec) -> Level:
+        """Return the highest level of the effects that calls of the skill may cause."""
+        usable: list[Capability] = []
+        for text in (*skill.capabilities, *(self._added.get(skill.key) or self._added.get(skill.name, ()))):
+            with suppress(PluginError, ValueError):  # reported when the tool is called
+                usable += (await self._ops.grant((text,))).capabilities
+        return await self._ops.reach(Grant.of(usable))
+
     async def _of_plugins(self, unusable: list[str]) -> list[Tool]:
         found: list[Tool] = []
         for name in self._plugins.names("tool", broken=True):
@@ -161,7 +169,7 @@ class ToolRegistry:
     async def _of_skills(self) -> list[Tool]:
         found: list[Tool] = []
         for skill in _for_models(await self._catalog.all()):
-            level = await self._level(skill)
+            level = await self.level(skill)
             found += [self._tool(skill, one, level) for one in skill.tools]
         return found
 
@@ -177,14 +185,6 @@ class ToolRegistry:
             resume=skill.resume,
             source=f"skill {skill.name}",
         )
-
-    async def _level(self, skill: SkillSpec) -> Level:
-        """Return the highest level of the effects that calls of the skill may cause."""
-        usable: list[Capability] = []
-        for text in (*skill.capabilities, *(self._added.get(skill.key) or self._added.get(skill.name, ()))):
-            with suppress(PluginError, ValueError):  # reported when the tool is called
-                usable += (await self._ops.grant((text,))).capabilities
-        return await self._ops.reach(Grant.of(usable))
 
     async def _run(self, name: str, arguments: dict[str, Any], ctx: HostToolContext) -> ToolOutput:
         result = await self._calls.run(

@@ -85,18 +85,20 @@ def level_problem(spec: OpSpec, scope: type[Scope] | None) -> str | None:
         spec: the op.
         scope: the scope of its family.
     """
-    if not spec.lower and not spec.needs:
-        return None
-    if spec.requires != spec.family:
-        return f"`lower` and `needs` apply to its own family; set `requires={spec.family!r}`, or remove them"
+    if spec.lower and spec.requires != spec.family:
+        return f"`lower` applies to capabilities of its own family; set `requires={spec.family!r}`, or remove it"
     if spec.needs and spec.scope is None:
         return "`needs` has no effect without `scope`, the function that returns what a call needs; add it"
     return next(_problems(spec, scope), None)
 
 
 def _problems(spec: OpSpec, scope: type[Scope] | None) -> Iterator[str]:
+    is_own = spec.requires == spec.family
     for name, values in spec.needs.items():
-        yield from _field_problems("needs", name, values, scope)
+        if is_own:
+            yield from _name_problems("needs", name, scope)
+        # The scope of another family is unknown here; with a wrong field or value, the gate denies the op.
+        yield from _value_problems("needs", name, values, scope if is_own else None)
     for number, rule in enumerate(spec.lower):
         key = f"lower[{number}]"
         if rule.level >= spec.level:
@@ -107,18 +109,21 @@ def _problems(spec: OpSpec, scope: type[Scope] | None) -> Iterator[str]:
         if not rule.fields:
             yield f"`{key}` has no fields, so it applies to every use; lower the level of the op instead"
         for name, allowed in rule.fields:
-            yield from _field_problems(key, name, None if allowed is LIMITED else allowed, scope)
+            yield from _name_problems(key, name, scope)
+            if allowed is not LIMITED:
+                yield from _value_problems(key, name, allowed, scope)
         if rule.fields in [earlier.fields for earlier in spec.lower[:number]]:
             yield f"`{key}` has the same fields as an earlier rule; remove one of them"
 
 
-def _field_problems(key: str, name: str, values: Any, scope: type[Scope] | None) -> Iterator[str]:
+def _name_problems(key: str, name: str, scope: type[Scope] | None) -> Iterator[str]:
     known = scope.field_names() if scope else ()
     if name not in known:
         fields = f"the fields of the scope are {', '.join(known)}" if known else "its family has no `scope`; add one"
         yield f"`{key}.{name}` is an unknown field{did_you_mean(name, known)}; {fields}"
-    if values is None:
-        return
+
+
+def _value_problems(key: str, name: str, values: Any, scope: type[Scope] | None) -> Iterator[str]:
     if not isinstance(values, tuple) or not values or not all(isinstance(value, str) for value in values):
         yield f"`{key}.{name}` must be a tuple of one or more texts such as ('read',), got {values!r}"
         return

@@ -110,7 +110,9 @@ def _family(record: PluginRecord, registered: Any) -> OpFamily:
             raise PluginInvalid(record, f"its op `{spec.name}` is outside its namespace `{record.name}.`")
     _check_unique(record, family.ops, "duplicate op `{}`")
     _check_parts(record, family)
-    _check_levels(record, family)
+    for spec in family.ops:
+        if (problem := level_problem(spec, family.scope)) is not None:
+            raise PluginInvalid(record, f"its op `{spec.name}`: {problem}")
     return family
 
 
@@ -121,12 +123,6 @@ def _check_parts(record: PluginRecord, family: OpFamily) -> None:
         raise PluginInvalid(record, f"its `sdk` must be the Path of a file, but {family.sdk!r} is not")
     if family.credentials is not None and not callable(getattr(family.credentials, "resolve", None)):
         raise PluginInvalid(record, f"its `credentials` has no method `resolve`: {_described(family.credentials)}")
-
-
-def _check_levels(record: PluginRecord, family: OpFamily) -> None:
-    for spec in family.ops:
-        if (problem := level_problem(spec, family.scope)) is not None:
-            raise PluginInvalid(record, f"its op `{spec.name}`: {problem}")
 
 
 def _guard(record: PluginRecord, registered: Any) -> type:

@@ -60,7 +60,7 @@ def _text_of(request: ModelRequest) -> JsonPieces:
     return JsonPieces((head, request.tools, middle, request.messages, tail))
 
 
-@op("llm.models", requires="llm", level=Level.SAFE, idempotent=True, record=["provider"])
+@op("llm.models", requires="llm", level=Level.MONITORED, idempotent=True, record=["provider"])
 async def list_models(params: ModelsParams, ctx: ModelContext) -> ModelList:
     """List the available models, and the problems of providers that are unavailable."""
     catalog: ModelCatalog = ctx.state

@@ -16,7 +16,9 @@ from .._terminal._printing import print_data
 from .._terminal._tables import first_sentence, format_table
 
 if TYPE_CHECKING:
-    from sideband.ops import OpSpec
+    from collections.abc import Mapping, Sequence
+
+    from sideband.ops import Lower, OpSpec
 
 __all__ = ["sideband_commands"]
 
@@ -50,13 +52,15 @@ def _list(arguments: Namespace) -> ExitCode:
         return sorted((spec for family in families for spec in family.ops), key=lambda spec: spec.name)
 
     specs = run(main)
-    rows = [
-        [spec.name, spec.level.name.lower(), spec.requires or "-", _traits(spec), first_sentence(spec.doc)]
-        for spec in specs
-    ]
+    rows = [[spec.name, _level(spec), spec.requires or "-", _traits(spec), first_sentence(spec.doc)] for spec in specs]
     table = format_table(["op", "level", "requires", "traits", "description"], rows)
     print_data(arguments, [_data(spec) for spec in specs], table)
     return ExitCode.SUCCESS
+
+
+def _level(spec: OpSpec) -> str:
+    """Return the level, with `up to` if it depends on the grant or the parameters."""
+    return f"up to {spec.level.name.lower()}" if spec.lower else spec.level.name.lower()
 
 
 def _traits(spec: OpSpec) -> str:
@@ -72,11 +76,12 @@ def _show(arguments: Namespace) -> ExitCode:
     spec = run(main)
     data = _data(spec)
     lines = [
-        f"{spec.name}  ({spec.level.name.lower()}; {_traits(spec) or 'neither idempotent nor durable'})",
+        f"{spec.name}  ({_level(spec)}; {_traits(spec) or 'neither idempotent nor durable'})",
         "",
         spec.doc,
         "",
-        f"requires: {spec.requires or 'no capability'}",
+        f"requires: {_required(spec)}",
+        *(f"{rule['level']} with {_values(rule['fields'])}" for rule in data["lower"]),
         f"recorded: {', '.join(spec.record) or 'no parameter values'}",
         "",
         "parameters (pass them as key=value, or key:=JSON for objects and lists):",
@@ -86,6 +91,22 @@ def _show(arguments: Namespace) -> ExitCode:
     ]
     print_data(arguments, data, "\n".join(lines))
     return ExitCode.SUCCESS
+
+
+def _required(spec: OpSpec) -> str:
+    if spec.requires is None:
+        return "no capability"
+    return f"{spec.requires}:{_values(spec.needs)}" if spec.needs else spec.requires
+
+
+def _values(fields: Mapping[str, Sequence[str] | None]) -> str:
+    """Return fields with their values as in a capability; `…` stands for any values, as long as they are listed."""
+    return ",".join(f"{name}={'…' if values is None else '|'.join(values)}" for name, values in fields.items())
+
+
+def _rule(rule: Lower) -> dict[str, Any]:
+    fields = {name: list(allowed) if isinstance(allowed, tuple) else None for name, allowed in rule.fields}
+    return {"level": rule.level.name.lower(), "fields": fields}
 
 
 def _parameters(schema: dict[str, Any]) -> list[str]:
@@ -108,6 +129,8 @@ def _data(spec: OpSpec) -> dict[str, Any]:
         "name": spec.name,
         "level": spec.level.name.lower(),
         "requires": spec.requires,
+        "needs": {name: list(values) for name, values in spec.needs.items()},
+        "lower": [_rule(rule) for rule in spec.lower],
         "idempotent": spec.idempotent,
         "durable": spec.durable,
         "fire_and_forget": spec.fire_and_forget,

@@ -20,6 +20,7 @@ from .._terminal._printing import joined, notice, print_data
 from .._terminal._tables import format_table
 
 if TYPE_CHECKING:
+    from sideband import Host
     from sideband.environments import Environment
     from sideband.loading import LoadedSkills, SkillProblem, SkillSpec
 
@@ -65,36 +66,44 @@ def _run(arguments: Namespace) -> ExitCode:
 
 
 def _list(arguments: Namespace) -> ExitCode:
-    loaded = _load(arguments)
+    loaded, levels = _load(arguments)
     rows = [
-        [skill.name, tool.name if tool else "-", (tool or skill).description, skill.origin]
+        [skill.name, tool.name if tool else "-", levels[skill.key], (tool or skill).description, skill.origin]
         for skill in loaded.skills
         for tool in skill.tools or (None,)
     ]
-    text = format_table(["skill", "tool", "description", "origin"], rows) if rows else "no skills"
+    text = format_table(["skill", "tool", "level", "description", "origin"], rows) if rows else "no skills"
     problems = list(dict.fromkeys([*loaded.problems, *(one for skill in loaded.skills for one in skill.problems)]))
     if problems:
         text += "\n\nproblems:\n" + joined(map(_describe, problems))
     data = {
-        "skills": [_data(skill) for skill in loaded.skills],
+        "skills": [_data(skill, levels[skill.key]) for skill in loaded.skills],
         "problems": [_problem_data(problem) for problem in problems],
     }
     print_data(arguments, data, text)
     return ExitCode.SUCCESS
 
 
-def _load(arguments: Namespace) -> LoadedSkills:
-    async def main() -> LoadedSkills:
+def _load(arguments: Namespace) -> tuple[LoadedSkills, dict[str, str]]:
+    """Return the skills, and their levels by key."""
+
+    async def main() -> tuple[LoadedSkills, dict[str, str]]:
         async with make_host(arguments, skill_dirs=arguments.skill_dir) as host:
-            return await host.skills()
+            loaded = await host.skills()
+            return loaded, {skill.key: await _level(host, skill) for skill in loaded.skills}
 
     return run(main)
 
 
-def _find(arguments: Namespace) -> tuple[SkillSpec, Environment | None]:
+async def _level(host: Host, skill: SkillSpec) -> str:
+    """Return the highest level of the effects that the capabilities of a skill allow."""
+    return (await host.tools.level(skill)).name.lower()
+
+
+def _find(arguments: Namespace) -> tuple[SkillSpec, str, Environment | None]:
     name, _, tool_name = arguments.name.partition(".")
 
-    async def main() -> tuple[SkillSpec, Environment | None]:
+    async def main() -> tuple[SkillSpec, str, Environment | None]:
         async with make_host(arguments, skill_dirs=arguments.skill_dir) as host:
             loaded = await host.skills()
             skill = next((skill for skill in loaded.skills if name in (skill.name, skill.key)), None)
@@ -103,21 +112,22 @@ def _find(arguments: Namespace) -> tuple[SkillSpec, Environment | None]:
                 known = [each for one in loaded.skills for each in _names(one)]
                 problem = f"unknown skill or tool `{arguments.name}`{did_you_mean(arguments.name, known)}"
                 raise UsageError(problem, hint=hint)
-            return skill, find_environment(host, skill)
+            return skill, await _level(host, skill), find_environment(host, skill)
 
     return run(main)
 
 
 def _show(arguments: Namespace) -> ExitCode:
-    skill, environment = _find(arguments)
+    skill, level, environment = _find(arguments)
     tool_name = arguments.name.partition(".")[2]
-    data = {**_data(skill), **packages_data(skill, environment)}
+    data = {**_data(skill, level), **packages_data(skill, environment)}
     if tool_name:
         data["tools"] = [tool for tool in data["tools"] if tool["name"] == tool_name]
     lines = [
         f"{skill.name}: {skill.description}",
         f"from {skill.source} ({skill.origin})",
         f"requests: {' '.join(skill.capabilities) or 'no capabilities'}",
+        f"level: {level}",
         *describe_packages(skill, environment),
         *_describe_limits(skill),
     ]
@@ -167,7 +177,7 @@ def _problem_data(problem: SkillProblem) -> dict[str, Any]:
     return {name: getattr(problem, name) for name in ("source", "code", "reason", "hint", "fatal")}
 
 
-def _data(skill: SkillSpec) -> dict[str, Any]:
+def _data(skill: SkillSpec, level: str) -> dict[str, Any]:
     return {
         "name": skill.name,
         "key": skill.key,
@@ -175,6 +185,7 @@ def _data(skill: SkillSpec) -> dict[str, Any]:
         "source": str(skill.source),
         "origin": skill.origin,
         "capabilities": list(skill.capabilities),
+        "level": level,
         "allowed_tools": list(skill.allowed_tools),
         "requirements": list(skill.requirements),
         "memory": skill.memory,
