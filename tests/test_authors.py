@@ -7,6 +7,7 @@ import pytest
 import sideband_llm.plugin
 import sideband_store_sqlite.plugin
 from sideband import Host, Plugin
+from sideband.approvals import Approval
 from sideband_agent import Agent
 from sideband_scripted import Scripted, Turn
 
@@ -36,9 +37,9 @@ async def test_strict_host_accepts_all_example_plugins(tmp_path):
     ]
     questions = []
 
-    async def approve(question, event):
-        questions.append(question)
-        return False
+    async def approve(request):
+        questions.append(request.question)
+        return Approval("deny")
 
     settings = {"policy": {"strict": True}}
     async with Host(home=tmp_path, plugins=plugins, autoload=False, settings=settings) as host:

@@ -41,7 +41,10 @@ NO_HINT = {
     "WorkerStartFailed": _CARRIED,
 }
 # Two classes for the same error, so that programs see a single code.
-SHARED = {"agent.model": "the command line uses its own message"}
+SHARED = {
+    "agent.model": "the command line uses its own message",
+    "approval.needed": "the run parks that needs the approval",
+}
 # Errors that tests cannot name: they are never raised to callers, or depend on a race.
 NO_TEST = {
     "KnowledgeUnreadable": "requires a file that disappears between two accesses",

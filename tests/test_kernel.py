@@ -9,8 +9,8 @@ from pathlib import Path
 
 KERNEL = Path(__file__).parents[1] / "core" / "src" / "sideband"
 FOLDERS = {
-    *("broker", "calls", "command_line", "contexts", "environments", "hooks", "host", "ledger", "models", "ops"),
-    *("plugins", "settings", "state", "store", "workers"),
+    *("approvals", "broker", "calls", "command_line", "contexts", "environments", "hooks", "host", "ledger", "models"),
+    *("ops", "plugins", "settings", "state", "store", "workers"),
 }
 MODULES = {
     *(
@@ -28,7 +28,7 @@ MODULES = {
 }
 
 # Lines of code without docstrings, comments and blank lines. State the reason in the commit that raises the limit.
-MAX_LINES = 17_204
+MAX_LINES = 17_753
 
 _LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)

@@ -22,6 +22,7 @@ MODULES = (
     "sideband",
     "sideband.ops",
     "sideband.hooks",
+    "sideband.approvals",
     "sideband.tools",
     "sideband.messages",
     "sideband.providers",
@@ -39,8 +40,7 @@ MODULES = (
 # What the arguments and results of `Host` consist of.
 _ALSO = {
     "sideband": {
-        "sideband.broker": ("Approver", "EffectMissing", "PlannedStep", "Recovered", "UndoPlan", "UndoneStep"),
-        "sideband.calls": ("GrantAsker",),
+        "sideband.broker": ("EffectMissing", "PlannedStep", "Recovered", "UndoPlan", "UndoneStep"),
         "sideband.settings": ("LoadedSettings", "load_settings", "trust_project"),
     }
 }

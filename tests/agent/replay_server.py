@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import traceback
+from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,16 +20,18 @@ import sideband_http.plugin
 import sideband_llm.plugin
 import sideband_secrets.plugin
 import sideband_skills.plugin
-import sideband_store_sqlite.plugin
 from attrs import evolve
 from pydantic import BaseModel
 from sideband import CallRequest, Host, Plugin
-from sideband.hooks import Deny, Replace, hookimpl
+from sideband.approvals import Approval
+from sideband.hooks import Ask, Deny, Replace, hookimpl
 from sideband.messages import ToolResultMessage, Usage
 from sideband.ops import Level, OpFamily, Reconciled, op
+from sideband.store import StoreSpec
 from sideband.tools import tool
 from sideband_agent import Agent
 from sideband_scripted import Scripted, Turn
+from sideband_store_sqlite import open_sqlite
 
 AGENTS = []
 
@@ -168,7 +171,6 @@ PLUGINS = (
     Plugin("op", "llm", sideband_llm.plugin),
     Plugin("op", "secrets", sideband_secrets.plugin),
     Plugin("loader", "skills", sideband_skills.plugin),
-    Plugin("store", "sqlite", sideband_store_sqlite.plugin),
     Plugin("op", "till", SimpleNamespace(sideband_ops=lambda: OpFamily("till", (pay, send, look, point)))),
     Plugin("tool", "twice", twice),
     Plugin("tool", "delegate", delegate),
@@ -177,6 +179,49 @@ PLUGINS = (
     Plugin("tool", "payer", payer),
     Plugin("tool", "slow", slow),
 )
+
+
+def watched_store(home):
+    """Return a store that reaches a point after each write of a request for approval: `open`, `answered` or `used`."""
+
+    def written(key, value):
+        if key.startswith("approval/"):
+            state = "used" if value["used"] else "answered" if value["answer"] else "open"
+            reach(home, f"stored {state}")
+
+    @asynccontextmanager
+    async def opened(folder):
+        async with open_sqlite(folder) as store:
+            whole = type(store)
+
+            class Watched(whole):
+                __slots__ = ()
+
+                async def put(self, key, value, **options):
+                    version = await whole.put(self, key, value, **options)
+                    written(key, value)
+                    return version
+
+                @asynccontextmanager
+                async def transaction(self, **options):
+                    puts = []
+                    async with whole.transaction(self, **options) as inner:
+
+                        async def put(key, value, **options):
+                            puts.append((key, value))
+                            return await inner.put(key, value, **options)
+
+                        yield SimpleNamespace(
+                            put=put,
+                            **{name: getattr(inner, name) for name in dir(inner) if name[0] != "_" and name != "put"},
+                        )
+                    for one in puts:
+                        written(*one)
+
+            store.__class__ = Watched
+            yield store
+
+    return SimpleNamespace(sideband_stores=lambda: [StoreSpec(name="sqlite", open=opened)])
 
 
 class Dying:
@@ -217,12 +262,16 @@ def guards(home, order):
         @hookimpl
         def tool_call(self, event):
             note(home, "asked", event.tool)
+            if event.tool in order.get("ask", []):
+                return Ask(f"May {event.tool} run?")
             return Replace(order["replace"]) if "replace" in order else None
 
         @hookimpl
         def op_call(self, event):
             if event.op.startswith("till."):
                 note(home, "asked", f"{event.op} {event.params.get('mark', '').partition(' ')[0]}")
+            if event.op in order.get("ask", []):
+                return Ask(f"May {event.op} happen?")
             return Deny("not now") if event.op in order.get("deny", []) else None
 
     return {"asked": Asked}
@@ -255,9 +304,10 @@ async def main(order):
         arguments = order.get("arguments", {})
         return Turn(tool_calls=[(order["tool"], {**arguments, "number": answered} if "calls" in order else arguments)])
 
-    async def approver(question, event):
-        note(home, "questions", question)
-        return order["approve"]
+    async def approver(request):
+        note(home, "questions", request.question)
+        reach(home, "approver")
+        return Approval("allow" if order["approve"] else "deny")
 
     settings = {
         "agent": {"model": "scripted:test"},
@@ -267,6 +317,7 @@ async def main(order):
     provider = Plugin("provider", "scripted", Scripted([play], repeat=True))
     plugins = [
         *PLUGINS,
+        Plugin("store", "sqlite", watched_store(home)),
         provider,
         Plugin("tool", "plain", evolve(plain, resume=order.get("resume", plain.resume))),
         Plugin("hook", "points", Points(home)),
@@ -288,10 +339,13 @@ async def converse(host, home, order, approver):
     tools = order.get("tools")
     async with Agent(host, session=session, approver=approver, guards=guards(home, order), tools=tools) as agent:
         AGENTS[:] = [agent]
+        for one in await host.approvals.list() if "answer" in order else ():
+            if one.state == "open":
+                await host.approvals.answer(one.request.id, Approval(**order["answer"]))
         if session and not order.get("new_input"):
-            await agent.resume()
+            result = await agent.resume()
         else:
-            await agent.invoke("go")
+            result = await agent.invoke("go")
         results = [one for one in agent.session.messages() if isinstance(one, ToolResultMessage)]
         one = results[0] if results else None
         metadata = {name: one.metadata.get(name) for name in ("code", "unknown", "replay", "replayed")} if one else {}
@@ -303,6 +357,9 @@ async def converse(host, home, order, approver):
             "kept": kept,
             "listed": len(await agent.sessions.list()),
             "text": one and one.text,
+            "exit": result and result.exit_code,
+            "requests": sorted([one.request.subject, one.state] for one in await host.approvals.list()),
+            "run": result and [result.status, (result.error or {}).get("code")],
             "error": one and one.is_error,
             "results": every,
             **metadata,

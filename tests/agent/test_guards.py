@@ -4,6 +4,7 @@ import pytest
 import sideband_blobs.plugin
 from pydantic import BaseModel
 from sideband import Plugin
+from sideband.approvals import Approval
 from sideband.hooks import Allow, Ask, Deny, Patch, Replace, hookimpl
 from sideband.tools import ToolOutput, tool
 from sideband_scripted import Turn
@@ -119,27 +120,15 @@ async def test_approver_answers_the_question_of_a_guard(stage, kit, answer, text
     def ask(self, event):
         return Ask("Really?")
 
-    async def approve(question, event):
-        asked.append((question, event.tool, event.arguments))
-        return answer
+    async def approve(request):
+        asked.append((request.question, request.subject, dict(request.effect)))
+        return Approval("allow" if answer else "deny")
 
     turns = [call(("echo", {"text": "ha"})), "ok"]
     async with stage(turns, kit.echo, guard(tool_call=ask), approver=approve) as agent:
         await agent.invoke("hi")
         assert text in results(agent)[0].text
     assert asked == [("Really?", "echo", {"text": "ha"})]
-
-
-async def test_question_without_an_approver_denies_the_call(stage, kit):
-    def ask(self, event):
-        return Ask("Really?")
-
-    async with stage([call(("echo", {"text": "ha"})), "ok"], kit.echo, guard(tool_call=ask)) as agent:
-        await agent.invoke("hi")
-        (result,) = results(agent)
-    assert "was denied by `sentry`: it was not approved" in result.text
-    assert "--yes" in result.text
-    assert result.text.endswith("Really?")
 
 
 class Nothing(BaseModel):
@@ -159,9 +148,9 @@ async def test_approver_of_the_agent_answers_the_question_about_an_effect(stage,
     def ask(self, event):
         return Ask("Really?") if event.op == "blobs.put" else None
 
-    async def approve(question, event):
-        asked.append((question, event.op, event.origin.tool))
-        return answer
+    async def approve(request):
+        asked.append((request.question, request.subject, request.origin.tool))
+        return Approval("allow" if answer else "deny")
 
     plugins = [Plugin("tool", "blobs", blobs_tool), Plugin("op", "blobs", sideband_blobs.plugin)]
     async with stage([call(("blobs", {})), "ok"], *plugins, guard(op_call=ask), approver=approve) as agent:
@@ -171,16 +160,16 @@ async def test_approver_of_the_agent_answers_the_question_about_an_effect(stage,
     assert result.is_error is not answer
 
 
-async def raising(question, event):
+async def raising(request):
     raise LookupError("no answer")
 
 
-async def answering_no(question, event):
+async def answering_no(request):
     return "no"
 
 
-def blocking(question, event):
-    return True
+def blocking(request):
+    return Approval("allow")
 
 
 WRONG = [
@@ -191,7 +180,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("approve", "problem"), WRONG)
-async def test_approver_that_fails_or_returns_no_bool_denies_the_effect(stage, approve, problem):
+async def test_approver_that_fails_or_returns_no_approval_denies_the_effect(stage, approve, problem):
     def ask(self, event):
         return Ask("Really?") if event.op == "blobs.put" else None
 
@@ -205,7 +194,7 @@ async def test_approver_that_fails_or_returns_no_bool_denies_the_effect(stage, a
 
 
 @pytest.mark.parametrize(("approve", "problem"), WRONG)
-async def test_approver_that_fails_or_returns_no_bool_denies_the_tool_call(stage, kit, approve, problem):
+async def test_approver_that_fails_or_returns_no_approval_denies_the_tool_call(stage, kit, approve, problem):
     def ask(self, event):
         return Ask("Really?")
 

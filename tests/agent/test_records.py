@@ -3,6 +3,7 @@
 import pytest
 from pydantic import BaseModel
 from sideband import Plugin, StoreError
+from sideband.approvals import Approval
 from sideband.hooks import Allow, Ask, Deny, Replace, hookimpl
 from sideband.ledger import query
 from sideband.ops import Level, OpFamily, OpSpec, op
@@ -47,8 +48,8 @@ async def calls_of(agent):
 
 
 async def test_decisions_of_guards_are_recorded_in_order(stage, kit):
-    async def approve(question, event):
-        return True
+    async def approve(request):
+        return Approval("allow")
 
     guards = [
         guard("a-watcher", Allow("seen before")),
@@ -60,12 +61,12 @@ async def test_decisions_of_guards_are_recorded_in_order(stage, kit):
         (record,) = await calls_of(agent)
     assert record.status == "done"
     assert record.params == {"tool": "echo", "arguments": {"text": "tame"}, "call": record.params["call"]}
-    assert record.decisions == (
+    assert record.decisions[:3] == (
         {"plugin": "b-tamer", "said": "replace"},
         {"plugin": "c-asker", "said": "ask", "note": "Really?"},
         {"plugin": "a-watcher", "said": "allow", "note": "seen before"},
-        {"by": "approver", "said": "approve"},
     )
+    assert (record.decisions[3]["by"], record.decisions[3]["said"]) == ("approver", "approve")
 
 
 async def test_denied_call_is_recorded_with_its_arguments(stage, kit):
@@ -83,23 +84,18 @@ async def test_denied_call_is_recorded_with_its_arguments(stage, kit):
     assert answer.metadata == {"code": "tool.denied", "effect": record.effect, "plugin": "sentry"}
 
 
-@pytest.mark.parametrize(
-    ("answer", "last"),
-    [
-        (False, {"by": "approver", "said": "refuse"}),
-        (None, {"by": "nobody", "said": "refuse", "note": "no approver is available"}),
-    ],
-)
-async def test_record_distinguishes_a_refusal_from_a_missing_approver(stage, kit, answer, last):
-    async def approve(question, event):
-        return answer
+async def test_refusal_is_recorded_with_its_reason(stage, kit):
+    async def approve(request):
+        return Approval("deny", reason="not on Fridays", by="Ann")
 
-    approver = None if answer is None else approve
-    async with stage([call(), "ok"], kit.echo, guard("asker", Ask("Really?")), approver=approver) as agent:
+    async with stage([call(), "ok"], kit.echo, guard("asker", Ask("Really?")), approver=approve) as agent:
         await agent.invoke("hi")
         (record,) = await calls_of(agent)
     assert record.status == "denied"
-    assert record.decisions == ({"plugin": "asker", "said": "ask", "note": "Really?"}, last)
+    assert record.decisions[0] == {"plugin": "asker", "said": "ask", "note": "Really?"}
+    answer = record.decisions[1]
+    assert (answer["by"], answer["said"], answer["note"]) == ("Ann", "refuse", "not on Fridays")
+    assert record.error["message"].endswith("it was not approved (not on Fridays): Really?")
 
 
 @pytest.mark.parametrize(

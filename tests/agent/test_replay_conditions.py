@@ -131,12 +131,13 @@ def test_policy_ask_asks_the_approver_with_what_is_known(shop, approve):
     assert [bool(one) for one in attempts] == ([True, False] if approve else [False])
 
 
-def test_policy_ask_without_an_approver_does_not_replay(shop):
+def test_policy_ask_without_an_approver_does_not_replay_before_it_is_approved(shop):
     shop.arm("between")
     assert shop.run() is None
     answer = shop.run(policy={"resume": "ask"})
-    assert answer["unknown"] is True
+    assert (answer["text"], answer["run"]) == (None, ["parked", "approval.needed"])
     assert len(shop.lines("effects")) == 1
+    assert shop.run(policy={"resume": "ask"}, approve=True)["error"] is False
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from typing import assert_type
 
 from pydantic import BaseModel
 from sideband import Host, Level, Plugin, SidebandError
+from sideband.approvals import Approval, ApprovalRequest
 from sideband.hooks import (
     AgentStart,
     Ask,
@@ -186,10 +187,10 @@ def watch(event: ObserveEvent) -> None:
         print(event.hook, event.run, event.message["role"])
 
 
-async def approve(question: str, event: ToolCall) -> bool:
+async def approve(request: ApprovalRequest) -> Approval:
     """Approve tools below the level RESTRICTED."""
-    print(question, event.arguments)
-    return event.level < Level.RESTRICTED
+    print(request.question, request.effect)
+    return Approval("allow" if request.level is not None and request.level < Level.RESTRICTED else "deny")
 
 
 async def embed(module: object) -> str:

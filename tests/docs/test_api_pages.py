@@ -53,9 +53,14 @@ def test_fields_have_a_meaning(pages):
         ("sideband.hooks", "Input", "`text` `source`"),
         ("sideband.messages", "ImagePart", "`media_type` `data`"),
         ("sideband", "OpContext", "OpContext.emit OpContext.on_call_end `home` OpContext.dispatch capabilities:"),
-        ("sideband", "Approver", "Callable[[str, OpCall], Awaitable[bool]]"),
+        ("sideband.approvals", "Approver", "Callable[[ApprovalRequest], Awaitable[Approval]]"),
+        (
+            "sideband.approvals",
+            "ApprovalRequest",
+            "`id` `question` `effect` `preview` `level` `risk` `origin`",
+        ),
+        ("sideband.approvals", "Approval", "`verdict` `scope` `reason` `by`"),
         ("sideband", "Host", "Host.plan_undo Host.undo Path|None=None"),
-        ("sideband_agent", "ToolApprover", "Awaitable[bool]"),
     ],
 )
 def test_page_describes_what_authors_look_for(pages, module, name, words):

@@ -9,11 +9,11 @@ import pytest
 
 ROW = re.compile(r"^\| \*\*(.+?)\*\* \| (.+?) \|(.*)\|$", re.MULTILINE)
 PACKAGES = (
-    "sideband sideband.blobs sideband.broker sideband.calls sideband.commands sideband.contexts sideband.environments "
-    "sideband.errors sideband.exit_codes sideband.hooks sideband.host sideband.ledger sideband.loading "
-    "sideband.messages sideband.ops sideband.plugins sideband.providers sideband.sandboxing sideband.settings "
-    "sideband.state sideband.store sideband.suggestions sideband.tools sideband.workers sideband_agent "
-    "sideband_agent.sessions"
+    "sideband sideband.approvals sideband.blobs sideband.broker sideband.calls sideband.commands sideband.contexts "
+    "sideband.environments sideband.errors sideband.exit_codes sideband.hooks sideband.host sideband.ledger "
+    "sideband.loading sideband.messages sideband.ops sideband.plugins sideband.providers sideband.sandboxing "
+    "sideband.settings sideband.state sideband.store sideband.suggestions sideband.tools sideband.workers "
+    "sideband_agent sideband_agent.sessions"
 )
 
 

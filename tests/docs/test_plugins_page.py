@@ -10,6 +10,7 @@ import pytest
 import sideband_llm.plugin
 import sideband_store_sqlite.plugin
 from sideband import Host, Level, Plugin
+from sideband.approvals import Approval
 from sideband.hooks import ChatCommands
 from sideband.ops import OpDenied, Recorded
 from sideband.tools import tool
@@ -163,9 +164,9 @@ async def test_example_tool_runs_and_validates_its_arguments(stage, page):
 async def test_example_agent_guard_asks_before_the_third_change_of_each_run(stage, page):
     questions = []
 
-    async def approver(question, event):
-        questions.append(question)
-        return False
+    async def approver(request):
+        questions.append(request.question)
+        return Approval("deny")
 
     roll = page(PAGE).module("dice.roll")
 

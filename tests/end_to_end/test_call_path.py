@@ -11,6 +11,7 @@ import anyio
 import pytest
 from pydantic import BaseModel
 from sideband import CallRequest, Host, Plugin
+from sideband.approvals import Approval
 from sideband.hooks import Deny, OpCall, Phase, hookimpl
 from sideband.ledger import query
 from sideband.loading import SkillSources
@@ -188,12 +189,12 @@ def is_running(pid):
 
 
 async def test_grant_that_is_revoked_between_two_calls_of_a_worker_is_gone(make_host, tmp_path):
-    answers = iter([True, False])
+    answers = iter([Approval("allow", "always"), Approval("deny")])
 
-    async def answer(spec, missing):
+    async def answer(request):
         return next(answers)
 
-    async with make_host(settings={"policy": {"isolation": "none"}}, asker=answer) as host:
+    async with make_host(settings={"policy": {"isolation": "none"}}, approver=answer) as host:
         await host.call("skill.say", text="one")
         worker = await host.call("skill.worker")
         file = tmp_path / "home" / "grants.toml"

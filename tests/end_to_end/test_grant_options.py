@@ -94,7 +94,6 @@ def test_run_offers_a_grant_for_the_skill_and_accepts_it(sideband, turns, make_s
     assert refused.returncode == 3
     assert refused.stderr.count("hint: ") == 1
     assert pasted(refused.stderr) == ["--grant", f"modest={SQL}"]
-    assert "every tool call of this run was denied" in refused.stderr
     assert sideband("run", "look", *options, *pasted(refused.stderr)).returncode == 0
 
 
@@ -117,10 +116,16 @@ async def report() -> str:
     assert "hint: " not in sideband("run", "report", *options, *pasted(refused.stderr)).stderr
 
 
-def test_run_with_one_call_that_was_not_denied_exits_with_0(sideband, turns, make_skill, hello):
+def test_run_with_one_call_that_was_not_denied_exits_with_0(sideband, turns, make_skill, hello, plugin):
+    guard = (
+        "from sideband import hookimpl\nfrom sideband.hooks import Deny\n"
+        "class Never:\n    @hookimpl\n    def tool_call(self, event):\n"
+        "        return Deny('never') if event.tool == 'modest.look' else None\n"
+        "def sideband_guards():\n    return [Never]\n"
+    )
     calls = [{"name": "modest__look"}, {"name": "hello__greet", "arguments": {"name": "Ada"}}]
     folders = ["--skill-dir", make_skill("modest", CODE, SQL), "--skill-dir", hello]
-    done = sideband("run", "look", *folders, *turns({"tool_calls": calls}, "done"))
+    done = sideband("run", "look", *folders, *turns({"tool_calls": calls}, "done"), **plugin("never", "guard", guard))
     assert done.returncode == 0
     assert "every tool call" not in done.stderr
 

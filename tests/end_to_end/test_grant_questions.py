@@ -3,6 +3,7 @@
 import anyio
 import pytest
 from sideband import CallRequest, Host
+from sideband.approvals import Approval
 from sideband.ops import Origin
 from sideband.workers import GrantRequired
 
@@ -33,11 +34,11 @@ class Asker:
         self.may_answer = anyio.Event()
         self.may_answer.set()
 
-    async def __call__(self, skill, missing):
-        self.asked.append(([tool.full_name for tool in skill.tools], str(missing)))
+    async def __call__(self, request):
+        self.asked.append((request.effect["tool"], " ".join(request.effect["capabilities"])))
         self.was_asked.set()
         await self.may_answer.wait()
-        return self._answers.pop(0)
+        return Approval("allow", "always") if self._answers.pop(0) else Approval("deny")
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def make_host(tmp_path, make_skill):
     skill = make_skill("modest", CODE, SQL)
 
     def make(asker, **options):
-        return Host(home=tmp_path / "home", skill_dirs=[skill], asker=asker, **options)
+        return Host(home=tmp_path / "home", skill_dirs=[skill], approver=asker, **options)
 
     return make
 
@@ -71,7 +72,7 @@ async def outcomes_of(host, *runs, tool="modest.look"):
 async def test_parallel_calls_share_one_question(make_host, runs):
     async with make_host(yes := Asker(True)) as host:
         assert await outcomes_of(host, *runs) == [1, 1, 1]
-    assert yes.asked == [(["modest.look"], SQL)]
+    assert yes.asked == [("modest.look", SQL)]
 
 
 @BOTH_BACKENDS
@@ -140,10 +141,10 @@ async def test_only_what_the_user_saw_is_remembered(make_host, make_skill, tmp_p
     skill = make_skill("both", CODE, f"{SQL} files:path=a")
     for settings, grants in ({"grants": {"both": [SQL]}}, {}), ({}, {"both": [SQL]}):
         home = tmp_path / f"home-{bool(grants)}"
-        options = {"home": home, "skill_dirs": [skill], "asker": (yes := Asker(True))}
+        options = {"home": home, "skill_dirs": [skill], "approver": (yes := Asker(True))}
         async with Host(**options, settings=settings, grants=grants) as host:
             assert await host.call("both.look") == 1
-        assert yes.asked == [(["both.look"], "files:hidden=no,mode=read,path=a,place=home")]
+        assert yes.asked == [("both.look", "files:hidden=no,mode=read,path=a,place=home")]
         async with Host(home=home, skill_dirs=[skill]) as host:
             with pytest.raises(GrantRequired) as caught:
                 await host.call("both.look")

@@ -2,6 +2,7 @@
 
 import pytest
 from sideband import CallRequest, Host
+from sideband.approvals import Approval
 from sideband.ledger import query
 
 pytestmark = pytest.mark.anyio
@@ -25,8 +26,8 @@ def make_host(tmp_path):
     return make
 
 
-async def yes(spec, missing):
-    return True
+async def yes(request):
+    return Approval("allow", "always")
 
 
 async def given_by(host):
@@ -37,7 +38,7 @@ async def given_by(host):
 
 async def test_source_is_the_person_at_first_and_the_remembered_grant_later(make_host, make_skill):
     skill = make_skill("asker", SKILL, SQL)
-    async with make_host(skill, asker=yes) as host:
+    async with make_host(skill, approver=yes) as host:
         await host.call("asker.go")
         assert await given_by(host) == ("person",)
         await host.call("asker.go")
@@ -46,7 +47,7 @@ async def test_source_is_the_person_at_first_and_the_remembered_grant_later(make
 
 async def test_source_is_the_policy_if_the_configuration_grants_it(make_host, make_skill):
     skill = make_skill("asker", SKILL, SQL)
-    async with make_host(skill, settings={"grants": {"asker": [SQL]}}, asker=yes) as host:
+    async with make_host(skill, settings={"grants": {"asker": [SQL]}}, approver=yes) as host:
         await host.call("asker.go")
         assert await given_by(host) == ("policy",)
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from sideband import CallRequest, Host
+from sideband.approvals import Approval
 from sideband.settings import load_settings, trust_project
 from sideband.workers import GrantRequired
 from sideband_cli import __version__
@@ -162,17 +163,17 @@ async def test_grant_that_the_user_gave_to_a_skill_is_not_for_another_one_with_i
     write_skill(project / ".claude" / "skills", "project", code=TOOL, capabilities=SQL)
     asked = []
 
-    async def asker(skill, missing):
-        asked.append(skill.source)
-        return True
+    async def approver(request):
+        asked.append(request.effect["source"])
+        return Approval("allow", "always")
 
-    async with open_host(asker=asker) as host:
+    async with open_host(approver=approver) as host:
         assert await host.call("notes.where") == "user"
     mine.rename(user / "elsewhere")
     async with open_host() as host:
         with pytest.raises(GrantRequired):
             await host.call("notes.where")
-    assert asked == [mine]
+    assert asked == [str(mine)]
 
 
 async def test_skill_that_takes_a_name_in_a_reload_does_not_give_its_rights_to_the_code_of_the_last(
@@ -183,10 +184,10 @@ async def test_skill_that_takes_a_name_in_a_reload_does_not_give_its_rights_to_t
     (tmp_path / "home" / "sideband.toml").write_text(f"[grants]\nnotes = ['{SQL}']\n")
     (user / ".claude" / "skills").mkdir(parents=True)
 
-    async def asker(skill, missing):
-        return True
+    async def approver(request):
+        return Approval("allow", "always")
 
-    async with open_host(asker=asker) as host:
+    async with open_host(approver=approver) as host:
         assert await host.call("notes.where") == "project"
         write_skill(user / ".claude" / "skills", "user", code=TOOL, capabilities=SQL)
         host.tools.forget_skills()
@@ -197,11 +198,11 @@ async def test_reload_runs_the_new_code_of_a_skill_and_asks_for_its_grant_again(
     folder = write_skill(user / ".claude" / "skills", "old", code=TOOL, capabilities=SQL)
     asked = []
 
-    async def asker(skill, missing):
-        asked.append(str(missing))
-        return True
+    async def approver(request):
+        asked.append(request.effect["capabilities"])
+        return Approval("allow", "always")
 
-    async with open_host(asker=asker) as host:
+    async with open_host(approver=approver) as host:
         assert await host.call("notes.where") == "old"
         (folder / "tools.py").write_text(TOOL.format("new"))
         assert await host.call("notes.where") == "old"
@@ -214,10 +215,10 @@ async def test_identical_copy_in_the_project_shares_the_grant_of_the_same_conten
     mine = write_skill(user / ".claude" / "skills", "same", code=TOOL, capabilities=SQL)
     write_skill(project / ".claude" / "skills", "same", code=TOOL, capabilities=SQL)
 
-    async def asker(skill, missing):
-        return True
+    async def approver(request):
+        return Approval("allow", "always")
 
-    async with open_host(asker=asker) as host:
+    async with open_host(approver=approver) as host:
         await host.call("notes.where")
         assert (await host.skills()).problems == ()
     mine.rename(user / "elsewhere")

@@ -82,7 +82,7 @@ def test_why_shows_child_effects_and_the_preview_of_an_approval(sideband, plugin
     effects = {one["op"]: one["id"] for one in json.loads(done.stdout)["effects"]}
     text = sideband("audit", "why", effects["post.send"], COLUMNS="120", **environment).stdout
     assert f"dispatched  {effects['post.stamp']}: post.stamp, done" in text
-    assert "decision    approver: approve, shown: send `dear all`" in text
+    assert "(--yes): approve, shown: send `dear all`" in text
     text = sideband("audit", "why", effects["post.stamp"], COLUMNS="120", **environment).stdout
     assert f"parent      {effects['post.send']}" in text
     data = json.loads(sideband("audit", "why", effects["post.send"], "--json", **environment).stdout)

@@ -9,6 +9,7 @@ from ._errors import (
     AgentBusy,
     AgentClosed,
     AgentFailed,
+    ApprovalAwaited,
     AttachmentRefused,
     BudgetSpent,
     CallEnded,
@@ -24,7 +25,6 @@ from ._errors import (
 )
 from ._phase import AgentPhase
 from ._run import RunResult, RunStatus
-from ._tools import ToolApprover
 
 __all__ = [
     "LARGEST_ATTACHMENT",
@@ -34,6 +34,7 @@ __all__ = [
     "AgentFailed",
     "AgentPhase",
     "Allowance",
+    "ApprovalAwaited",
     "AttachmentRefused",
     "Budget",
     "BudgetSpent",
@@ -49,7 +50,6 @@ __all__ = [
     "RunResult",
     "RunStatus",
     "StructureRefused",
-    "ToolApprover",
     "ToolsUnknown",
     "attachment_of",
     "sliding_window",

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
+from sideband.approvals import Approver
 from sideband.hooks import HookRegistry, ModelSelect, Settled
 from sideband.messages import Attachment
 from sideband.settings import AgentSettings
@@ -26,7 +27,6 @@ from ._queues import Queues
 from ._run import RunResult
 from ._session_parts import SessionPartsMaker
 from ._session_switcher import SessionSwitcher
-from ._tools import ToolApprover
 from .sessions import ModelEntry, Sessions
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Agent(AgentState):
         sources: the sources of tools to which it is restricted, such as ``plugin memory`` or ``skill *``.
         channel: the channel through which the user talks to the agent, such as ``cli``.
         budget: the limits of the whole session; if ``None``, the configured ones.
-        approver: asks a person when a guard requests approval; ``None`` for the host's, which is asked about effects.
+        approver: answers this agent's requests for approval; ``None`` for the host's approver.
         on_event: called with every observe event, after the plugins; must not block.
         guards: additional guards by name: classes, instantiated for this agent and each child.
         folder: the working directory; the current one if ``None``.
@@ -68,7 +68,7 @@ class Agent(AgentState):
         sources: Sequence[str] | None = None,
         channel: str = "cli",
         budget: Budget | None = None,
-        approver: ToolApprover | None = None,
+        approver: Approver | None = None,
         on_event: Listener | None = None,
         guards: Mapping[str, type] | None = None,
         folder: Path | None = None,
@@ -99,7 +99,7 @@ class Agent(AgentState):
             announcer=self._announcer,
             phase=self._phase,
             queues=self.queues,
-            approver=approver,
+            approver=approver or host.approver,
             limit=budget if budget is not None else Budget(**self.settings.budget.model_dump()),
             wanted=tools if tools is not None else self.settings.tools,
             sources=sources,

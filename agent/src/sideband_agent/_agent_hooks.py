@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from attrs import frozen
+from sideband.approvals import Approver
 from sideband.hooks import HOOK_SPECS, HookRegistry, Kind, ObserveEvent, Phase, hookimpl
 from sideband.plugins import PluginContext
 
@@ -23,7 +24,7 @@ def agent_hooks(
     agent: AgentControls,
     guards: Mapping[str, type],
     listener: Listener | None,
-    approver: Callable[[str, Any], Awaitable[bool]] | None,
+    approver: Approver | None,
 ) -> HookRegistry:
     """Derive an agent's hooks from the host's, with contexts that know the agent.
 
@@ -32,7 +33,7 @@ def agent_hooks(
         agent: the agent.
         guards: additional guards by name.
         listener: called with every observe event.
-        approver: answers the questions of guards about effects of the agent; ``None`` for the approver of the host.
+        approver: answers requests for approval of the agent; ``None`` for the approver of the host.
     """
 
     def context(inner: PluginContext | None) -> PluginContext | None:

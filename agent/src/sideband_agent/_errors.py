@@ -13,6 +13,7 @@ SidebandError
     ├── RunHalted(PermissionError)           agent.halted      a guard halted the run
     ├── ModelFailed(RuntimeError)            the code of the failed model call
     └── RunParked(RuntimeError)              agent.parked or the code of its cause; the run can be resumed later
+        ├── ApprovalAwaited                  approval.needed   a person must approve what the run is about to do
         ├── BudgetSpent                      budget.spent
         └── CostUnknown                      budget.unpriced
 OpDenied
@@ -26,9 +27,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sideband.approvals import ApprovalNeeded, StoredApproval
+from sideband.broker import refusal
 from sideband.errors import SidebandError
 from sideband.exit_codes import ExitCode
-from sideband.hooks import Decision, Verdict
+from sideband.hooks import Decision
 from sideband.ops import OpDenied, OpError
 
 
@@ -202,6 +205,26 @@ class RunParked(AgentFailed, RuntimeError):
         self.until = until
 
 
+class ApprovalAwaited(RunParked):
+    """The run needs approvals, and no approver is available. Their requests are stored until the run is cancelled.
+
+    Args:
+        needed: the approvals.
+    """
+
+    code = "approval.needed"
+    exit_code = ExitCode.DENIED
+
+    def __init__(self, needed: Sequence[ApprovalNeeded]) -> None:
+        self.requests = tuple(dict.fromkeys(one.request.id for one in needed))
+        others = len(self.requests) - 1
+        more = f" (and {others} more, see `sideband approvals list`)" if others else ""
+        super().__init__(
+            f"the run waits for approval of {needed[0].request.subject}: {needed[0].request.question}{more}",
+            hint=needed[0].hint,
+        )
+
+
 class BudgetSpent(RunParked):
     """A part of the session's budget is used up."""
 
@@ -220,19 +243,16 @@ class ToolDenied(OpDenied):
     Args:
         tool: the name of the tool.
         decision: the decision of the guards.
-        problem: why the approver gave no valid answer, if the guards requested approval.
+        answer: the answer of the approver, if the guards required approval.
     """
 
     code = "tool.denied"
 
-    def __init__(self, tool: str, decision: Decision, *, problem: str = "") -> None:
-        question = decision.question if decision.verdict is Verdict.ASK else None
+    def __init__(self, tool: str, decision: Decision, answer: StoredApproval | None = None) -> None:
         hint = decision.error.hint if decision.error else ""
-        super().__init__(tool, decision.reason if question is None else question, hint=hint, plugin=decision.plugin)
-        if question is None:
-            self.message = f"{tool} was denied by `{decision.plugin}`: {self.reason}" + (f"; {hint}" if hint else "")
-        else:
-            self.message = f"{tool} was denied by `{decision.plugin}`: it was not approved{problem}: {question}"
+        reason = decision.reason if answer is None else refusal(answer, decision.question)
+        super().__init__(tool, reason, hint=hint, plugin=decision.plugin)
+        self.message += f"; {hint}" if hint else ""
 
 
 class ToolRejected(OpError, ValueError):

@@ -203,6 +203,8 @@ class Runner:
         )
         until = error.until if isinstance(error, RunParked) else None
         ended = RunEntry(run=run.id, status=status, source=run.source, error=data, resume_at=until)
+        if status == "aborted":
+            await self.tools.questions.approvals.withdraw(run.id)
         # answer interrupted calls: every tool call in the conversation needs a result
         interrupted = self.tools.interrupted() if status == "aborted" else ()
         answers = [MessageEntry(message=one, run=run.id) for one in interrupted]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attrs import field, frozen
+from sideband.approvals import Approver
 from sideband.host import HostPluginContext
 from sideband.settings import AgentSettings
 from sideband.store import Store
@@ -26,15 +27,7 @@ from ._runner import Runner
 from ._session_tools import SessionTools
 from ._spending import Spending
 from ._system_prompt import SystemPrompt
-from ._tools import (
-    LongResults,
-    OfferedSkills,
-    Replays,
-    ToolApprover,
-    ToolCalls,
-    ToolContexts,
-    ToolEffects,
-)
+from ._tools import LongResults, OfferedSkills, Replays, ToolCalls, ToolContexts, ToolEffects, ToolQuestions
 from ._turn_loop import TurnLoop
 from .sessions import Session
 
@@ -83,7 +76,7 @@ class SessionPartsMaker:
         announcer: emits events.
         phase: its current phase.
         queues: its queued messages and inputs.
-        approver: decides when a guard requests approval of a tool call.
+        approver: answers requests for approval; ``None`` without an approver.
         limit: the budget of a session.
         wanted: the tools that may be called; all if ``None``.
         sources: the sources of tools to which it is restricted.
@@ -98,7 +91,7 @@ class SessionPartsMaker:
     announcer: Announcer = field(repr=False)
     phase: CurrentPhase = field(repr=False)
     queues: Queues = field(repr=False)
-    approver: ToolApprover | None
+    approver: Approver | None
     limit: Budget
     wanted: Sequence[str] | None
     sources: Sequence[str] | None
@@ -173,7 +166,8 @@ class SessionPartsMaker:
         own: HostPluginContext,
     ) -> ToolCalls:
         host = self.host
-        replays = Replays(host.broker, host.ledger.folder, host.settings.settings.policy.resume)
+        questions = ToolQuestions(host.approvals, self.approver, host.tools)
+        replays = Replays(host.broker, host.ledger.folder, host.settings.settings.policy.resume, questions)
         return ToolCalls(
             hooks=self.agent.hooks,
             announcer=self.announcer,
@@ -189,7 +183,7 @@ class SessionPartsMaker:
                 redactor=host.redactor,
             ),
             tools=tools,
-            approver=self.approver,
+            questions=questions,
             parallel=self.settings.parallel,
             spending=spending,
             redactor=host.redactor,

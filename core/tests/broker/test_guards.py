@@ -7,6 +7,7 @@ import attrs
 import pytest
 from pydantic import BaseModel
 from sideband import Plugin, hookimpl
+from sideband.approvals import Approval, ApprovalNeeded
 from sideband.hooks import Allow, Ask, Deny, Replace
 from sideband.ops import Level, OpContext, OpDenied, Scope, op
 
@@ -105,7 +106,7 @@ async def test_question_without_an_approver_denies(make_host, count, hook):
 
     async with make_host(count, hook("asker", op_call)) as host:
         with pytest.raises(
-            OpDenied, match=r"it was not approved \(no approver is available: use a terminal, or pass --yes\): Really\?"
+            ApprovalNeeded, match=r"it needs approval, and no approver is available: Really\?"
         ) as caught:
             await host.op("count.up", {"n": 1})
     assert caught.value.message.startswith("count.up was denied by `asker`: ")
@@ -119,9 +120,9 @@ async def test_answer_of_the_approver_decides(make_host, count, hook, answer):
 
     asked = []
 
-    async def approver(question, event):
-        asked.append((question, event.op))
-        return answer
+    async def approver(request):
+        asked.append((request.question, request.subject))
+        return Approval("allow" if answer else "deny")
 
     async with make_host(count, hook("asker", op_call), approver=approver) as host:
         if answer:

@@ -6,6 +6,7 @@ import anyio
 import pytest
 from pydantic import BaseModel
 from sideband import hookimpl
+from sideband.approvals import Approval
 from sideband.broker import KeyReused
 from sideband.hooks import Allow, Ask, Deny, Replace
 from sideband.ledger import LedgerUnwritable
@@ -139,19 +140,19 @@ async def test_replacements_and_questions_of_guards_are_recorded(make_host, note
 
     asked = []
 
-    async def approver(text, event):
-        asked.append(dict(event.params))
-        return True
+    async def approver(request):
+        asked.append(dict(request.effect))
+        return Approval("allow")
 
     plugins = [hook("tamer", op_call), hook("asker", asks)]
     async with make_host(note, *plugins, approver=approver) as host:
         await host.op("note.write", {"text": "wild"})
     (intent,) = [line for line in ledger_lines() if line["kind"] == "intent"]
-    assert intent["decisions"] == [
+    assert intent["decisions"][:2] == [
         {"plugin": "tamer", "said": "replace"},
         {"plugin": "asker", "said": "ask", "note": "Really?"},
-        {"by": "approver", "said": "approve"},
     ]
+    assert (intent["decisions"][2]["by"], intent["decisions"][2]["said"]) == ("approver", "approve")
     # The approver sees the parameters that will run, not the original ones.
     assert asked == [{"text": "tame"}]
 

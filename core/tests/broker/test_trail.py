@@ -1,9 +1,12 @@
 """Records of effects: the preview that the approver saw, and the enclosing effect."""
 
+import time
+
 import anyio
 import pytest
 from pydantic import BaseModel
 from sideband import hookimpl
+from sideband.approvals import Approval
 from sideband.hooks import Ask, Replace
 from sideband.ledger import find
 from sideband.ops import Level, OpContext, OpDenied, op
@@ -44,9 +47,9 @@ def person():
     """Return an approver that approves everything and collects the previews."""
     shown = []
 
-    async def approver(question, event):
-        shown.append(event.previewed)
-        return True
+    async def approver(request):
+        shown.append(request.preview)
+        return Approval("allow")
 
     approver.shown = shown
     return approver
@@ -55,15 +58,14 @@ def person():
 async def test_approver_sees_the_preview_and_the_record_contains_it(make_host, mail, hook, person):
     async with make_host(mail(), hook("asker", op_call), approver=person) as host:
         host.redactor.protect("canary-7f3a9c51", "canary")
-        effects = []
+        effects, before = [], time.time()
         await host.op("mail.send", {"text": "abc"}, on_effect=lambda report: effects.append(report.id))
         record = await find(host.ledger.folder, effects[0])
     assert person.shown == ["send 3 letters, [redacted:canary]"]
-    assert record.decisions[-1] == {
-        "by": "approver",
-        "said": "approve",
-        "note": "shown: send 3 letters, [redacted:canary]",
-    }
+    answer = record.decisions[-1]
+    assert (answer["by"], answer["said"], answer["scope"]) == ("approver", "approve", "once")
+    assert answer["note"] == "shown: send 3 letters, [redacted:canary]"
+    assert before <= answer["time"] <= time.time()
 
 
 async def test_preview_uses_the_parameters_replaced_by_a_guard(make_host, mail, hook, person):

@@ -7,7 +7,6 @@ import io
 import json
 import sys
 from contextlib import redirect_stderr, redirect_stdout
-from pathlib import Path
 from types import SimpleNamespace
 
 import anyio
@@ -16,11 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sideband import SidebandError
+from sideband.approvals import ApprovalRequest
 from sideband.broker import PlannedStep, UndoPlan
 from sideband.command_line._errors import print_error
 from sideband.hooks import ModelSelect, RetryStart, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
-from sideband.loading import SkillSpec
-from sideband.ops import Grant
 from sideband.rendering import MARK
 from sideband_cli._agent._activity import Activity
 from sideband_cli._agent._json_lines import print_line
@@ -28,7 +26,7 @@ from sideband_cli._agent._run_output import RunOutput
 from sideband_cli._terminal._columns import columns
 from sideband_cli._terminal._printing import joined, marked, notice, print_json, print_result, print_text
 from sideband_cli._terminal._progressbar import Progressbar
-from sideband_cli._terminal._questions import Questions, grant_all, question_rows
+from sideband_cli._terminal._questions import Questions, question_rows
 from sideband_cli._terminal._tables import format_table
 from sideband_cli._undo._plan_text import describe_plan
 from wcwidth import wcwidth
@@ -82,8 +80,12 @@ def effect(name="files.write", question="May it?", arguments=(), previewed=None,
     show_question(lambda questions: questions._approve(name, question, dict(arguments), previewed), yes=yes)
 
 
-def skill(name, source="/skills"):
-    return SkillSpec(name=name, key="x", description="", source=Path(source))
+def grant_of(name, source="/skills", capabilities=("http",)):
+    """Return the request for a grant of a skill."""
+    effect = {"name": name, "source": source, "capabilities": capabilities, "tool": f"{name}.go"}
+    return ApprovalRequest(
+        id="1", kind="grant", subject=f"skill:{name}", question="?", effect=effect, digest="", grantee=""
+    )
 
 
 def activity(*events):
@@ -128,11 +130,11 @@ PLACES = {
     "name of an argument": lambda text: effect(arguments={f"x{text}": 1}),
     "value of an argument": lambda text: effect(arguments={"x": text, "y": [{text: text}]}),
     "effect allowed by --yes": lambda text: effect(f"x{text}", f"x{text}", {f"x{text}": text}, f"x{text}", yes=True),
-    "name of a skill that asks": lambda text: show_question(lambda one: one._grant(skill(text), Grant.parse(["http"]))),
+    "name of a skill that asks": lambda text: show_question(lambda one: one._grant(grant_of(text))),
     "folder of a skill that asks": lambda text: show_question(
-        lambda one: one._grant(skill("x", f"/{text}".replace("\0", "")), Grant.parse(["http"]))
+        lambda one: one._grant(grant_of("x", f"/{text}".replace("\0", "")))
     ),
-    "skill granted by --yes": lambda text: anyio.run(grant_all, skill(text), Grant.parse(["http"])),
+    "skill granted by --yes": lambda text: show_question(lambda one: one._grant(grant_of(text)), yes=True),
     "notice": lambda text: notice(f"notice: {text}"),
     "error": lambda text: error(f"x{text}", f"x{text}", f"x{text}"),
     "log line of a skill": lambda text: Progressbar().notice(f"[stdout] {text}"),
@@ -268,9 +270,9 @@ def test_preview_of_many_lines_is_cut_and_its_length_is_stated():
 
 def test_grant_of_many_capabilities_repeats_their_number_and_the_skill_at_its_end():
     stream = Stream(terminal=True)
-    missing = Grant.parse([f"http:host=h{number}.example" for number in range(1_000)])
+    capabilities = [f"http:host=h{number}.example" for number in range(1_000)]
     with redirect_stderr(stream):
-        show_question(lambda questions: questions._grant(skill("flood"), missing))
+        show_question(lambda questions: questions._grant(grant_of("flood", capabilities=capabilities)))
     assert stream.getvalue().endswith("(1,000 capabilities in total, requested by `flood`)\n")
 
 

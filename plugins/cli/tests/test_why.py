@@ -9,6 +9,7 @@ import sideband_llm.plugin
 import sideband_store_sqlite.plugin
 from pydantic import BaseModel
 from sideband import Host, Plugin, StoreError
+from sideband.approvals import Approval
 from sideband.hooks import Ask, Deny, Retry, hookimpl
 from sideband.ledger import Intent, Outcome, query
 from sideband.messages import AssistantMessage, ToolCallPart, ToolResultMessage, UserMessage
@@ -169,8 +170,8 @@ async def test_model_step_is_explained_with_its_attempts_and_tool_calls(stage):
 
 
 async def test_decisions_of_guards_and_approver_are_shown_in_order(stage):
-    async def approve(question, event):
-        return True
+    async def approve(request):
+        return Approval("allow")
 
     async with stage([Turn(tool_calls=[BELL]), "done"], guard("asker", Ask("Really ring?")), approver=approve) as agent:
         await agent.invoke("ring")

@@ -89,7 +89,7 @@ async def test_question_for_a_grant_says_what_its_programs_can_reach(home, tmp_p
         shown.append("\n".join(reason))
         return True
 
-    async with Host(home=home, skill_dirs=[tmp_path / "skills"], asker=Questions(ask).grant_asker()) as host:
+    async with Host(home=home, skill_dirs=[tmp_path / "skills"], approver=Questions(ask).approver()) as host:
         await host.run(CallRequest("worker.nothing", {}))
     _, _, remark = shown[0].partition(" (these")
     assert remark == (REMARKS[fields] and f"{REMARKS[fields]})").removeprefix("these")

@@ -6,6 +6,7 @@ import math
 import anyio
 import pytest
 from sideband import Plugin
+from sideband.approvals import Approval
 from sideband.hooks import Ask, Deny, hookimpl
 from sideband.tools import tool
 from sideband_agent import Budget
@@ -115,9 +116,9 @@ async def test_question_about_a_call_of_a_child_goes_to_the_approver(stage, kit,
         def tool_call(self, event):
             return Ask("Really?") if event.tool == "danger" else None
 
-    async def approve(question, event):
-        asked.append((question, event.tool))
-        return False
+    async def approve(request):
+        asked.append((request.question, request.subject))
+        return Approval("deny")
 
     turns = [call(("helper", {})), call(("danger", {})), "child", "ok"]
     plugins = [plugin, spawning(), Plugin("guard", "careful", Careful)]

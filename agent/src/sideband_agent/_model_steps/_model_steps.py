@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio
 from attrs import define, evolve, field
+from sideband.approvals import ApprovalNeeded
 from sideband.errors import SidebandError
 from sideband.hooks import Compact, GiveUp, HookRegistry, ModelError, ModelSelect, Park, Retry, RetryEnd, RetryStart
 from sideband.messages import AssistantMessage
@@ -15,7 +16,7 @@ from sideband.ops import OpDenied, OpError
 
 from .._announcer import Announcer
 from .._compaction import Compactor
-from .._errors import ModelFailed, RunParked
+from .._errors import ApprovalAwaited, ModelFailed, RunParked
 from .._run import Run
 from .._spending import Spending
 from ._model_calls import ModelCalls
@@ -77,6 +78,8 @@ class ModelSteps:
         while True:
             try:
                 answer = await self.calls.ask(run, step, before + attempt + 1)
+            except ApprovalNeeded as needed:
+                raise ApprovalAwaited([needed]) from needed
             except OpError as raised:
                 error = raised
                 attempt += 1

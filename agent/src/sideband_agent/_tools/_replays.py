@@ -6,26 +6,28 @@ Each attempt is its own effect with its own key: ``KEY`` for the first one, then
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from attrs import evolve, frozen
-from sideband.broker import Attempt, Broker, approval, approval_as_data, recordable
-from sideband.hooks import ToolCall
+from sideband.approvals import ApprovalNeeded
+from sideband.broker import Attempt, Broker, answer_as_data, recordable, refusal
 from sideband.ledger import EffectRecord, query
 from sideband.loading import Resume, strictest
 from sideband.tools import Tool
 
 from ._tool_context import ToolCallContext
-
-ToolApprover = Callable[[str, Any], Awaitable[bool]]
-"""Asks a person a question about a ``ToolCall`` or an ``OpCall``. Returns whether the person approved it."""
+from ._tool_questions import ToolQuestions
 
 MOST_REPLAYS = 3
-"""The maximum number of replays of a call. A call that ends its host each time must not do so forever."""
+"""The maximum number of replays of a call. A call that ends its host each time must not do so forever.
+
+Attempts that wait for an approval do not count.
+"""
 
 _SHOWN = 5
+_MOST_ATTEMPTS = 1_000
 
 
 @frozen
@@ -64,11 +66,17 @@ class Replays:
         broker: knows the recorded effects of calls.
         folder: the folder of the ledger.
         policy: what the policy allows.
+        questions: asks a person, if that is required.
     """
 
     broker: Broker
     folder: Path
     policy: Resume
+    questions: ToolQuestions
+
+    def allowed(self, tool: Tool) -> Resume:
+        """Return whether calls of the tool may run again."""
+        return strictest(self.policy, tool.resume)
 
     async def repeated(self, ctx: ToolCallContext) -> Attempt:
         """Return another first attempt of a call, whose effects have the keys that those of the recorded one have."""
@@ -78,44 +86,59 @@ class Replays:
     async def last(self, key: str) -> tuple[int, str, Any] | None:
         """Return the last attempt of a call: its number, its state and its answer; ``None`` if no attempt was begun."""
         last = None
-        for number in range(MOST_REPLAYS + 1):
+        for number in range(_MOST_ATTEMPTS):
             found = await self.broker.recall(attempt_key(key, number))
             if found is None:
                 break
             last = number, *found
         return last
 
-    async def find(
-        self, tool: Tool, params: Mapping[str, Any], ctx: ToolCallContext, approver: ToolApprover | None
-    ) -> InterruptedCall | str:
+    async def find(self, tool: Tool, params: Mapping[str, Any], ctx: ToolCallContext) -> InterruptedCall | str:
         """Return how an interrupted call may run again, or why it may not.
 
         Args:
             tool: the tool.
             params: the parameters of its effect.
             ctx: the context of the call.
-            approver: asks a person, if that is required.
+
+        Raises:
+            ApprovalNeeded: if a person must be asked, and there is no approver.
         """
-        allowed = strictest(self.policy, tool.resume)
+        allowed = self.allowed(tool)
         if allowed == "never":
             return "calls of this tool are not resumed"
         last = await self.last(ctx.key)
         number = last[0] if last else 0
-        if number == MOST_REPLAYS:
-            return f"it was interrupted {MOST_REPLAYS + 1} times"
         records = await query(self.folder, key=attempt_key(ctx.key, number), op="tool.call", limit=1)
+        if await self._interruptions(ctx.key, number) > MOST_REPLAYS:
+            return f"it was interrupted {MOST_REPLAYS + 1} times"
         if problem := _problem(records, recordable(self.broker.redactor, params, params)):
             return problem
         started, seed = str(records[0].note["started"]), str(records[0].note["seed"])
         attempts, principal = self.broker.attempts, ctx.principal
         attempt = await attempts.again(ctx.key, principal=principal, started=started, seed=seed, stops=True)
         found = InterruptedCall(number + 1, attempt_key(ctx.key, number + 1), attempt, records[0].effect)
-        if allowed == "replay":
+        if allowed == "replay" or _waited(records):
             return found
-        event = ToolCall(ctx.call, tool.name, params["arguments"], level=tool.level, read_only=tool.read_only)
-        approved, problem = await approval(approver, found.question(tool), event)
-        decision = approval_as_data(approved=approved)
-        return evolve(found, decisions=(decision,)) if approved else f"this was not approved{problem}"
+        question = found.question(tool)
+        answer = await self.questions.ask_again(tool, params["arguments"], ctx, question, found.key)
+        return evolve(found, decisions=(answer_as_data(answer),)) if answer.allowed else refusal(answer, question)
+
+    async def _interruptions(self, key: str, last: int) -> int:
+        """Return how many of the attempts of a call were interrupted by the end of their host."""
+        if last < MOST_REPLAYS:
+            return last
+        found = [
+            await query(self.folder, key=attempt_key(key, number), op="tool.call", limit=1)
+            for number in range(last + 1)
+        ]
+        return sum(not _waited(one) for one in found)
+
+
+def _waited(records: Sequence[EffectRecord]) -> bool:
+    """Return whether a recorded call ended to wait for an approval."""
+    error = records[0].error if records else None
+    return error is not None and error.get("code") == ApprovalNeeded.code
 
 
 def _problem(records: Sequence[EffectRecord], params: Mapping[str, Any]) -> str:
@@ -126,7 +149,7 @@ def _problem(records: Sequence[EffectRecord], params: Mapping[str, Any]) -> str:
         params: the parameters with which it would run, as they would be recorded.
     """
     # A call that was cancelled, or that its deadline ended, has an outcome of its own; that of a running one is open.
-    if not records or records[0].status != "unknown":
+    if not records or (records[0].status != "unknown" and not _waited(records)):
         return "it was not interrupted by the end of its host"
     if not {"started", "seed"} <= records[0].note.keys():
         return "its beginning is not recorded"

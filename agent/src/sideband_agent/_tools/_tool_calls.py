@@ -9,7 +9,8 @@ from typing import Any
 
 import anyio
 from attrs import define, evolve, field, frozen
-from sideband.broker import Progress, Redaction, Unserializable, approval, approval_as_data, decisions_as_data
+from sideband.approvals import ApprovalNeeded
+from sideband.broker import Progress, Redaction, Unserializable, answer_as_data, decisions_as_data
 from sideband.hooks import (
     HookRegistry,
     ToolCall,
@@ -26,14 +27,15 @@ from sideband.suggestions import did_you_mean
 from sideband.tools import Tool
 
 from .._announcer import Announcer
-from .._errors import RunHalted, ToolDenied, ToolRejected
+from .._errors import ApprovalAwaited, RunHalted, ToolDenied, ToolRejected
 from .._session_tools import SessionTools
 from .._spending import Spending
-from ._replays import InterruptedCall, ToolApprover
+from ._replays import InterruptedCall
 from ._result_parts import as_parts, redacted
 from ._tool_answer import ToolAnswer
 from ._tool_context import ToolCallContext, ToolContexts
 from ._tool_effects import ToolEffects, changes_something, is_repeatable, unrepeated
+from ._tool_questions import ToolQuestions
 
 
 @frozen
@@ -73,6 +75,7 @@ class _Planned:
     decisions: list[dict[str, Any]] = field(factory=list)
     answer: ToolAnswer | None = None
     begun: bool = False
+    waits: ApprovalNeeded | None = None
     interrupted: InterruptedCall | None = None
 
     @property
@@ -91,7 +94,7 @@ class ToolCalls:
         effects: runs a tool as an effect, and records calls that are not run.
         contexts: makes the context of a tool call.
         tools: the tools of the session.
-        approver: decides when a guard requests approval; ``None`` if no person is available.
+        questions: asks for approval when a guard requires it.
         parallel: the maximum number of concurrent calls.
         spending: charges the calls; raises if the budget is used up.
         redactor: removes secrets from events and from the plugins' changes.
@@ -102,7 +105,7 @@ class ToolCalls:
     effects: ToolEffects = field(repr=False)
     contexts: ToolContexts = field(repr=False)
     tools: SessionTools
-    approver: ToolApprover | None
+    questions: ToolQuestions = field(repr=False)
     parallel: int
     spending: Spending = field(repr=False)
     redactor: Redaction = field(repr=False)
@@ -120,6 +123,7 @@ class ToolCalls:
             asked_before: whether an earlier attempt to answer them was interrupted, so that some may have been run.
 
         Raises:
+            ApprovalAwaited: if calls need approval, and there is no approver. Other calls of their group have been run.
             BudgetSpent: if no calls remain. The groups of calls after the last completed one were not begun.
             LedgerError: if a call cannot be recorded.
         """
@@ -127,13 +131,18 @@ class ToolCalls:
         halt: RunHalted | None = None
         for group in self._groups(planned):
             for one in group:
-                if not (asked_before and await self._recall(one)):
-                    halt = await self._plan(one)
+                try:
+                    if not (asked_before and await self._recall(one)):
+                        halt = await self._plan(one)
+                except ApprovalNeeded as needed:
+                    one.waits = needed
                 if halt is not None:
                     break
             if halt is not None:
                 break
-            await self._run_group([one for one in group if one.answer is None])
+            await self._run_group([one for one in group if one.answer is None and one.waits is None])
+            if waiting := [one.waits for one in group if one.waits is not None]:
+                raise ApprovalAwaited(waiting)
         terminate = all(one.answer is not None and one.answer.terminate for one in planned)
         changed = any(
             (one.begun or asked_before) and (one.tool is None or changes_something(one.tool)) for one in planned
@@ -192,7 +201,7 @@ class ToolCalls:
         """
         if self._look_up(one) is not None or one.tool is None:
             return unknown
-        found = await self.effects.interrupted(one.tool, one.arguments, ctx, self.approver)
+        found = await self.effects.interrupted(one.tool, one.arguments, ctx)
         if isinstance(found, str):
             return unrepeated(one.tool.name, found)
         one.interrupted = found
@@ -217,11 +226,11 @@ class ToolCalls:
             one.answer = await self._refuse(one, ToolDenied(tool.name, decision))
             return RunHalted(decision.reason, decision.plugin) if decision.halt else None
         if decision.verdict is Verdict.ASK:
-            final = evolve(event, arguments=one.arguments)
-            approved, problem = await approval(self.approver, decision.question, final)
-            one.decisions.append(approval_as_data(approved=approved))
-            if not approved:
-                one.answer = await self._refuse(one, ToolDenied(tool.name, decision, problem=problem))
+            ctx = self.contexts.make(tool, one.part.id, one.step)
+            answer = await self.questions.ask(tool, one.arguments, ctx, decision)
+            one.decisions.append(answer_as_data(answer))
+            if not answer.allowed:
+                one.answer = await self._refuse(one, ToolDenied(tool.name, decision, answer))
         return None
 
     async def _refuse(self, one: _Planned, error: OpError) -> ToolAnswer:
@@ -296,9 +305,15 @@ class ToolCalls:
         )
         one.begun = True
         run = self._run_with_updates if self.hooks.has(ToolExecutionUpdate.hook) else self._run_effect
-        answer = await run(one, tool)
+        try:
+            answer = await run(one, tool)
+        except ApprovalNeeded as needed:
+            one.waits = needed
+            answer = ToolAnswer.error(needed.message, code=needed.code)
         ms = round((perf_counter() - started) * 1000, 3)
-        one.answer = ended = (await self._after(one, answer)).noting(ms=ms)
+        if one.waits is None:
+            answer = await self._after(one, answer)
+        one.answer = ended = answer.noting(ms=ms)
         await self.announcer.emit_made(
             ToolExecutionEnd,
             lambda: ToolExecutionEnd(

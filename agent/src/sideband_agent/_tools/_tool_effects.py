@@ -12,6 +12,7 @@ from typing import Any
 
 from attrs import define, field
 from pydantic import BaseModel, ConfigDict
+from sideband.approvals import ApprovalNeeded
 from sideband.broker import Attempt, BoundOp, Broker, KeyReused, safe_text
 from sideband.contexts import TimedLease
 from sideband.errors import SidebandError
@@ -23,7 +24,7 @@ from sideband.workers import CodeChanged
 
 from .._broker_calls import LONGEST_CALL, new_call
 from ._long_results import LongResults
-from ._replays import InterruptedCall, Replays, ToolApprover, listed
+from ._replays import InterruptedCall, Replays, listed
 from ._result_parts import fitted_metadata, fitted_parts, redacted
 from ._tool_answer import ToolAnswer
 from ._tool_context import ToolCallContext
@@ -112,12 +113,15 @@ class ToolEffects:
             interrupted: the interrupted call that is to run again.
 
         Raises:
+            ApprovalNeeded: if the call needs an approval, and can run again once it is given.
             LedgerError: if the call cannot be recorded; it was not run.
         """
         if interrupted is not None:
             ctx.attempt = interrupted.attempt
         elif tool.resume != "never" or _is_of_skill(tool):
             ctx.attempt = Attempt.first(ctx.key)
+        if ctx.attempt is not None:
+            ctx.attempt.parks = self.replays.allowed(tool) != "never"
         try:
             try:
                 return await self._dispatch(tool, arguments, ctx, decisions, interrupted=interrupted)
@@ -125,8 +129,12 @@ class ToolEffects:
                 if not is_repeatable(tool):
                     return _unknown(tool, error)
             if ctx.attempt is not None:
+                parks = ctx.attempt.parks
                 ctx.attempt = await self.replays.repeated(ctx)
+                ctx.attempt.parks = parks
             return await self._dispatch(tool, arguments, ctx, decisions, key=f"{ctx.key}~{token_hex(4)}")
+        except ApprovalNeeded:
+            raise
         except OpTimeout as error:
             return ToolAnswer.error(self._timeout_message(tool, error), code=error.code)
         except OpError as error:
@@ -145,11 +153,13 @@ class ToolEffects:
         _, state, result = found
         return ToolAnswer.model_validate(result).noting(replayed=True) if state == "done" else unrepeated(name)
 
-    async def interrupted(
-        self, tool: Tool, arguments: dict[str, Any], ctx: ToolCallContext, approver: ToolApprover | None
-    ) -> InterruptedCall | str:
-        """Return how a call that its host's death interrupted may run again, or why it may not."""
-        return await self.replays.find(tool, _params(tool, arguments, ctx), ctx, approver)
+    async def interrupted(self, tool: Tool, arguments: dict[str, Any], ctx: ToolCallContext) -> InterruptedCall | str:
+        """Return how a call that was interrupted, or waited for an approval, may run again, or why it may not.
+
+        Raises:
+            ApprovalNeeded: if a person must be asked, and there is no approver.
+        """
+        return await self.replays.find(tool, _params(tool, arguments, ctx), ctx)
 
     async def refuse(
         self, name: str, arguments: Mapping[str, Any], ctx: ToolCallContext, error: OpError, decisions: Decisions = ()
@@ -219,9 +229,10 @@ class ToolEffects:
             )
         finally:
             _running.reset(outer)
-            if attempt is not None:
+            waits = attempt is not None and attempt.waits is not None
+            if attempt is not None and not waits:
                 await self.broker.attempts.forget(attempt)
-            if running.ran:
+            if running.ran and not waits:
                 await ctx.forget_children(earlier=interrupted is not None)
         answer = ToolAnswer.model_validate(result)
         return answer if running.ran else answer.noting(replayed=True)
@@ -280,6 +291,9 @@ async def _run(params: ToolCallParams, own: OpContext) -> ToolAnswer:
     running = _running.get()
     running.ran = True
     answer = await running.effects.answer(running.tool, params.arguments, running.ctx)
+    attempt = running.ctx.attempt
+    if attempt is not None and attempt.waits is not None:
+        raise ApprovalNeeded(attempt.waits.request)  # not an outcome: the call runs again
     if running.interrupted is not None:
         answer = _reported(answer, running.tool, running.interrupted)
     return answer.noting(effect=own.effect)

@@ -4,7 +4,7 @@ from ._attempt import Attempt
 from ._broker import Broker
 from ._call import Call, EffectReport, Progress
 from ._claims import Claims, LedgerClaims, Replay
-from ._decisions import Approver, approval, approval_as_data, decisions_as_data
+from ._decisions import answer_as_data, decisions_as_data, refusal, risk_of
 from ._egress import check_egress
 from ._errors import EffectMissing, KeyReused, safe_text
 from ._json_text import redact_json_text
@@ -14,11 +14,10 @@ from ._redaction import Redaction, Unserializable
 from ._secret_sources import SecretSources
 from ._store_claims import claims_of
 from ._undo import PlannedStep, UndoneStep, UndoPlan, carry_out, plan_undo
-from ._values import recordable
+from ._values import recordable, shortened
 
 __all__ = [
     "CONTINUES",
-    "Approver",
     "Attempt",
     "BoundOp",
     "Broker",
@@ -38,8 +37,7 @@ __all__ = [
     "UndoPlan",
     "UndoneStep",
     "Unserializable",
-    "approval",
-    "approval_as_data",
+    "answer_as_data",
     "carry_out",
     "check_egress",
     "claims_of",
@@ -48,5 +46,8 @@ __all__ = [
     "recordable",
     "recover",
     "redact_json_text",
+    "refusal",
+    "risk_of",
     "safe_text",
+    "shortened",
 ]

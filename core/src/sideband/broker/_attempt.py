@@ -18,6 +18,7 @@ from typing import Self
 
 from attrs import define, field
 
+from ..approvals import ApprovalNeeded
 from ..ledger import EffectRecord
 from ..ops import OpError, OpFailed
 
@@ -38,12 +39,14 @@ class Attempt:
         key: the key of the call.
         started: the time at which the first attempt began (ISO 8601), the same for all attempts.
         seed: the seed of the call's random numbers and keys, the same for all attempts. It is recorded, and not secret.
+        parks: whether the call may wait for an approval, and run again later.
         stops: whether the call may cause no further effects after one whose outcome is unknown.
         records: the recorded effects of earlier attempts, oldest first.
 
     Attributes:
         answered: the ids of the effects whose recorded answer was used again.
         unknown: the error about the effect that stopped the call.
+        waits: the approval that the call waits for. It causes no further effects, and runs again once it is given.
         keeps: whether large answers are kept until the outcome of the call is recorded.
     """
 
@@ -51,8 +54,10 @@ class Attempt:
     started: str
     seed: str
     stops: bool = False
+    parks: bool = False
     answered: list[str] = field(factory=list, init=False)
     unknown: OpError | None = field(default=None, init=False)
+    waits: ApprovalNeeded | None = field(default=None, init=False)
     keeps: bool = field(default=False, init=False)
     _records: dict[str, EffectRecord] = field(factory=dict, init=False, repr=False)
     _requested: set[str] = field(factory=set, init=False, repr=False)
@@ -63,6 +68,11 @@ class Attempt:
     def first(cls, key: str, *, seed: str = "") -> Self:
         """Return the first attempt of a call that begins now, with a new seed unless one is given."""
         return cls(key=key, started=datetime.now(UTC).isoformat(timespec="microseconds"), seed=seed or token_hex(16))
+
+    def wait_for(self, needed: ApprovalNeeded) -> None:
+        """Note that the call needs an approval, and that there is no approver."""
+        if self.parks and self.waits is None:
+            self.waits = needed
 
     def remember(self, records: Iterable[EffectRecord]) -> None:
         """Add the recorded effects of earlier attempts, oldest first."""
@@ -107,6 +117,12 @@ class Attempt:
         self._requested.add(key)
         record = self._records.get(key)
         return record if record is not None and _is_answer(record) else None
+
+    def unknown_effect(self, key: str) -> str | None:
+        """Return the id of the recorded effect with that key if its outcome is unknown."""
+        record = self._records.get(key)
+        unknown = record is not None and record.state == "unknown" and not _is_answer(record) and not is_read(key)
+        return record.effect if record is not None and unknown else None
 
     @property
     def stopped_by(self) -> str:

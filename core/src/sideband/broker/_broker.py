@@ -15,6 +15,7 @@ from attrs import define, evolve, field
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
+from ..approvals import Approvals, Approver
 from ..blobs import BlobStore
 from ..contexts import ModelContext
 from ..hooks import HookRegistry, OpCall
@@ -39,7 +40,7 @@ from ._call import Call
 from ._claims import Claims
 from ._clock import running_clock
 from ._context import DispatchContext, StartProgram
-from ._decisions import Approver, decide
+from ._decisions import decisions_as_data, enforce
 from ._dispatch import Dispatch
 from ._errors import safe_text, validation_problems
 from ._gate import check_grant, level_with
@@ -69,6 +70,7 @@ class Broker:
     blobs: BlobStore
     launch: StartProgram
     sources: SecretSources
+    approvals: Approvals
     _hooks: HookRegistry
     _ledger: Ledger
     _claims: Claims
@@ -240,14 +242,14 @@ class Broker:
         def validate(params: Mapping[str, Any]) -> Mapping[str, Any]:
             return self._parse(spec, spec.filled(params, dispatch.origin)).model_dump(exclude_unset=True)
 
-        decision, answers, refusal = await decide(hooks, event, self._approver, validate)
-        dispatch.decisions += self.redactor.data(answers)
+        decision = await hooks.decide(event, validate=validate)
+        dispatch.decisions += self.redactor.data(decisions_as_data(decision))
         if decision.replaced_by and decision.arguments is not None:
             # Parameters replaced by a guard must pass validation and the grant check too.
             self._validate(dispatch, spec, decision.arguments)
             check_grant(dispatch)
-        if refusal is not None:
-            raise refusal
+            event = event.with_arguments(decision.arguments)
+        await enforce(self.approvals, hooks.approver or self._approver, dispatch, event, decision)
 
     async def _preview(self, dispatch: Dispatch, params: Mapping[str, Any]) -> str:
         spec = dispatch.found.spec

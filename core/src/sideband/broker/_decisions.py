@@ -1,53 +1,62 @@
-"""Combine the guards' decisions about an effect, and ask the approver if a guard requires it."""
+"""Combine the guards' decisions about an effect, and ask for approval if a guard requires it."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
-from attrs import evolve
-
-from ..hooks import Decision, HookRegistry, OpCall, Validate, Verdict
+from ..approvals import ApprovalNeeded, Approvals, Approver, StoredApproval
+from ..hooks import Decision, OpCall, Verdict
 from ..ops import OpDenied
-from ._errors import safe_text
-
-_MAX_SHOWN = 2_000
-
-Approver = Callable[[str, OpCall], Awaitable[bool]]
-"""Ask the user a question about an effect, and return whether they approved."""
+from ._dispatch import Dispatch
+from ._gate import exactly
+from ._values import secret_fields
 
 
-async def decide(
-    hooks: HookRegistry, event: OpCall, approver: Approver | None, validate: Validate
-) -> tuple[Decision, list[dict[str, Any]], OpDenied | None]:
-    """Ask the guards about ``event``.
+async def enforce(
+    approvals: Approvals, approver: Approver | None, dispatch: Dispatch, event: OpCall, decision: Decision
+) -> None:
+    """Enforce the decision of the guards. If they require an approval, ask for it and note the answer.
 
     Args:
-        hooks: the hooks with the guards. If they have their own approver, it answers instead of ``approver``.
-        event: the op call to decide about.
-        approver: a function that answers the questions of guards, or ``None`` if no user is available.
-        validate: a function that validates parameters replaced by a guard, so that later guards see what will run.
+        approvals: asks each question once.
+        approver: answers it; ``None`` without an approver.
+        dispatch: the dispatch with its final parameters.
+        event: the same as guards see it.
+        decision: the decision of the guards.
 
-    Returns:
-        The decision, all answers as ledger data, and the error if the effect is denied.
+    Raises:
+        ApprovalNeeded: if there is no approver.
+        OpDenied: if it was denied or not approved.
     """
-    decision = await hooks.decide(event, validate=validate)
-    approver = hooks.approver or approver
     if decision.verdict is Verdict.DENY:
         hint = decision.error.hint if decision.error else ""
-        denied = OpDenied(event.op, decision.reason, hint=hint, plugin=decision.plugin)
-        return decision, decisions_as_data(decision), denied
+        raise OpDenied(event.op, decision.reason, hint=hint, plugin=decision.plugin)
     if decision.verdict is not Verdict.ASK:
-        return decision, decisions_as_data(decision), None
-    final = event if decision.arguments is None else event.with_arguments(decision.arguments)
-    if approver is not None:
-        final = evolve(final, previewed=await _previewed(final))
-    approved, problem = await approval(approver, decision.question, final)
-    answers = [*decisions_as_data(decision), approval_as_data(approved=approved, shown=final.previewed)]
-    if approved:
-        return decision, answers, None
-    reason = f"it was not approved{problem}: {decision.question}"
-    return decision, answers, OpDenied(event.op, reason, plugin=decision.plugin)
+        return
+    question, spec = decision.question, dispatch.found.spec
+    request = approvals.request(
+        "effect",
+        event.op,
+        question,
+        {**event.params, **dict.fromkeys(secret_fields(dispatch.valid) & event.params.keys(), "…")},
+        origin=event.origin,
+        exact=[dispatch.valid.model_dump(), event.grant],
+        code=dispatch.call.code,
+        plugins=[dispatch.plugin],
+        grants=[str(one) for one in exactly(spec, dispatch.valid)],
+        level=event.level,
+        preview=await _previewed(event),
+        risk=risk_of(decision),
+    )
+    answer = await approvals.decide(request, approver)
+    dispatch.decisions.append(answer_as_data(answer))
+    if answer is None:
+        needed = ApprovalNeeded(request, decision.plugin)
+        if dispatch.call.attempt is not None:
+            dispatch.call.attempt.wait_for(needed)
+        raise needed
+    if not answer.allowed:
+        raise OpDenied(event.op, refusal(answer, question), plugin=decision.plugin)
 
 
 async def _previewed(event: OpCall) -> str | None:
@@ -60,6 +69,17 @@ async def _previewed(event: OpCall) -> str | None:
         return f"preview failed: {type(error).__name__}"
 
 
+def risk_of(decision: Decision) -> str:
+    """Return what guards noted about an effect or a tool call."""
+    return "\n".join(f"{note.plugin}: {note.text}" for note in decision.notes)
+
+
+def refusal(answer: StoredApproval, question: str) -> str:
+    """Return why an effect or a tool call is denied, after the answer of an approver."""
+    reason = f" ({answer.answer.reason})" if answer.answer is not None and answer.answer.reason else ""
+    return f"it was not approved{reason}: {question}"
+
+
 def decisions_as_data(decision: Decision) -> list[dict[str, Any]]:
     """Return the answers of all plugins as ledger data, in order."""
     return [
@@ -67,33 +87,8 @@ def decisions_as_data(decision: Decision) -> list[dict[str, Any]]:
     ]
 
 
-async def approval(
-    approver: Callable[[str, Any], Awaitable[bool]] | None, question: str, event: Any
-) -> tuple[bool | None, str]:
-    """Ask an approver. Only ``True`` approves: an answer such as ``"no"`` is true as well.
-
-    Returns:
-        The answer, or ``None`` without an approver; and why there is no valid answer, to be appended to a sentence.
-    """
-    if approver is None:
-        return None, " (no approver is available: use a terminal, or pass --yes)"
-    try:
-        answer: object = await approver(question, event)
-    except Exception as error:  # noqa: BLE001  a program's approver may raise anything
-        return False, f" (the approver failed: {type(error).__name__}: {safe_text(error)})"
-    if isinstance(answer, bool):
-        return answer, ""
-    return False, f" (the approver returned a {type(answer).__name__}, but must return a bool)"
-
-
-def approval_as_data(*, approved: bool | None, shown: str | None = None) -> dict[str, Any]:
-    """Return the answer to a question as ledger data.
-
-    Args:
-        approved: the answer, or ``None`` if no approver was available.
-        shown: the preview that the user saw.
-    """
-    if approved is None:
+def answer_as_data(answer: StoredApproval | None) -> dict[str, Any]:
+    """Return the answer to a request as ledger data; ``None`` if there was no approver."""
+    if answer is None:
         return {"by": "nobody", "said": "refuse", "note": "no approver is available"}
-    note = {"note": f"shown: {shown[:_MAX_SHOWN]}"} if shown else {}
-    return {"by": "approver", "said": "approve" if approved else "refuse", **note}
+    return answer.as_decision()

@@ -11,6 +11,7 @@ from typing import Any
 from anyio import CancelScope
 from attrs import evolve, field, frozen
 
+from ..approvals import ApprovalNeeded
 from ..hooks import Effect, HookRegistry
 from ..ledger import EffectRecord, Intent, Ledger, LedgerError, Outcome, Status
 from ..ledger._keys import UNDO
@@ -135,11 +136,14 @@ class EffectRecorder:
         This happens before guards are asked, because they could replace the parameters.
 
         Raises:
+            ApprovalNeeded: if the call waits for an approval.
             OpError: if the call may cause no further effects, or the key is claimed by another effect.
             OpDenied: if the grant does not cover what the earlier effect used.
         """
         attempt, spec = dispatch.call.attempt, dispatch.found.spec
         assert attempt is not None  # noqa: S101  checked by the caller
+        if attempt.waits is not None:
+            raise ApprovalNeeded(attempt.waits.request)
         if dispatch.key is not None:
             attempt.begin(dispatch.effect, dispatch.key)
             return None
@@ -154,6 +158,12 @@ class EffectRecorder:
         if spec.idempotent and unrecorded:
             return None
         dispatch.key, dispatch.claimed = key, not spec.idempotent
+        if (effect := attempt.unknown_effect(key)) is not None:
+            # Not to be asked about: it does not happen, whatever guards and people decide.
+            error = EffectUnknown(dispatch.op, key, effect)
+            if attempt.stops:
+                attempt.unknown = error
+            raise error
         record = attempt.answer(key)
         replay = None if record is None else await self._recorded(dispatch, attempt, record)
         if replay is not None:

@@ -3,7 +3,6 @@
 from ._catalog import SkillCatalog
 from ._isolation import ChosenSandbox
 from ._launches import SkillLaunches
-from ._questions import GrantAsker
 from ._requests import CallRequest, CallResult
 from ._rights import Rights
 from ._skill_calls import SkillCalls
@@ -13,7 +12,6 @@ __all__ = [
     "CallRequest",
     "CallResult",
     "ChosenSandbox",
-    "GrantAsker",
     "Rights",
     "SkillCalls",
     "SkillCatalog",

@@ -60,8 +60,13 @@ class CallPlans:
         return plan
 
 
+def code_of(launch: LaunchRequest) -> str:
+    """Return what identifies the code of a skill: its snapshot and its packages."""
+    return f"{launch.snapshot.name} {launch.packages.name if launch.packages else ''}"
+
+
 def _plan(tool: ToolSpec, launch: LaunchRequest, grant: Grant, principal: str) -> CallPlan:
-    code = f"{launch.snapshot.name} {launch.packages.name if launch.packages else ''}"
+    code = code_of(launch)
     parts = [code, str(launch.limits.memory), str(grant), principal]
     return CallPlan(
         tool,

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
+from ..approvals import ApprovalNeeded, ApprovalRequest, Approvals, Approver
 from ..broker import Ops
 from ..errors import ConfigurationError
 from ..loading import SkillError, SkillSpec, ToolSpec
-from ..ops import Capability, CapabilityInvalid, Grant
+from ..ops import Capability, CapabilityInvalid, Grant, Origin
 from ..settings import COMMAND_LINE, LoadedSettings
 from ..workers import GrantRequired
 from ._grants import RememberedGrants
-from ._questions import GrantAsker, GrantQuestions
 
 
 class Rights:
@@ -23,7 +24,7 @@ class Rights:
         home: the host's state folder, which stores grants.
         settings: the settings, with the configured grants.
         ops: the op families, to validate capabilities.
-        asker: asks the user; ``None`` if the user cannot be asked.
+        approvals: asks for grants.
         added: capabilities by skill that its calls get in addition to those that it requests; never stored.
     """
 
@@ -32,12 +33,12 @@ class Rights:
         home: Path,
         settings: LoadedSettings,
         ops: Ops,
-        asker: GrantAsker | None,
+        approvals: Approvals,
         added: Mapping[str, Iterable[str]],
     ) -> None:
         self._settings = settings
         self._ops = ops
-        self._questions = GrantQuestions(asker)
+        self._approvals = approvals
         self._added = {skill: tuple(capabilities) for skill, capabilities in added.items()}
         self._remembered = RememberedGrants(home)
         self._for_projects = (COMMAND_LINE, str(settings.project_file))
@@ -45,15 +46,25 @@ class Rights:
         self._complete: dict[str, tuple[SkillSpec, Grant, tuple[Grant, Mapping[str, str]]]] = {}
 
     async def of(
-        self, skill: SkillSpec, tool: ToolSpec, digest: str, run: str, given: tuple[str, ...] | None
+        self,
+        skill: SkillSpec,
+        tool: ToolSpec,
+        digest: str,
+        *,
+        arguments: Mapping[str, Any],
+        origin: Origin,
+        approver: Approver | None,
+        given: tuple[str, ...] | None,
     ) -> tuple[Grant, Mapping[str, str]]:
         """Return the rights of a call and the source of each capability.
 
         Args:
             skill: the skill whose tool is called.
-            tool: the tool, for the question to the user.
+            tool: the tool, for the request for approval.
             digest: the digest of the skill's current content, under which grants are stored.
-            run: the run of the call. The user is asked only once in it.
+            arguments: the arguments of the call, on which an approval with the scope ``once`` depends.
+            origin: the origin of the call.
+            approver: answers the request; ``None`` without an approver.
             given: the rights that the caller gives; ``None`` for those that the skill requests.
 
         Raises:
@@ -73,15 +84,43 @@ class Rights:
         added = await self._ops.grant(self._added.get(skill.key) or self._added.get(skill.name, ()))
         remembered = await self._ops.grant(stored.texts())
         missing = Grant.of([*policy.capabilities, *added.capabilities, *remembered.capabilities]).missing(wanted)
-        if missing:
-            answer = await self._questions.ask(skill, tool, digest, missing, run)
-            if not answer:
-                raise GrantRequired(skill.name, missing.texts(), refused=answer is not None)
-            # Only what the user saw: the rest comes from the policy or from this host, and ends with it.
-            self._remembered.remember(digest, skill.name, missing)
         rights = _rights(wanted, policy, added, missing)
-        self._complete[skill.key] = skill, stored, rights
+        if missing:
+            request = self._request(skill, tool, digest, arguments=arguments, missing=missing, origin=origin)
+            # The question is about the skill, whichever tool is called.
+            answer = await self._approvals.decide(request, approver, about=f"{digest} {missing}")
+            if answer is None or not answer.allowed:
+                needed = ApprovalNeeded(request) if answer is None else None
+                raise GrantRequired(skill.name, missing.texts(), refused=needed is None, needed=needed)
+        else:
+            self._complete[skill.key] = skill, stored, rights
         return rights
+
+    def _request(
+        self,
+        skill: SkillSpec,
+        tool: ToolSpec,
+        digest: str,
+        *,
+        arguments: Mapping[str, Any],
+        missing: Grant,
+        origin: Origin,
+    ) -> ApprovalRequest:
+        # Only what the user sees: the rest comes from the policy or from this host, and ends with it.
+        capabilities = missing.texts()
+        effect = {
+            "holder": digest,
+            "name": skill.name,
+            "source": str(skill.source),
+            "capabilities": capabilities,
+            "remarks": {str(one): one.remark for one in missing.capabilities if one.remark},
+            "tool": tool.full_name,
+            "arguments": arguments,
+        }
+        question = f"Grant these capabilities to the skill `{skill.name}`?"
+        return self._approvals.request(
+            "grant", f"skill:{skill.key}", question, effect, origin=origin, code=digest, grants=capabilities
+        )
 
     async def _wanted(self, skill: SkillSpec) -> Grant:
         try:

@@ -12,13 +12,14 @@ import anyio
 from anyio import to_thread
 from attrs import define, evolve, field
 
+from ..approvals import Approver
 from ..broker import Attempt, Broker, Call, EffectReport
 from ..errors import SidebandError
 from ..loading import SkillSpec, ToolSpec
 from ..ops import OpDenied, OpError, Origin
 from ..settings import Policy
-from ..workers import ArgumentsInvalid, CodeChanged, SkillFailed, SkillRefused, WorkerCall, WorkerPool
-from ._call_plans import CallPlan, CallPlans
+from ..workers import ArgumentsInvalid, CodeChanged, GrantRequired, SkillFailed, SkillRefused, WorkerCall, WorkerPool
+from ._call_plans import CallPlan, CallPlans, code_of
 from ._catalog import SkillCatalog
 from ._hints import hint
 from ._isolation import ChosenSandbox
@@ -46,6 +47,7 @@ class SkillCalls:
     _pool: WorkerPool
     _sandbox: ChosenSandbox
     _report: Callable[[Exception], object]
+    _approver: Approver | None
     _running: set[str] = field(factory=set, init=False)
     _plans: CallPlans = field(factory=CallPlans, init=False)
     _quiet: anyio.Event | None = field(default=None, init=False)
@@ -62,8 +64,22 @@ class SkillCalls:
         timeout = call_timeout(self._policy, skill, tool, request.timeout)
         launch = await self._launches.of(skill)
         identifier = os.urandom(16).hex()
-        run = (request.origin and request.origin.run) or identifier
-        grant, granted_by = await self._rights.of(skill, tool, launch.snapshot.name, run, request.grants)
+        origin = _origin(request, identifier, skill, tool)
+        hooks = request.hooks
+        try:
+            grant, granted_by = await self._rights.of(
+                skill,
+                tool,
+                launch.snapshot.name,
+                arguments=arguments,
+                origin=origin,
+                approver=(hooks and hooks.approver) or self._approver,
+                given=request.grants,
+            )
+        except GrantRequired as error:
+            if request.attempt is not None and error.needed is not None:
+                request.attempt.wait_for(error.needed)
+            raise
         plan = self._plans.of(request.tool, tool, launch, grant, request.principal)
         # Choosing a sandbox for the first call of a host does not count against the call's timeout.
         await self._sandbox.require()
@@ -72,12 +88,12 @@ class SkillCalls:
             grant=grant,
             granted_by=granted_by,
             domain=plan.domain,
-            origin=_origin(request, identifier, skill, tool),
+            origin=origin,
             deadline=self._broker.clock() + timeout,
             code=plan.code,
             on_progress=request.on_progress,
             on_answer=request.on_answer,
-            hooks=request.hooks,
+            hooks=hooks,
             ends_dispatches=True,
         )
         attempt = request.attempt
@@ -106,6 +122,11 @@ class SkillCalls:
         if request.attempt is None and attempt is not None:
             await self._broker.attempts.forget(attempt)
         return result
+
+    async def code(self, tool: str) -> str:
+        """Return the version of a tool's skill: a digest of its code and packages."""
+        skill, _ = await self._catalog.tool(tool)
+        return code_of(await self._launches.of(skill))
 
     async def _run(self, running: RunningCall, worker_call: WorkerCall, plan: CallPlan) -> CallResult:
         started = time.perf_counter()

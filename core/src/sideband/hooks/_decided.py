@@ -78,7 +78,6 @@ class OpCall(DecideEvent):
         key: the idempotency key, if any.
         preview: a function that describes what the op would do with given parameters, without doing it; ``None`` if
             the op has no preview.
-        previewed: the preview, set when the user is asked for approval.
         level_of: a function that returns the level with given parameters; ``None`` if it does not depend on them.
 
     Example:
@@ -105,7 +104,6 @@ class OpCall(DecideEvent):
     idempotent: bool = False
     key: str | None = None
     preview: Callable[[Mapping[str, Any]], Awaitable[str]] | None = field(default=None, repr=False, eq=False)
-    previewed: str | None = None
     level_of: Callable[[Mapping[str, Any]], Level] | None = field(default=None, repr=False, eq=False)
 
     def with_arguments(self, arguments: Mapping[str, Any]) -> Self:

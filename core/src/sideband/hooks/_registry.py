@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from types import MemberDescriptorType
 from typing import Any, NoReturn
@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary, WeakSet, ref
 import pluggy
 from attrs import evolve, frozen
 
+from ..approvals import Approver
 from ..contexts import PluginContext
 from ._dispatch import Hooks
 from ._errors import HookFailed, HookInvalid, HookNotFound, HookOrderCycle
@@ -34,7 +35,7 @@ class HookRegistry(Hooks):
         order: the configured order of plugins, by hook.
 
     Attributes:
-        approver: answers the questions of these guards about effects; ``None`` for the approver of the host.
+        approver: answers requests for approval of the calls with these hooks; ``None`` for the approver of the host.
 
     Raises:
         HookNotFound: if ``deadlines`` or ``order`` names an unknown hook.
@@ -63,7 +64,7 @@ class HookRegistry(Hooks):
         order: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         super().__init__(report=report, trace=trace, deadlines=deadlines)
-        self.approver: Callable[[str, Any], Awaitable[bool]] | None = None
+        self.approver: Approver | None = None
         for hook in order or ():
             if hook not in HOOK_SPECS:
                 raise HookNotFound(hook, known=HOOK_SPECS)

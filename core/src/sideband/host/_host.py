@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from attrs import evolve
 
+from ..approvals import Approver
 from ..blobs import BlobScope, BlobStore
 from ..broker import (
-    Approver,
     Broker,
     Call,
     EffectReport,
@@ -36,7 +36,6 @@ from ..calls import (
     CallRequest,
     CallResult,
     ChosenSandbox,
-    GrantAsker,
     Rights,
     SkillCalls,
     SkillCatalog,
@@ -56,6 +55,7 @@ from ..settings import LoadedSettings, load_settings
 from ..state import default_home, make_home, remove_temporary_folders
 from ..store import Store, StoreSpec
 from ..workers import WorkerPool
+from ._approval_parts import approvals_of
 from ._own_calls import own_call
 from ._plugin_context import HostPluginContext
 from ._tool_registry import ToolRegistry
@@ -75,8 +75,9 @@ class Host:
         autoload: whether to use installed plugins.
         skill_dirs: folders of skills, searched before those of the settings.
         grants: capabilities by skill that its calls get in addition to those that were granted otherwise; not stored.
-        asker: asks the user to grant capabilities to a skill; ``None`` if the user cannot be asked.
-        approver: asks the user to approve an effect when a guard requests it; ``None`` if the user cannot be asked.
+        approver: answers requests for approval: grants of skills, and questions of guards about effects and tool calls.
+            An agent with its own approver asks that one instead. ``None`` without an approver: a request is then stored
+            until it is answered with ``host.approvals`` or ``sideband approvals``.
 
     Raises:
         TypeError: if an argument has another type, such as a text for a path.
@@ -96,7 +97,6 @@ class Host:
         autoload: bool = True,
         skill_dirs: Iterable[Path] = (),
         grants: Mapping[str, Iterable[str]] = MappingProxyType({}),
-        asker: GrantAsker | None = None,
         approver: Approver | None = None,
     ) -> None:
         self.home = default_home() if home is None else _checked("home", [home], Path)[0].absolute()
@@ -112,8 +112,7 @@ class Host:
         if not isinstance(grants, Mapping):
             raise TypeError(f"`grants`: expected capabilities by skill, got a {type(grants).__name__}")
         self._grants = grants
-        self._asker = asker
-        self._approver = approver
+        self.approver = approver
         self._stack = AsyncExitStack()
         self._broker: Broker | None = None
         self._opened: Store | None = None
@@ -163,6 +162,14 @@ class Host:
         await sources.open()
         self.ledger = await enter(stack, Ledger(self.home / "ledger", self.store, closed=sources.any_closed))
         claims = await claims_of(self.store, self.ledger)
+        self.approvals = approvals_of(
+            self.home,
+            self.settings,
+            plugins=self.plugins,
+            store=self.store,
+            ledger=self.ledger,
+            redactor=self.redactor,
+        )
         self.blobs = BlobStore(self.home / "blobs")
         self.sandbox = ChosenSandbox(self.plugins, policy.tier, self._make_worker_folders(), alone=policy.alone)
         stack.push_async_callback(self.sandbox.close)
@@ -176,7 +183,8 @@ class Host:
             blobs=self.blobs,
             launch=self.sandbox.launch_program,
             sources=sources,
-            approver=self._approver,
+            approver=self.approver,
+            approvals=self.approvals,
         )
         self._broker = self.broker
         stack.callback(setattr, self, "_broker", None)
@@ -195,9 +203,10 @@ class Host:
             launches=SkillLaunches(self.home, self.plugins, self.broker.ops, self.environments, policy),
             broker=self.broker,
             pool=pool,
-            rights=Rights(self.home, self.settings, self.broker.ops, self._asker, self._grants),
+            rights=Rights(self.home, self.settings, self.broker.ops, self.approvals, self._grants),
             sandbox=self.sandbox,
             report=self._report,
+            approver=self.approver,
         )
         self.tools = ToolRegistry(self.plugins, self.catalog, self._calls, self.broker.ops, self._grants)
         # Calls that lose their worker close their resources before ledger and plugins are closed.

@@ -93,6 +93,10 @@ class ToolRegistry:
         """The tools that were omitted, with the reasons."""
         return self.current.problems
 
+    async def code(self, tool: Tool) -> str:
+        """Return the version of the code of a skill's tool; empty for the tool of a plugin."""
+        return await self._calls.code(tool.name) if tool.source.startswith("skill ") else ""
+
     async def view(self) -> ToolView:
         """Return all tools except those with an invalid name or schema, and those with the same name as another.
 

@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ..approvals import ApprovalNeeded
 from ..errors import SidebandError
 from ..exit_codes import ExitCode
 from ..ops._errors import granting
@@ -88,19 +89,25 @@ class GrantRequired(CallError, PermissionError):
         skill: the name of the skill.
         missing: the capabilities.
         refused: whether the user was asked and refused.
+        needed: the stored request for approval, if there was no approver.
     """
 
     code = "grant.required"
     exit_code = ExitCode.DENIED
 
-    def __init__(self, skill: str, missing: Iterable[str], *, refused: bool = False) -> None:
+    def __init__(
+        self, skill: str, missing: Iterable[str], *, refused: bool = False, needed: ApprovalNeeded | None = None
+    ) -> None:
         self.skill = skill
+        self.needed = needed
         self.missing = tuple(missing)
         self.refused = refused
         why = "the user refused to grant" if refused else "it was not granted"
         options = granting(self.missing)
         once = f"pass {options} to grant them once, " if options else ""
         hint = f"{once}pass --yes to grant them to this version of the skill, or add them to `[grants]`"
+        if needed is not None:
+            hint = f"{hint}; or run `sideband approvals approve {needed.request.id}` and repeat it"
         if refused:
             hint = f"the refusal holds for this run; in the next one, answer yes, or {hint}"
         super().__init__(f"skill `{skill}` requests capabilities that {why}: {' '.join(self.missing)}", hint=hint)

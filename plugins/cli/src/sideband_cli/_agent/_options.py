@@ -103,7 +103,6 @@ async def open_agent(arguments: Namespace, questions: Questions, **options: Any)
         arguments,
         skill_dirs=arguments.skill_dir,
         grants=grants,
-        asker=questions.grant_asker(),
         approver=questions.approver(),
     )
     async with host:
@@ -114,7 +113,6 @@ async def open_agent(arguments: Namespace, questions: Questions, **options: Any)
             tools=_named(arguments.tools),
             channel="cli",
             budget=_budget(arguments, host),
-            approver=questions.approver(),
             **options,
         )
         async with agent:

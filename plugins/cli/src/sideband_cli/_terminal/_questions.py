@@ -1,4 +1,4 @@
-"""Questions to the user: grants for skills, and approvals of effects and tool calls."""
+"""Questions to the user: approvals of grants, effects and tool calls."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from ._printing import marked, notice
 from ._progressbar import Progressbar
 
 if TYPE_CHECKING:
-    from sideband.hooks import OpCall, ToolCall
-    from sideband.loading import SkillSpec
-    from sideband.ops import Grant, Origin
+    from sideband.approvals import Approval, ApprovalRequest, ApprovalScope, Approver
+    from sideband.ops import Origin
 
 Ask = Callable[[Sequence[str], str], Awaitable[bool]]
 """Shows the lines of a reason, asks a question below them, and returns whether the user answered yes."""
@@ -29,14 +28,8 @@ _MAX_LENGTH = 4_000  # of all arguments, and of the preview
 _MAX_LINES = 40
 
 
-async def grant_all(skill: SkillSpec, missing: Grant) -> bool:
-    """Grant all capabilities that a skill requests and print them, as ``--yes`` does."""
-    notice(f"granted to `{skill.name}`: {missing}")
-    return True
-
-
 class Questions:
-    """Asks the user for grants and approvals.
+    """Asks the user for approvals.
 
     Args:
         ask: asks a question; ``None`` without a terminal.
@@ -47,32 +40,38 @@ class Questions:
         self._ask = ask
         self._yes = yes
 
-    def grant_asker(self) -> Any:
-        """Return a function that decides about grants; ``None`` without ``--yes`` and a terminal."""
+    def approver(self) -> Approver | None:
+        """Return a function that answers requests for approval; ``None`` without ``--yes`` and a terminal."""
+        return self._answered if self._yes or self._ask else None
+
+    async def _answered(self, request: ApprovalRequest) -> Approval:
+        from sideband.approvals import Approval
+
+        is_grant = request.kind == "grant"
+        if is_grant:
+            yes = await self._grant(request)
+        else:
+            requester = _requester(request.origin) if request.kind == "effect" else ""
+            yes = await self._approve(request.subject, request.question, request.effect, request.preview, requester)
+        by = f"{user_name()} ({'--yes' if self._yes else 'terminal'})"
+        scope: ApprovalScope = "always" if yes and is_grant and "always" in request.grants else "once"
+        return Approval("allow" if yes else "deny", scope, by=by)
+
+    async def _grant(self, request: ApprovalRequest) -> bool:
+        name, lines = str(request.effect["name"]), capability_lines(request)
         if self._yes:
-            return grant_all
-        return self._grant if self._ask else None
-
-    def approver(self) -> Any:
-        """Return a function that decides about effects and tool calls; ``None`` without ``--yes`` and a terminal."""
-        return self._approve_event if self._yes or self._ask else None
-
-    async def _grant(self, skill: SkillSpec, missing: Grant) -> bool:
-        requested = [f"  {one} ({one.remark})" if one.remark else f"  {one}" for one in missing.capabilities]
-        if len(requested) > _MAX_LINES:  # the first ones may be above the screen
-            requested.append(f"  ({len(requested):,} capabilities in total, requested by {quoted(skill.name)})")
-        tool = "".join(f"tool {quoted(one.full_name)} of the " for one in skill.tools)  # only the one that is called
+            notice(f"granted to `{name}`: {' '.join(one.strip() for one in lines)}")
+            return True
+        if len(lines) > _MAX_LINES:  # the first ones may be above the screen
+            lines.append(f"  ({len(lines):,} capabilities in total, requested by {quoted(name)})")
+        tool = request.effect.get("tool")  # only the one that is called
+        called = f"tool {quoted(str(tool))} of the " if tool else ""
+        source = request.effect.get("source")
+        where = f" ({source})" if source else ""
         return await self._answer(
-            [f"The {tool}skill {quoted(skill.name)} ({skill.source}) requests:", *requested],
-            "Grant this and remember it for this version of the skill? [y/N] ",
+            [f"The {called}{request.subject.partition(':')[0]} {quoted(name)}{where} requests:", *lines],
+            f"Grant this and remember it for this version of the {request.subject.partition(':')[0]}? [y/N] ",
         )
-
-    async def _approve_event(self, question: str, event: ToolCall | OpCall) -> bool:
-        from sideband.hooks import ToolCall
-
-        if isinstance(event, ToolCall):
-            return await self._approve(event.tool, question, event.arguments)
-        return await self._approve(event.op, question, event.params, event.previewed, _requester(event.origin))
 
     async def _approve(
         self,
@@ -104,6 +103,24 @@ def question_rows(reason: Sequence[str], width: int) -> list[str]:
         rest = text[len(first) :].removeprefix(" ")
         rows += [first, *(f"{indent}  {row}" for row in broken(rest, width - len(indent) - 2) if rest)]
     return rows
+
+
+def capability_lines(request: ApprovalRequest) -> list[str]:
+    """Return the capabilities that a grant consists of, with the remarks of their families."""
+    remarks = request.effect.get("remarks", {})
+    texts = request.grants.get("always") or request.effect.get("capabilities", ())
+    return [f"  {one} ({remarks[one]})" if one in remarks else f"  {one}" for one in texts]
+
+
+def user_name() -> str:
+    """Return the name of the user who runs this program, for records."""
+    import os
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())
 
 
 def _requester(origin: Origin) -> str:

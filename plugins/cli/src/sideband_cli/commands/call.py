@@ -80,7 +80,6 @@ def _run(arguments: Namespace) -> ExitCode:
             arguments,
             skill_dirs=arguments.skill_dir,
             grants={} if replaces else {skill: granted},
-            asker=questions.grant_asker(),
             approver=questions.approver(),
         )
         async with host:

@@ -14,7 +14,7 @@ from .._host._running import run
 from .._terminal._effect_text import describe_effects, result_data
 from .._terminal._printing import notice, print_json, print_text
 from .._terminal._progressbar import Progressbar
-from .._terminal._questions import grant_all
+from .._terminal._questions import Questions
 from .._terminal._tables import format_table, paragraph
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def _run(arguments: Namespace) -> ExitCode:
         from sideband.ledger import verify
 
         await _accept_available_isolation(arguments)
-        async with make_host(arguments, asker=grant_all) as host:
+        async with make_host(arguments, approver=Questions(None, yes=True).approver()) as host:
             result = await _harvest(host, quiet=arguments.json)
             return result, await host.sandbox.probe(), await verify(host.ledger.folder, host.store)
 

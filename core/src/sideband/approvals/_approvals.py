@@ -1,0 +1,364 @@
+"""The approvals of a host: ask each question once, store requests and answers, and use each answer as often as it says.
+
+A request is the document ``approval/ID``. Its answer is written into it before it is used. One with the scope ``once``
+is marked as used, with the version of the document that was read, before the effect begins: so it admits one effect,
+whichever host uses it. The grant that another scope creates is a document ``approval-grant/…``, or for ``always`` of a
+request of the kind ``grant`` an entry of ``grants.toml``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import time
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import anyio
+from attrs import define, evolve, field
+
+from ..errors import StoreConflict
+from ..ops import Grant, Level, LimitExceeded, Origin
+from ..store import Store
+from ._errors import ApprovalAnswered, ApprovalRefused, ApprovalUnknown
+from ._requests import Approval, ApprovalKind, ApprovalRequest, ApprovalScope, Approver, StoredApproval
+
+_PREFIX = "approval/"
+_GRANTS = "approval-grant/"
+_MAX_REFUSALS = 1_000
+_MAX_RUNS = 10_000
+_MAX_CAPABILITY = 2_000  # a longer one cannot be shown exactly
+_MOST_REQUESTS = 100
+_KEPT_SECONDS = 7 * 86_400.0
+
+
+@define(eq=False)
+class _Question:
+    """A question that the approver has not answered yet; ``answer`` stays ``None`` if the asking call was cancelled."""
+
+    answered: anyio.Event = field(factory=anyio.Event)
+    answer: StoredApproval | None = None
+
+
+@define(eq=False, kw_only=True, repr=False)
+class Approvals:
+    """The approvals of a host: ``host.approvals``.
+
+    Example:
+        >>> async def approve_all(host):
+        ...     for one in await host.approvals.list():
+        ...         if one.state == "open":
+        ...             await host.approvals.answer(one.request.id, Approval("allow", by="me"))
+    """
+
+    _store: Store
+    _key: Callable[[], bytes]
+    _policy: Callable[[], Any]
+    _versions: Callable[[Collection[str | None]], Sequence[str]]
+    _redact: Callable[[Any], Any]
+    _remember: Callable[[ApprovalRequest], None]
+    _record: Callable[[StoredApproval], Awaitable[None]]
+    _questions: dict[str, _Question] = field(factory=dict, init=False)
+    _refused: dict[tuple[str, str], StoredApproval] = field(factory=dict, init=False)
+    _requested: Counter[str] = field(factory=Counter, init=False)
+    _is_tidy: bool = field(default=False, init=False)
+
+    async def list(self) -> Sequence[StoredApproval]:
+        """Return all stored requests with their answers, oldest first. Those that were used are kept for a week."""
+        found = [await self._read(key) for key in await self._store.keys(_PREFIX)]
+        return sorted((one[0] for one in found if one is not None), key=lambda one: one.request.asked)
+
+    async def get(self, request: str) -> StoredApproval:
+        """Return a stored request and its answer.
+
+        Raises:
+            ApprovalUnknown: if it is not stored.
+        """
+        return (await self._known(request))[0]
+
+    async def answer(self, request: str, approval: Approval) -> StoredApproval:
+        """Answer a stored request. Until the answer is used, another one can replace it.
+
+        Args:
+            request: the id of the request.
+            approval: the answer.
+
+        Returns:
+            The request and its answer.
+
+        Raises:
+            ApprovalUnknown: if it is not stored.
+            ApprovalAnswered: if its answer has been used.
+            ApprovalRefused: if it does not offer the scope.
+            StoreConflict: if it was answered or used at the same moment.
+        """
+        answered = await self._answer(request, approval)
+        await self._record(answered)
+        return answered
+
+    async def withdraw(self, run: str) -> None:
+        """Delete the requests of a run that will not continue."""
+        for key in await self._store.keys(_PREFIX):
+            found = await self._read(key)
+            if found is not None and found[0].request.origin.run == run and found[0].used is None:
+                with suppress(StoreConflict):
+                    await self._store.delete(key, version=found[1])
+
+    def request(
+        self,
+        kind: ApprovalKind,
+        subject: str,
+        question: str,
+        effect: Mapping[str, Any],
+        *,
+        origin: Origin,
+        exact: Any = None,
+        code: str = "",
+        plugins: Iterable[str | None] = (),
+        grants: Sequence[str] = (),
+        level: Level | None = None,
+        preview: str | None = None,
+        risk: str = "",
+    ) -> ApprovalRequest:
+        """Return a request.
+
+        Args:
+            kind, subject, question, effect, origin, level, preview, risk: see ``ApprovalRequest``.
+            exact: everything else that an approval depends on: the unredacted parameters, and the grant.
+            code: the version of the code that requests it, if it is a skill's.
+            plugins: the plugins whose versions it depends on, besides guards and the plugin of the origin.
+            grants: the capabilities of the grant that another scope than ``once`` creates; none if it is not offered.
+        """
+        actor = [origin.principal, origin.skill, origin.tool, origin.plugin, code]
+        versions = [*self._versions({*plugins, origin.plugin})]
+        digest = self._digest(kind, subject, effect, exact, actor, origin.session, versions, self._policy())
+        shown = [text for text in grants if len(text) <= _MAX_CAPABILITY and self._redact(text) == text]
+        scopes: tuple[ApprovalScope, ...] = ("session", "always") if origin.session else ("always",)
+        return ApprovalRequest(
+            id=digest[:16],
+            kind=kind,
+            subject=subject,
+            question=self._redact(question),
+            effect=self._redact(effect),
+            preview=preview,
+            level=level,
+            risk=self._redact(risk),
+            origin=origin,
+            digest=digest,
+            # The grant of a skill is for all of its tools.
+            grantee=self._digest(kind, subject, [code] if kind == "grant" else actor),
+            grants={scope: tuple(shown) for scope in scopes} if shown and len(shown) == len(grants) else {},
+        )
+
+    def _digest(self, *parts: Any) -> str:
+        text = json.dumps(parts, sort_keys=True, default=_as_data)
+        return hmac.new(self._key(), text.encode(), hashlib.sha256).hexdigest()
+
+    async def decide(
+        self, request: ApprovalRequest, approver: Approver | None, *, about: str = ""
+    ) -> StoredApproval | None:
+        """Return the answer to a request: that of a grant, one that was stored, or that of the approver.
+
+        Args:
+            request: the request.
+            approver: answers it; ``None`` without an approver.
+            about: what the question is about, if requests with other digests ask the same. Parallel calls share its
+                answer, unless that is an approval with the scope ``once``, which admits one of them.
+
+        Returns:
+            The answer, which is marked as used if it allows the request; ``None`` without an approver. The
+            request is then stored.
+
+        Raises:
+            LimitExceeded: if there is no approver, and too many requests of the run are stored.
+        """
+        about = about or request.digest
+        while True:
+            answer = await self._find(request, about)
+            if answer is not None:
+                return answer
+            if approver is None:
+                await self._open(request, limited=True)
+                return None
+            if (question := self._questions.get(about)) is None:
+                answer = await self._ask(request, approver, about)
+            else:
+                await question.answered.wait()
+                answer = question.answer
+            if answer is None or answer.answer is None:
+                continue
+            if not answer.allowed:
+                return self._keep_refusal(answer, request, about)
+            if _holds_for(answer, request):
+                return answer
+
+    async def _ask(self, request: ApprovalRequest, approver: Approver, about: str) -> StoredApproval | None:
+        question = self._questions[about] = _Question()
+        try:
+            await self._open(request)
+            try:
+                approval: object = await approver(request)
+            except Exception as error:  # noqa: BLE001  a program's approver may raise anything
+                return self._no_answer(request, f"the approver failed: {type(error).__name__}: {_text(error)}")
+            if not isinstance(approval, Approval):
+                problem = f"the approver returned a {type(approval).__name__}, but must return an Approval"
+                return self._no_answer(request, problem)
+            if approval.allowed and approval.scope not in ("once", *request.grants):
+                problem = f"the approver answered with the scope `{approval.scope}`, which the request does not offer"
+                return self._no_answer(request, problem)
+            # If another answer was stored or used meanwhile, that one counts.
+            with suppress(StoreConflict, ApprovalAnswered, ApprovalUnknown):
+                question.answer = await self._answer(request.id, approval)
+                if request.kind == "grant" or approval.scope != "once":
+                    await self._record(question.answer)
+            return question.answer
+        finally:
+            del self._questions[about]
+            question.answered.set()
+
+    def _no_answer(self, request: ApprovalRequest, problem: str) -> StoredApproval:
+        """Return a refusal that holds for this effect only: the request stays open."""
+        return StoredApproval(request=request, answer=Approval("deny", reason=str(self._redact(problem))))
+
+    def _keep_refusal(self, answer: StoredApproval, request: ApprovalRequest, about: str) -> StoredApproval:
+        if answer.answered is not None and request.origin.run is not None:
+            self._refused[about, request.origin.run] = answer
+            if len(self._refused) > _MAX_REFUSALS:
+                del self._refused[next(iter(self._refused))]
+        return answer
+
+    async def _find(self, request: ApprovalRequest, about: str) -> StoredApproval | None:
+        """Return the answer that is known already, and mark it as used if it allows the request."""
+        if (refused := self._refused.get((about, request.origin.run or ""))) is not None:
+            return refused
+        return await self._granted(request) or await self._stored_answer(request)
+
+    async def _granted(self, request: ApprovalRequest) -> StoredApproval | None:
+        """Return the answer that created a grant which covers the request."""
+        for scope, wanted in request.grants.items():
+            granted = await self._store.get(_grant_key(request, scope))
+            if granted is not None and Grant.parse(granted.value["capabilities"]).covers(Grant.parse(wanted)):
+                answer = Approval("allow", scope, by=str(granted.value["by"]))
+                given = float(granted.value["answered"])
+                return StoredApproval(request=request, answer=answer, answered=given, used=given)
+        return None
+
+    async def _stored_answer(self, request: ApprovalRequest) -> StoredApproval | None:
+        """Return the stored answer to this very request, if it still holds."""
+        found = await self._read(_PREFIX + request.id)
+        if found is None or found[0].request.digest != request.digest:
+            return None
+        stored, version = found
+        if stored.state == "denied":
+            return stored if stored.request.origin.run == request.origin.run is not None else None
+        if stored.state != "approved":
+            return None
+        used = evolve(stored, used=time.time())
+        try:
+            await self._store.put(_PREFIX + request.id, used.as_dict(), version=version)
+        except StoreConflict:
+            return None  # another effect used it, or another answer replaced it
+        return used
+
+    async def _open(self, request: ApprovalRequest, *, limited: bool = False) -> None:
+        """Store a request, unless it waits for an answer already."""
+        await self._tidy()
+        key, run = _PREFIX + request.id, request.origin.run
+        found = await self._read(key)
+        if found is not None and found[0].state == "open" and found[0].request.origin.run == run:
+            return
+        if limited and run is not None:
+            if self._requested[run] >= _MOST_REQUESTS:
+                raise LimitExceeded("approvals", _MOST_REQUESTS, op=request.subject)
+            if len(self._requested) > _MAX_RUNS:
+                self._requested.clear()
+            self._requested[run] += 1
+        document = await self._store.get(key)
+        with suppress(StoreConflict):  # an equal request was stored at the same moment
+            version = 0 if document is None else document.version
+            await self._store.put(key, StoredApproval(request=request).as_dict(), version=version)
+
+    async def _answer(self, identifier: str, approval: Approval) -> StoredApproval:
+        stored, version = await self._known(identifier)
+        request, scope = stored.request, approval.scope
+        if stored.used is not None:
+            raise ApprovalAnswered(identifier)
+        creates = approval.allowed and scope != "once"
+        if creates and scope not in request.grants:
+            raise ApprovalRefused(request, scope)
+        now = time.time()
+        # From now on the grant counts, which can be revoked, and not the answer.
+        answered = evolve(stored, answer=approval, answered=now, used=now if creates else None)
+        remembered = creates and scope == "always" and request.kind == "grant"
+        async with self._store.transaction() as transaction:
+            await transaction.put(_PREFIX + identifier, answered.as_dict(), version=version)
+            if creates and not remembered:
+                grant = {"capabilities": [*request.grants[scope]], "by": approval.by, "answered": now}
+                await transaction.put(_grant_key(request, scope), grant)
+        if remembered:
+            self._remember(request)
+        return answered
+
+    async def _known(self, identifier: str) -> tuple[StoredApproval, int]:
+        found = await self._read(_PREFIX + identifier)
+        if found is None:
+            raise ApprovalUnknown(identifier)
+        return found
+
+    async def _read(self, key: str) -> tuple[StoredApproval, int] | None:
+        """Return a stored request and the version of its document; ``None`` if it is missing or of another version."""
+        document = await self._store.get(key)
+        with suppress(KeyError, TypeError, ValueError, AttributeError):
+            return None if document is None else (StoredApproval.from_dict(document.value), document.version)
+        return None
+
+    async def _tidy(self) -> None:
+        """Delete the documents that are no longer needed, once for each host."""
+        if self._is_tidy:
+            return
+        self._is_tidy = True
+        for key in await self._store.keys(_PREFIX):
+            found = await self._read(key)
+            if found is None:
+                continue
+            stored, version = found
+            last = stored.used or stored.answered or stored.request.asked
+            # A request of an agent's run is kept until it is answered, or the run is cancelled.
+            waits = stored.state == "open" and stored.request.origin.session is not None
+            if not waits and time.time() - last > _KEPT_SECONDS:
+                with suppress(StoreConflict):
+                    await self._store.delete(key, version=version)
+
+
+def _grant_key(request: ApprovalRequest, scope: ApprovalScope) -> str:
+    session = f"session/{request.origin.session}" if scope == "session" else "always"
+    return f"{_GRANTS}{session}/{request.grantee}"
+
+
+def _holds_for(answer: StoredApproval, request: ApprovalRequest) -> bool:
+    """Return whether the grant that an answer created allows another request that asks the same."""
+    assert answer.answer is not None  # noqa: S101  the caller checks it
+    scope, session = answer.answer.scope, answer.request.origin.session
+    return scope == "always" or (scope == "session" and session == request.origin.session)
+
+
+def _as_data(value: Any) -> Any:
+    """Return a value that is not JSON as data, so that values that differ have data that differs."""
+    if isinstance(value, bytes):
+        return {"bytes": b64encode(value).decode()}
+    if isinstance(value, Mapping):
+        return dict(value)
+    if hasattr(value, "get_secret_value"):
+        return {"secret": value.get_secret_value()}
+    return {type(value).__name__: str(value)}
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001  a foreign __str__ may raise anything
+        return "(no message: `__str__` failed)"

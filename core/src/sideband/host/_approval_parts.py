@@ -1,0 +1,87 @@
+"""The approvals of a host: what they are bound to, and where grants and answers are recorded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from secrets import token_bytes
+from typing import Any
+
+from ..approvals import ApprovalRequest, Approvals, StoredApproval
+from ..broker import Redaction, Unserializable, shortened
+from ..calls._grants import RememberedGrants
+from ..errors import StateUnwritable
+from ..ledger import Ledger, Outcome
+from ..ops import Grant, Level
+from ..plugins import PluginHost
+from ..settings import LoadedSettings
+from ..state import replace_file
+from ..store import Store
+
+ANSWER_OP = "approval.answer"
+_MAX_SHOWN = 262_144
+
+
+def approvals_of(
+    home: Path, settings: LoadedSettings, *, plugins: PluginHost, store: Store, ledger: Ledger, redactor: Redaction
+) -> Approvals:
+    """Return the approvals of a host. What they need is read when the first question is asked."""
+    tables = settings.settings
+
+    def versions(names: Collection[str | None]) -> Sequence[str]:
+        """Return the versions of all guards and of these plugins."""
+        relevant = (one for one in plugins.records if one.kind == "guard" or one.name in names)
+        return sorted(f"{one.label} {one.distribution} {one.version} {one.state.usable}" for one in relevant)
+
+    def shown(value: Any) -> Any:
+        """Return data as it is shown and stored: redacted, and shortened if it is very long."""
+        try:
+            plain = redactor.data(value)
+        except Unserializable:
+            return dict.fromkeys(value, "…") if isinstance(value, dict) else "…"
+        text = json.dumps(plain, default=lambda data: f"({len(data):,} bytes)")
+        return json.loads(text) if len(text) <= _MAX_SHOWN else shortened(plain)
+
+    def remember(request: ApprovalRequest) -> None:
+        grant = Grant.parse(request.grants["always"])
+        RememberedGrants(home).remember(str(request.effect["holder"]), str(request.effect["name"]), grant)
+
+    async def record(answered: StoredApproval) -> None:
+        """Record an answer that is not a part of the record of the effect that it is about."""
+        request = answered.request
+        await ledger.outcome(
+            Outcome(
+                effect=ledger.new_effect_id(),
+                op=ANSWER_OP,
+                status="done" if answered.allowed else "denied",
+                params=shortened(shown({"kind": request.kind, "subject": request.subject, "effect": request.effect})),
+                origin=request.origin,
+                level=Level.SAFE,
+                decisions=(answered.as_decision(),),
+            )
+        )
+
+    return Approvals(
+        store=store,
+        key=cache(lambda: _key(home / "approvals.key")),
+        policy=cache(lambda: tables.model_dump(mode="json", include={"policy", "grants", "plugins"})),
+        versions=versions,
+        redact=shown,
+        remember=remember,
+        record=record,
+    )
+
+
+def _key(path: Path) -> bytes:
+    """Return the key of the home, which the first host that needs it creates."""
+    try:
+        with suppress(FileNotFoundError):
+            return path.read_bytes()
+        with suppress(FileExistsError):
+            replace_file(path, token_bytes(32), overwrite=False)
+        return path.read_bytes()
+    except OSError as error:
+        raise StateUnwritable(path, error) from error
