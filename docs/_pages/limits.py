@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from inspect import signature
 
+from sideband.host import _tool_sources as sources
 from sideband.providers import ANSWER_LIMITS
 from sideband.settings import AgentSettings, Policy
 from sideband.tools import RESULT_LIMITS, SCHEMA_LIMIT
@@ -58,6 +59,10 @@ def limits_page() -> list[str]:
         "The first five limits are set under `[agent]` in the [settings](settings.md#agent).",
         "",
         *_agent(AgentSettings()),
+        "",
+        "## Tool sources",
+        "",
+        *_sources(),
     ]
 
 
@@ -189,6 +194,24 @@ def _agent(settings: AgentSettings) -> list[str]:
                     f"{_USUAL_WINDOW:,}",
                     "it is compacted",
                 ],
+            ],
+        )
+    )
+
+
+def _sources() -> list[str]:
+    omitted = "the others are omitted, with a notice in `sideband doctor`"
+    return list(
+        table(
+            ["resource", "limit", "if exceeded"],
+            [
+                ["tools of one source", f"{sources.MAX_TOOLS:,}", omitted],
+                ["descriptions and schemas of one source", f"about {sources.MAX_CHARACTERS:,} characters", "the same"],
+                ["time to open", f"{sources.OPEN_SECONDS:g} s", "it is closed"],
+                ["time to list the tools", f"{sources.LIST_SECONDS:g} s", "they are listed again later"],
+                ["listings", f"one in {sources.PAUSE:g} s", "announcements in between are one"],
+                ["time to close", f"{sources.CLOSE_SECONDS:g} s", "it is cancelled"],
+                ["time to close all sources", f"{sources.CLOSE_ALL_SECONDS:g} s", "the remaining ones are cancelled"],
             ],
         )
     )

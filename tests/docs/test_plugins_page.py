@@ -3,15 +3,20 @@
 import hashlib
 import importlib.util
 import sys
-from contextlib import asynccontextmanager
+import threading
+from contextlib import asynccontextmanager, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
+import anyio
 import pytest
+import sideband_http.plugin
 import sideband_llm.plugin
 import sideband_store_sqlite.plugin
 from sideband import Host, Level, Plugin
 from sideband.approvals import Approval
 from sideband.hooks import ChatCommands
+from sideband.ledger import query
 from sideband.ops import OpDenied, Recorded
 from sideband.tools import tool
 from sideband_agent import Agent
@@ -158,6 +163,46 @@ async def test_example_tool_runs_and_validates_its_arguments(stage, page):
         rolled, rejected = results(agent)
     assert rolled.text in ('{"rolled": 1}', '{"rolled": 2}')
     assert "greater than or equal to 2" in rejected.text
+
+
+@contextmanager
+def serving(text):
+    """Run a server that answers each request with a text, and yield its address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        def log_message(self, *_): ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+@pytest.mark.anyio
+async def test_example_tool_source_follows_its_file_and_its_calls_are_effects(stage, page, tmp_path):
+    (tmp_path / "home").mkdir(mode=0o700)
+    file = tmp_path / "home" / "feeds.txt"
+    turns = [Turn(tool_calls=[("feeds__daily", {})]), "done"]
+    plugins = Plugin("tool", "feeds", page(PAGE).module("class Feeds")), Plugin("op", "http", sideband_http.plugin)
+    with serving("news") as url:
+        file.write_text(f"daily {url}\n")
+        async with stage(turns, *plugins) as agent:
+            with anyio.fail_after(60):
+                await agent.host.tools.wait_for_sources()
+            assert agent.tools.names == ("feeds.daily",)
+            await agent.invoke("read")
+            assert results(agent)[0].text == "news"
+            (effect,) = await query(agent.host.ledger.folder, op="http.get")
+            assert (effect.origin.plugin, effect.origin.tool) == ("feeds", "feeds.daily")
+            file.write_text(f"weekly {url}\n")
+            with anyio.fail_after(60):
+                while agent.tools.names != ("feeds.weekly",):  # noqa: ASYNC110  there is no event for it
+                    await anyio.sleep(0.01)
 
 
 @pytest.mark.anyio

@@ -235,6 +235,7 @@ def test_control_characters_of_a_skill_are_removed(sideband, make_skill):
         "hooks list",
         "skills list",
         "skills show demo",
+        "tools list",
         "plugins check",
         "plugins why http",
         "plugins order op_call",

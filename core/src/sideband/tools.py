@@ -1,21 +1,22 @@
 """Tools, which models may call, and immutable views of tools, which can only be narrowed.
 
-A tool is a plugin in the group ``sideband.v1.tool``: ``sideband_tools()`` returns a list of tools, or the entry point
-is a ``Tool`` itself. The host creates the tools of skills with the same interface.
+A tool is a plugin in the group ``sideband.v1.tool``: ``sideband_tools()`` returns a list of tools and of sources of
+tools, or the entry point is a ``Tool`` itself. The host creates the tools of skills with the same interface.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, Protocol, TypeGuard
 
 from attrs import field, frozen
 from pydantic import ValidationError
 
-from .contexts import ToolContext
+from .contexts import PluginContext, ToolContext
 from .hooks._frozen import freeze
 from .loading import STRICTER, Resume
 from .models._pieces import CarryingTuple
@@ -29,12 +30,15 @@ __all__ = [
     "RESULT_LIMITS",
     "SCHEMA_LIMIT",
     "FromHost",
+    "OpenedSource",
     "ResultLimits",
     "Tool",
     "ToolContext",
     "ToolOutput",
+    "ToolSource",
     "ToolView",
     "is_tool_name",
+    "is_tool_source",
     "tool",
 ]
 
@@ -106,7 +110,7 @@ class Tool:
         resume: what happens to a call that its host's death interrupted, unless `[policy] resume` is stricter:
             ``replay`` runs it again and answers its recorded effects from the record, so all its effects must be
             dispatched through the context; ``ask`` asks first; ``never`` reports that its outcome is unknown.
-        source: the origin of the tool: ``skill github``, ``plugin memory``. The host sets it.
+        source: the origin of the tool: ``skill github``, ``plugin memory``, ``source tickets``. The host sets it.
         from_host: the parameters that the host fills in, each with the name of its value (``FromHost``). They are not
             part of ``parameters``.
 
@@ -234,6 +238,51 @@ def is_tool_name(name: str) -> bool:
         (True, False, False)
     """
     return bool(_NAME.match(name)) and len(name.replace(".", "__")) <= _MAX_NAME
+
+
+class OpenedSource(Protocol):
+    """An open source of tools. The host calls one method at a time, in the task in which it opened the source."""
+
+    async def list(self) -> Sequence[Tool]:
+        """Return the tools that exist now: a list. Their names are the name of the source, alone or before a dot."""
+
+    async def changed(self) -> None:
+        """Return when the tools may have changed since ``list`` was called. The host then lists them again."""
+
+
+class ToolSource(Protocol):
+    """A source of tools that are known only at run time, and may appear, change and disappear.
+
+    ``sideband_tools()`` returns it besides tools. The host opens it, lists its tools and closes it, in a task of its
+    own: no agent waits for it. Its tools are removed when it fails or is closed.
+
+    Attributes:
+        name: a name of lower-case words joined by ``_``, the namespace of its tools. No other source, plugin or skill
+            may have it.
+        scope: whether it is opened once for the ``host``, or for each ``session`` of an agent.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name, which is the namespace of its tools."""
+
+    @property
+    def scope(self) -> Literal["host", "session"]:
+        """Whether it is opened once for the ``host``, or for each ``session`` of an agent."""
+
+    def open(self, ctx: PluginContext) -> AbstractAsyncContextManager[OpenedSource]:
+        """Open the source for a host, or for a session.
+
+        Args:
+            ctx: the context of the plugin; for a session, an ``AgentContext``.
+        """
+
+
+def is_tool_source(value: object) -> TypeGuard[ToolSource]:
+    """Return whether this is a ``ToolSource`` with a valid name."""
+    name = getattr(value, "name", None)
+    is_named = isinstance(name, str) and "." not in name and is_tool_name(name)
+    return is_named and getattr(value, "scope", None) in ("host", "session") and callable(getattr(value, "open", None))
 
 
 @frozen

@@ -59,6 +59,7 @@ from ._approval_parts import approvals_of
 from ._own_calls import own_call
 from ._plugin_context import HostPluginContext
 from ._tool_registry import ToolRegistry
+from ._tool_sources import ToolSources
 
 _log = logging.getLogger("sideband")
 T = TypeVar("T")
@@ -208,10 +209,13 @@ class Host:
             report=self._report,
             approver=self.approver,
         )
-        self.tools = ToolRegistry(self.plugins, self.catalog, self._calls, self.broker.ops, self._grants)
+        tool_sources = ToolSources(self.redactor.text)
+        registry = ToolRegistry(self.plugins, self.catalog, self._calls, self.broker.ops, self._grants, tool_sources)
+        self.tools = registry
         # Calls that lose their worker close their resources before ledger and plugins are closed.
         stack.push_async_callback(self._calls.finish)
         await enter(stack, pool)
+        await enter(stack, tool_sources)
 
     def _make_worker_folders(self) -> list[Path]:
         """Create the folders that workers read: snapshots, SDKs and environments."""

@@ -1,4 +1,4 @@
-"""The registry of all tools of a host, from plugins and skills."""
+"""The registry of all tools of a host, from plugins, skills and sources of tools."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from ..hooks._frozen import freeze
 from ..loading import LoadedSkills, SkillSpec, ToolSpec
 from ..ops import Capability, Grant, Level, Origin
 from ..plugins import PluginContext, PluginError, PluginHost, State
-from ..tools import SCHEMA_LIMIT, Tool, ToolContext, ToolOutput, ToolView, is_tool_name
+from ..tools import Tool, ToolContext, ToolOutput, ToolSource, ToolView
+from ._tool_sources import RunningSource, ToolSources, tool_fault
 
 _log = logging.getLogger("sideband")
 _NOT_FOR_MODELS = "disable-model-invocation"
@@ -52,6 +53,21 @@ class HostTools:
     problems: tuple[str, ...] = ()
 
 
+@frozen
+class ProvidedSource:
+    """A source of tools and the plugin that provides it.
+
+    Attributes:
+        source: the source.
+        plugin: the name of the plugin.
+        context: its context.
+    """
+
+    source: ToolSource
+    plugin: str
+    context: PluginContext = field(repr=False)
+
+
 class ToolRegistry:
     """The registry of all tools of a host. Agents use views of it.
 
@@ -61,9 +77,11 @@ class ToolRegistry:
         calls: runs the tools of skills.
         ops: determines the levels of capabilities.
         added: capabilities by skill that its calls get in addition to those that it requests.
+        tasks: runs sources of tools.
 
     Attributes:
         current: the newest snapshot, empty before the first call of ``view``.
+        sources: the sources of the host that were opened, in the order in which they were opened.
     """
 
     def __init__(
@@ -73,19 +91,26 @@ class ToolRegistry:
         calls: SkillCalls,
         ops: Ops,
         added: Mapping[str, Iterable[str]],
+        tasks: ToolSources,
     ) -> None:
         self._plugins = plugins
         self._catalog = catalog
         self._calls = calls
         self._ops = ops
         self._added = {skill: tuple(capabilities) for skill, capabilities in added.items()}
+        self._tasks = tasks
         self.current = HostTools()
+        self.sources: tuple[RunningSource, ...] = ()
+        self._provided: dict[int, ProvidedSource] = {}
+        self._opened: dict[int, RunningSource | str] = {}
+        self._namespaces: dict[str, str] = {}
+        self._base: tuple[ToolView, tuple[str, ...]] = (ToolView(), ())
         self._contexts: dict[str, PluginContext] = {}
         self._viewed: tuple[LoadedSkills, list[Any]] | None = None
         self._described: tuple[LoadedSkills, tuple[Mapping[str, Any], ...]] | None = None
 
     def context(self, tool: Tool) -> PluginContext | None:
-        """Return the context of the plugin that provides a tool, or ``None`` for a tool of a skill."""
+        """Return the context of the plugin that provides a tool or its source, or ``None`` for a tool of a skill."""
         return self._contexts.get(tool.source)
 
     @property
@@ -100,19 +125,91 @@ class ToolRegistry:
     async def view(self) -> ToolView:
         """Return all tools except those with an invalid name or schema, and those with the same name as another.
 
-        Omitted tools are listed in ``problems``. Agents share the view until skills are loaded again, or the state of a
-        plugin changes.
+        Omitted tools are listed in ``problems``. Agents share the view until skills are loaded again, the state of a
+        plugin changes, or a source has other tools. Tools of sources that have not been listed yet are missing.
         """
         loaded = await self._catalog.all()
         if self._viewed is None or self._viewed[0] is not loaded or self._viewed[1] != self._states():
             await self._of_plugins([])  # loads them, which changes their states
             viewed = (loaded, self._states())
-            view, problems = await self._view()
+            self._base = await self._view()
             self._viewed = viewed
-            self.current = HostTools(self.current.version + 1, view, problems)
-            for problem in problems:
+            for problem in (*self._base[1], *self._open_sources()):
                 _log.warning("%s", problem)
+            self._publish()
         return self.current.view
+
+    async def wait_for_sources(self) -> None:
+        """Wait until each source of the host has listed its tools once, or failed to. No agent does that."""
+        for one in self.sources:
+            await one.wait_until_listed()
+
+    @property
+    def session_sources(self) -> list[ProvidedSource]:
+        """The sources of plugins that are opened for each session."""
+        return [one for one in self._provided.values() if one.source.scope == "session"]
+
+    def owner(self, namespace: str, plugin: str = "") -> str | None:
+        """Return what already has a namespace of tools, or ``None`` if a source may have it.
+
+        Args:
+            namespace: the first part of names of tools.
+            plugin: the plugin that provides the source, which may have the name of its plugin.
+        """
+        if namespace != plugin and namespace in self._plugins.names("tool", broken=True):
+            return f"plugin {namespace}"
+        own = f"plugin {plugin}"
+        having = (one.source for one in self._base[0].tools if one.name.partition(".")[0] == namespace)
+        return self._namespaces.get(namespace) or next((one for one in having if one != own), None)
+
+    def open_source(
+        self, provided: ProvidedSource, context: PluginContext, kind: str, on_change: Callable[[], None]
+    ) -> RunningSource | str:
+        """Open a source in a task of the host, without waiting for it. Return why if its name is taken.
+
+        Args:
+            provided: the source.
+            context: the context that it is opened with.
+            kind: how the ``source`` of its tools begins.
+            on_change: called when its tools or problems have changed.
+        """
+        name = provided.source.name
+        if (owner := self.owner(name, provided.plugin)) is not None:
+            return f"the source `{name}` was not opened: {owner} has its name"
+        return self._tasks.start(provided.source, name, f"{kind} {name}", context, on_change)
+
+    def _open_sources(self) -> list[str]:
+        """Open the sources of plugins, each once, and stop those of failed plugins. Return what was refused."""
+        refused = []
+        for key, one in self._provided.items():
+            if key in self._opened or one.source.scope != "host":
+                continue
+            opened = self._opened[key] = self.open_source(one, one.context, "source", self._publish)
+            if isinstance(opened, str):
+                refused.append(opened)
+                continue
+            self.sources = (*self.sources, opened)
+            self._namespaces[opened.name] = opened.origin
+            self._contexts[opened.origin] = one.context
+        for key, running in self._opened.items():
+            if key not in self._provided and isinstance(running, RunningSource):
+                running.stop()
+        return refused
+
+    def _publish(self) -> None:
+        """Make a snapshot of the tools that exist now."""
+        view, unusable = self._base
+        problems = [*unusable, *(one for one in self._opened.values() if isinstance(one, str))]
+        tools: list[Tool] = []
+        for source in self.sources:
+            problems += source.problems
+            for one in source.tools:
+                if (first := view.get(one.name)) is None:
+                    tools.append(one)
+                else:
+                    problems.append(f"omitted the tool `{one.name}` of {source.origin}: {first.source} has its name")
+        view = ToolView.of([*view.tools, *tools]) if tools else view
+        self.current = HostTools(self.current.version + 1, view, tuple(problems))
 
     def _states(self) -> list[Any]:
         """Return the states on which the view depends. `level` loads the op families that it needs."""
@@ -125,7 +222,7 @@ class ToolRegistry:
         by_name: dict[str, list[Tool]] = {}
         for one in found:
             by_name.setdefault(one.model_name, []).append(one)
-        faults = {one.name: fault for one in found if (fault := _fault(one))}
+        faults = {one.name: fault for one in found if (fault := tool_fault(one) or self._reserved(one))}
         clashes = {name: rivals for name, rivals in by_name.items() if len(rivals) > 1}
         problems = (
             *unusable,
@@ -137,6 +234,11 @@ class ToolRegistry:
         )
         alone = (rivals[0] for rivals in by_name.values() if len(rivals) == 1)
         return ToolView.of(one for one in alone if one.name not in faults), problems
+
+    def _reserved(self, one: Tool) -> str | None:
+        """Return why a tool cannot have its name, which a source had first. A plugin may share it with its source."""
+        owner = self._namespaces.get(one.name.partition(".")[0])
+        return f"{owner} has its name" if owner and not one.source.startswith("plugin ") else None
 
     def forget_skills(self) -> None:
         """Search for skills again on the next access."""
@@ -159,6 +261,7 @@ class ToolRegistry:
 
     async def _of_plugins(self, unusable: list[str]) -> list[Tool]:
         found: list[Tool] = []
+        provided: dict[int, ProvidedSource] = {}
         for name in self._plugins.names("tool", broken=True):
             try:
                 plugin = await self._plugins.load("tool", name)
@@ -166,8 +269,13 @@ class ToolRegistry:
                 unusable.append(f"omitted the tools of the plugin `{name}`: {error.message}; {error.hint}")
                 continue
             source = f"plugin {name}"
-            found += [evolve(one, source=source) for one in plugin.contribution]
+            for one in plugin.contribution:
+                if isinstance(one, Tool):
+                    found.append(evolve(one, source=source))
+                else:
+                    provided[id(one)] = ProvidedSource(one, name, plugin.context)
             self._contexts[source] = plugin.context
+        self._provided = provided
         return found
 
     async def _of_skills(self) -> list[Tool]:
@@ -223,16 +331,3 @@ def _description(skill: SkillSpec) -> Mapping[str, Any]:
         }
     )
     return described
-
-
-def _fault(one: Tool) -> str | None:
-    """Return why a tool cannot be offered to models, or ``None``. One invalid tool would fail a whole request."""
-    if not is_tool_name(one.name):
-        return f"its name, set by {one.source}, is invalid"
-    try:
-        size = one.schema_size
-    except (ValueError, TypeError, RecursionError):
-        return f"its schema, set by {one.source}, is not a valid JSON Schema"
-    if size > SCHEMA_LIMIT:
-        return f"its definition, set by {one.source}, has {size:,} characters, which exceeds {SCHEMA_LIMIT:,}"
-    return None

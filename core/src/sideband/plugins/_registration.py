@@ -147,18 +147,21 @@ def _stores(record: PluginRecord, registered: Any) -> tuple[StoreSpec, ...]:
 
 
 def _tools(record: PluginRecord, registered: Any) -> tuple[Any, ...]:
-    from ..tools import Tool  # circular import
+    from ..tools import Tool, is_tool_source  # circular import
 
-    tools = _items(record, registered)
+    items = _items(record, registered)
+    tools = [one for one in items if isinstance(one, Tool)]
+    sources = [one for one in items if not isinstance(one, Tool)]
+    for source in sources:
+        if not is_tool_source(source):
+            hint = "decorate the function with `@tool`, or return a ToolSource with a valid `name` and `scope`"
+            raise PluginInvalid(record, f"`sideband_tools` returned {_described(source)}; {hint}")
     for one in tools:
-        if not isinstance(one, Tool):
-            raise PluginInvalid(
-                record, f"`sideband_tools` returned {_described(one)}; decorate the function with `@tool`"
-            )
         if one.name.partition(".")[0] != record.name:
             raise PluginInvalid(record, f"its tool `{one.name}` must be named `{record.name}` or `{record.name}.*`")
     _check_unique(record, tools, "duplicate tool `{}`")
-    return tools
+    _check_unique(record, sources, "duplicate source of tools `{}`")
+    return items
 
 
 def _named(*methods: str) -> Callable[[PluginRecord, Any], tuple[Any, ...]]:

@@ -14,6 +14,7 @@ from .._audit._record_text import describe_verdict, verdict_data
 from .._host._options import add_host_options, load
 from .._host._plugins import open_plugins
 from .._host._running import run
+from .._host._tools import list_tools
 from .._terminal._printing import joined, print_data
 from .._terminal._tables import format_table, paragraph
 
@@ -71,6 +72,8 @@ async def _examine(opened: OpenPlugins, settings: LoadedSettings) -> dict[str, A
             problems_of_ledger += verdict.problems
         except Exception as error:  # noqa: BLE001  a store may raise anything
             problems_of_ledger.append(f"it cannot be examined: {type(error).__name__}: {error}")
+    if host is not None and sound:
+        await list_tools(host)
     closed = host.broker.sources.closed if host is not None else {}
     problems_of_skills = loaded.problems if loaded else ()
     unusable = [record for record in opened.plugins.records if not record.state.usable]
@@ -117,6 +120,7 @@ async def _examine(opened: OpenPlugins, settings: LoadedSettings) -> dict[str, A
             *settings.notices,
             *(f"the source of secrets `{name}` is closed: {reason}" for name, reason in closed.items()),
             *(f"{problem.source}: {problem.reason}" for problem in problems_of_skills if not problem.fatal),
+            *(host.tools.problems if host is not None else ()),
         ],
         "problems": list(dict.fromkeys(problems)),  # each plugin of a conflict reports it
     }

@@ -1,0 +1,280 @@
+"""Run the sources of tools: each in its own task, listed again when it announces a change, and bounded in every way.
+
+A source may be slow, dead or hostile. Nothing waits for it: its tools appear in the registry once they are checked.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, Self
+
+import anyio
+import anyio.lowlevel
+from anyio.abc import TaskGroup
+from attrs import define, evolve, field
+
+from ..contexts import PluginContext
+from ..ops._declaration import check_options
+from ..plugins._objects import describe
+from ..rendering import render
+from ..tools import SCHEMA_LIMIT, OpenedSource, Tool, ToolSource, is_tool_name
+
+MAX_TOOLS = 1_000
+"""The maximum number of tools of one source."""
+MAX_CHARACTERS = 2_000_000
+"""The maximum length of all descriptions and parameters of one source as JSON, in characters."""
+MAX_PROBLEMS = 20
+"""The maximum number of problems that are kept of one listing, and how often one source may log some."""
+OPEN_SECONDS = 60.0
+LIST_SECONDS = 30.0
+CLOSE_SECONDS = 5.0
+CLOSE_ALL_SECONDS = 15.0
+"""The timeout of closing all sources of a host. The remaining ones are cancelled."""
+PAUSE = 0.2
+"""The minimum time between two listings of a source in seconds. Announcements in between are one."""
+FIRST_RETRY_SECONDS = 1.0
+"""The pause after a failed listing, doubled with each further one."""
+_MAX_RETRY_SECONDS = 300.0
+_LONGEST_SHOWN = 80
+_LONGEST_PROBLEM = 1_000
+
+_log = logging.getLogger("sideband")
+
+
+@define(eq=False)
+class RunningSource:
+    """A source of tools in a task of its own, which opens, lists and closes it.
+
+    Args:
+        source: the source.
+        name: its name, which is the namespace of its tools.
+        origin: the ``source`` of its tools.
+        context: the context that it is opened with.
+        on_change: called when its tools or problems have changed.
+        redact: removes secrets from problems.
+
+    Attributes:
+        state: whether it is being opened, is open, has failed or was closed.
+        tools: its checked tools; empty unless it is open.
+        problems: why it failed, and which tools were omitted.
+    """
+
+    source: ToolSource = field(repr=False)
+    name: str
+    origin: str
+    context: PluginContext = field(repr=False)
+    on_change: Callable[[], None] = field(repr=False)
+    redact: Callable[[str], str] = field(repr=False)
+    state: Literal["opening", "open", "failed", "closed"] = field(default="opening", init=False)
+    tools: tuple[Tool, ...] = field(default=(), init=False, repr=False)
+    problems: tuple[str, ...] = field(default=(), init=False, repr=False)
+    _scope: anyio.CancelScope = field(factory=lambda: anyio.CancelScope(shield=True), init=False, repr=False)
+    _serving: anyio.CancelScope | None = field(default=None, init=False, repr=False)
+    _settled: anyio.Event = field(factory=anyio.Event, init=False, repr=False)
+    _ended: anyio.Event = field(factory=anyio.Event, init=False, repr=False)
+    _logged: int = field(default=0, init=False, repr=False)
+
+    async def run(self) -> None:
+        """Open the source, list its tools until it is closed, and close it."""
+        problem = ""
+        self._scope.deadline = anyio.current_time() + OPEN_SECONDS
+        try:
+            with self._scope:
+                async with self.source.open(self.context) as opened:
+                    if self.state == "opening":
+                        self._scope.deadline = math.inf
+                        self.state = "open"
+                        await self._serve(opened)
+        except (Exception, SystemExit) as error:  # noqa: BLE001  a source may raise anything
+            problem = f"it failed: {describe(_unwrapped(error))}"
+        finally:
+            if self._scope.cancelled_caught and self.state == "opening":
+                problem = f"it did not open within {OPEN_SECONDS:g} s"
+            elif self._scope.cancelled_caught and self._serving is not None:
+                problem = "it was cancelled, because it did not close in time"
+            if self.state != "closed":
+                self.state, problem = "failed", f"its tools are unavailable: {problem or 'it ended'}"
+            self._settle((), [problem] if problem else [])
+            self._ended.set()
+
+    def stop(self, seconds: float = CLOSE_SECONDS) -> None:
+        """Remove the tools at once, and begin to close the source, which is cancelled after that time."""
+        if self.state in ("failed", "closed"):
+            return
+        self.state = "closed"
+        self._scope.deadline = anyio.current_time() + seconds
+        (self._serving or self._scope).cancel()
+        self._settle((), [])
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether its task has ended."""
+        return self._ended.is_set()
+
+    async def wait_until_closed(self) -> None:
+        """Wait until the source has ended."""
+        await self._ended.wait()
+
+    async def wait_until_listed(self) -> None:
+        """Wait until the source has listed its tools once, or failed to."""
+        await self._settled.wait()
+
+    async def _serve(self, opened: OpenedSource) -> None:
+        with anyio.CancelScope() as self._serving:
+            delay = 0.0
+            while True:
+                try:
+                    self._settle(*await self._listed(opened))
+                    delay = 0.0
+                    await opened.changed()
+                except (Exception, SystemExit) as error:  # noqa: BLE001  a source may raise anything
+                    self._settle(self.tools, [f"it could not be listed: {describe(_unwrapped(error))}"])
+                    delay = min(2 * delay or FIRST_RETRY_SECONDS, _MAX_RETRY_SECONDS)
+                await anyio.sleep(max(delay, PAUSE))
+
+    async def _listed(self, opened: OpenedSource) -> tuple[tuple[Tool, ...], list[str]]:
+        """Return the tools of the source that can be used, and the problems of the others."""
+        with anyio.move_on_after(LIST_SECONDS) as scope:
+            listed = await opened.list()
+        if scope.cancelled_caught:
+            raise TimeoutError(f"`list` did not return within {LIST_SECONDS:g} s")
+        if not isinstance(listed, list | tuple):
+            raise TypeError(f"`list` must return a list, got a {type(listed).__name__}")
+        found: dict[str, Tool] = {}
+        problems: list[str] = []
+        left = MAX_CHARACTERS
+        for number, one in enumerate(listed):
+            if number == MAX_TOOLS or left < 0:
+                limit = f"{MAX_TOOLS:,} tools" if left >= 0 else f"{MAX_CHARACTERS:,} characters in total"
+                problems.append(f"omitted {len(listed) - number:,} tools: a source may have {limit}")
+                break
+            await anyio.lowlevel.checkpoint()  # checking a large schema takes time that others need
+            checked = evolve(one, source=self.origin) if isinstance(one, Tool) else one
+            size = _definition_size(one)
+            left -= size
+            if problem := self._fault(checked, size, found):
+                problems.append(f"omitted the tool {_shown(one)}: {problem}")
+            else:
+                found[checked.name] = checked
+        return tuple(found.values()), problems
+
+    def _fault(self, one: Any, size: int, found: Mapping[str, Tool]) -> str | None:
+        if not isinstance(one, Tool) or not isinstance(one.name, str):
+            return f"expected a Tool, got a {type(one).__name__}"
+        if one.name.partition(".")[0] != self.name:
+            return f"it must be named `{self.name}` or `{self.name}.*`"
+        if one.name in found:
+            return "another tool of the source has this name"
+        try:
+            check_options("the tool", one.level, one.timeout)
+        except TypeError as error:
+            return str(error)
+        if size > SCHEMA_LIMIT:  # making the schema of a large one would take long
+            return f"its definition has more than {SCHEMA_LIMIT:,} characters"
+        return tool_fault(one)
+
+    def _settle(self, tools: tuple[Tool, ...], problems: Sequence[str]) -> None:
+        """Set the tools and problems, and report them."""
+        more = len(problems) - MAX_PROBLEMS
+        kept = (*problems[:MAX_PROBLEMS], *([f"{more:,} more problems"] if more > 0 else ()))
+        problems = tuple(f"{self.origin}: {render(self.redact(one))}"[:_LONGEST_PROBLEM] for one in kept)
+        is_new = set(problems) - set(self.problems)
+        self.tools, self.problems = tools, problems
+        if is_new and self._logged < MAX_PROBLEMS:
+            self._logged += 1
+            for problem in problems:
+                _log.warning("%s", problem)
+        self.on_change()
+        self._settled.set()
+
+
+class ToolSources:
+    """The sources of tools of a host. Use it with ``async with``: leaving it closes them, the last one first.
+
+    Args:
+        redact: removes secrets from problems.
+    """
+
+    def __init__(self, redact: Callable[[str], str]) -> None:
+        self._redact = redact
+        self._tasks: TaskGroup | None = None
+        self._running: list[RunningSource] = []
+
+    async def __aenter__(self) -> Self:
+        self._tasks = await anyio.create_task_group().__aenter__()
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        tasks, self._tasks = self._tasks, None
+        with anyio.CancelScope(shield=True):
+            end = anyio.current_time() + CLOSE_ALL_SECONDS
+            for one in reversed(self._running):
+                one.stop(max(0.0, min(CLOSE_SECONDS, end - anyio.current_time())))
+                await one.wait_until_closed()
+        if tasks is not None:
+            await tasks.__aexit__(None, None, None)
+
+    def start(
+        self, source: ToolSource, name: str, origin: str, context: PluginContext, on_change: Callable[[], None]
+    ) -> RunningSource:
+        """Open a source in a task of the host, without waiting for it.
+
+        Args:
+            source, name, origin, context, on_change: see ``RunningSource``.
+
+        Raises:
+            RuntimeError: if the host is closed.
+        """
+        if self._tasks is None:
+            raise RuntimeError("the host is closed")
+        running = RunningSource(source, name, origin, context, on_change, self._redact)
+        self._running = [*(one for one in self._running if not one.has_ended), running]
+        self._tasks.start_soon(running.run)
+        return running
+
+
+def tool_fault(one: Tool) -> str | None:
+    """Return why a tool cannot be offered to models, or ``None``. One invalid tool would fail a whole request."""
+    if not is_tool_name(one.name):
+        return f"its name, set by {one.source}, is invalid"
+    try:
+        size = one.schema_size
+    except (ValueError, TypeError, RecursionError):
+        return f"its schema, set by {one.source}, is not a valid JSON Schema"
+    if size > SCHEMA_LIMIT:
+        return f"its definition, set by {one.source}, has {size:,} characters, which exceeds {SCHEMA_LIMIT:,}"
+    return None
+
+
+def _definition_size(one: Any) -> int:
+    """Return the minimum length of a tool's definition as JSON, or the first number beyond the limit."""
+    rest = [getattr(one, "name", ""), getattr(one, "description", ""), getattr(one, "parameters", None)]
+    size = 0
+    while rest and size <= SCHEMA_LIMIT:
+        value = rest.pop()
+        if isinstance(value, str):
+            size += len(value) + 2
+        elif isinstance(value, Mapping):
+            size += 2 * len(value) + 1
+            rest += [*value.keys(), *value.values()] if size <= SCHEMA_LIMIT else ()
+        elif isinstance(value, list | tuple):
+            size += len(value) + 1
+            rest += value if size <= SCHEMA_LIMIT else ()
+        else:
+            size += value.bit_length() // 4 + 1 if isinstance(value, int) else 1
+    return min(size, SCHEMA_LIMIT + 1)
+
+
+def _shown(one: Any) -> str:
+    """Return the name of a tool for a message. A source can give it any name."""
+    name = getattr(one, "name", None)
+    return repr(name[:_LONGEST_SHOWN]) if isinstance(name, str) else "without a name"
+
+
+def _unwrapped(error: BaseException) -> BaseException:
+    """Return the only exception of a group of one: that of the task that failed."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
