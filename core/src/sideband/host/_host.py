@@ -210,8 +210,9 @@ class Host:
             approver=self.approver,
         )
         tool_sources = ToolSources(self.redactor.text)
-        registry = ToolRegistry(self.plugins, self.catalog, self._calls, self.broker.ops, self._grants, tool_sources)
-        self.tools = registry
+        self.tools = ToolRegistry(
+            self.plugins, self.catalog, self._calls, self.broker.ops, self._grants, tasks=tool_sources
+        )
         # Calls that lose their worker close their resources before ledger and plugins are closed.
         stack.push_async_callback(self._calls.finish)
         await enter(stack, pool)

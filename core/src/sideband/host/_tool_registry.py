@@ -91,6 +91,7 @@ class ToolRegistry:
         calls: SkillCalls,
         ops: Ops,
         added: Mapping[str, Iterable[str]],
+        *,
         tasks: ToolSources,
     ) -> None:
         self._plugins = plugins
