@@ -74,6 +74,17 @@ def test_grant_reaches_the_highest_level_of_its_ops():
     assert reach([look, TAKE], grant("road:load=none,to=farm")) is Level.MONITORED
 
 
+def test_grant_has_the_level_of_its_widest_capability():
+    assert reach([TAKE], grant("road:load=none,to=farm", "road:load=oil|none,to=farm,lane=left")) is Level.CONTROLLED
+    assert reach([TAKE], grant("road:lane=left", "road:load=none,to=farm")) is Level.RESTRICTED
+    assert reach([TAKE], grant("road:lane=left,load=none,to=farm", "road:to=town*")) is Level.RESTRICTED
+
+
+def test_rule_above_the_declared_level_does_not_raise_it():
+    raising = declared(level=Level.MONITORED, lower=[Lower(Level.PRIVILEGED, to=LIMITED)])
+    assert level_of(raising, Capability.parse("road:to=farm"), {}) is Level.MONITORED
+
+
 def test_grant_does_not_reach_an_op_that_needs_another_value():
     specs = [declared("road.sell", needs={"load": ("grain", "oil")}), declared("road.look", Level.SAFE)]
     assert reach(specs, grant("road:load=none")) is Level.SAFE
@@ -98,6 +109,12 @@ def test_use_has_the_level_of_every_capability_that_it_could_need_later():
 def test_capability_without_the_requested_value_does_not_raise_the_level():
     both = grant("road:to=farm,load=none", "road:load=oil")
     assert level_within(TAKE, both, [RoadScope(to="farm", load="none")]) is Level.SAFE
+
+
+def test_capability_that_an_op_cannot_use_does_not_raise_its_level():
+    sell = declared(needs={"load": ("grain",)}, lower=[Lower(Level.SAFE, to=LIMITED)])
+    both = grant("road:to=farm,load=grain", "road:load=oil")
+    assert level_within(sell, both, [RoadScope(to="farm", load="grain")]) is Level.SAFE
 
 
 def test_use_of_several_scopes_has_the_highest_level():

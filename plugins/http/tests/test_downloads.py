@@ -117,6 +117,8 @@ async def test_download_requires_the_right_to_write_its_file(host, server):
             await fetch(host, server.url("/echo"), grants=["http:network=loopback", *missing])
     assert server.seen == []
     grants = ["http:network=loopback", "files:path=data/*,mode=write"]
+    with pytest.raises(OpDenied, match="`files:"):
+        await fetch(host, server.url("/echo"), path="other/x", grants=grants)
     assert (await fetch(host, server.url("/echo"), grants=grants))["ok"]
 
 
