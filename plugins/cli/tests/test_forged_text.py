@@ -77,7 +77,17 @@ def show_question(ask, *, yes=False):
 
 
 def effect(name="files.write", question="May it?", arguments=(), previewed=None, *, yes=False):
-    show_question(lambda questions: questions._approve(name, question, dict(arguments), previewed), yes=yes)
+    request = ApprovalRequest(
+        id="1",
+        kind="effect",
+        subject=name,
+        question=question,
+        effect=dict(arguments),
+        preview=previewed,
+        digest="",
+        grantee="",
+    )
+    show_question(lambda questions: questions._approve(request), yes=yes)
 
 
 def grant_of(name, source="/skills", capabilities=("http",)):

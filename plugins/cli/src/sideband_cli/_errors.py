@@ -5,6 +5,7 @@ SidebandError
 ├── ModelUnconfigured(LookupError)     agent.model       no model is configured
 ├── ModelUnknown(LookupError)          model.unknown     no provider lists the model
 ├── ChatCommandUnknown(LookupError)    chat.command      unknown chat command
+├── ApprovalUnconfirmed(PermissionError) approval.unconfirmed  the grant of an approval was not confirmed
 ├── UndoImpossible(RuntimeError)       undo.impossible   no part of the effect can be undone
 ├── UndoDeclined(PermissionError)      undo.declined     the undo was not confirmed
 └── Terminated(InterruptedError)       terminated        a signal of another process ended the command
@@ -28,6 +29,24 @@ _OPTIONS = (
 )
 _PERMANENT = ('To make it permanent, set `model = "provider:name"` in `[agent]`, or SIDEBAND_AGENT__MODEL.',)
 _WITHOUT = ("Skills do not need a model: run `sideband call SKILL.TOOL`.",)
+
+
+class ApprovalUnconfirmed(SidebandError, PermissionError):
+    """An approval that creates a grant was not confirmed. Nothing was approved.
+
+    Args:
+        asked: whether the user was asked.
+    """
+
+    code = "approval.unconfirmed"
+    exit_code = ExitCode.DENIED
+
+    def __init__(self, *, asked: bool) -> None:
+        problem = "the grant was not confirmed" if asked else "the grant cannot be confirmed without a terminal"
+        super().__init__(
+            f"{problem}; nothing was approved",
+            hint="approve it once without --session and --always, or add --yes if the capabilities are right",
+        )
 
 
 class Terminated(SidebandError, InterruptedError):

@@ -48,42 +48,22 @@ class Questions:
         from sideband.approvals import Approval
 
         is_grant = request.kind == "grant"
-        if is_grant:
-            yes = await self._grant(request)
-        else:
-            requester = _requester(request.origin) if request.kind == "effect" else ""
-            yes = await self._approve(request.subject, request.question, request.effect, request.preview, requester)
+        yes = await (self._grant(request) if is_grant else self._approve(request))
         by = f"{user_name()} ({'--yes' if self._yes else 'terminal'})"
         scope: ApprovalScope = "always" if yes and is_grant and "always" in request.grants else "once"
         return Approval("allow" if yes else "deny", scope, by=by)
 
     async def _grant(self, request: ApprovalRequest) -> bool:
-        name, lines = str(request.effect["name"]), capability_lines(request)
         if self._yes:
-            notice(f"granted to `{name}`: {' '.join(one.strip() for one in lines)}")
+            notice(f"granted to `{request.effect['name']}`: {' '.join(map(str.strip, _capabilities(request)))}")
             return True
-        if len(lines) > _MAX_LINES:  # the first ones may be above the screen
-            lines.append(f"  ({len(lines):,} capabilities in total, requested by {quoted(name)})")
-        tool = request.effect.get("tool")  # only the one that is called
-        called = f"tool {quoted(str(tool))} of the " if tool else ""
-        source = request.effect.get("source")
-        where = f" ({source})" if source else ""
+        holder = request.subject.partition(":")[0]
         return await self._answer(
-            [f"The {called}{request.subject.partition(':')[0]} {quoted(name)}{where} requests:", *lines],
-            f"Grant this and remember it for this version of the {request.subject.partition(':')[0]}? [y/N] ",
+            request_lines(request), f"Grant this and remember it for this version of the {holder}? [y/N] "
         )
 
-    async def _approve(
-        self,
-        name: str,
-        question: str,
-        arguments: Mapping[str, Any],
-        previewed: str | None = None,
-        requester: str = "",
-    ) -> bool:
-        preview = _block("preview", previewed) if previewed else []
-        requested_by = [f"  requested by {requester}"] if requester else []
-        reason = [*_block(name, question), *requested_by, *_argument_lines(arguments), *preview]
+    async def _approve(self, request: ApprovalRequest) -> bool:
+        reason = request_lines(request)
         if self._yes:
             notice("\n".join(map(render, [f"allowed by --yes: {reason[0]}", *reason[1:]])))
             return True
@@ -105,7 +85,27 @@ def question_rows(reason: Sequence[str], width: int) -> list[str]:
     return rows
 
 
-def capability_lines(request: ApprovalRequest) -> list[str]:
+def request_lines(request: ApprovalRequest) -> list[str]:
+    """Return the lines that say exactly what is to be approved."""
+    if request.kind == "grant":
+        return _grant_lines(request)
+    requester = _requester(request.origin) if request.kind == "effect" else ""
+    requested_by = [f"  requested by {requester}"] if requester else []
+    preview = _block("preview", request.preview) if request.preview else []
+    return [*_block(request.subject, request.question), *requested_by, *_argument_lines(request.effect), *preview]
+
+
+def _grant_lines(request: ApprovalRequest) -> list[str]:
+    name, lines = str(request.effect["name"]), _capabilities(request)
+    if len(lines) > _MAX_LINES:  # the first ones may be above the screen
+        lines.append(f"  ({len(lines):,} capabilities in total, requested by {quoted(name)})")
+    tool, source = request.effect.get("tool"), request.effect.get("source")  # only the tool that is called
+    called = f"tool {quoted(str(tool))} of the " if tool else ""
+    where = f" ({source})" if source else ""
+    return [f"The {called}{request.subject.partition(':')[0]} {quoted(name)}{where} requests:", *lines]
+
+
+def _capabilities(request: ApprovalRequest) -> list[str]:
     """Return the capabilities that a grant consists of, with the remarks of their families."""
     remarks = request.effect.get("remarks", {})
     texts = request.grants.get("always") or request.effect.get("capabilities", ())

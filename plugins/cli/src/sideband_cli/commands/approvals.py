@@ -1,0 +1,163 @@
+"""``sideband approvals list|show|approve|deny``: answer stored requests for approval."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from sideband.commands import Command
+from sideband.exit_codes import ExitCode
+
+from .._errors import ApprovalUnconfirmed
+from .._host._options import add_host_options, make_host
+from .._host._running import run
+from .._terminal._columns import terminal_width
+from .._terminal._printing import notice, print_data
+from .._terminal._progressbar import Progressbar
+from .._terminal._questions import ask_at_terminal, question_rows, request_lines, user_name
+from .._terminal._tables import format_table
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from sideband import Host
+    from sideband.approvals import ApprovalRequest, ApprovalScope, StoredApproval
+
+__all__ = ["sideband_commands"]
+
+
+def sideband_commands() -> Command:
+    """Register the command."""
+    return Command("approvals", "list and answer requests for approval", _configure, _run)
+
+
+def _configure(parser: ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    listing = actions.add_parser("list", help="list the requests that are open, or whose answer was not used yet")
+    listing.add_argument("--all", action="store_true", help="also list those whose answer was used or has expired")
+    show = actions.add_parser("show", help="show exactly what is to be approved, and the answer")
+    approve = actions.add_parser("approve", help="approve a request, once unless an option says otherwise")
+    scope = approve.add_mutually_exclusive_group()
+    scope.add_argument("--session", action="store_true", help="give the grant that `show` lists for the session")
+    scope.add_argument("--always", action="store_true", help="give the grant that `show` lists for all sessions")
+    approve.add_argument("--yes", action="store_true", help="do not ask to confirm a grant")
+    deny = actions.add_parser("deny", help="deny a request")
+    for action in (approve, deny):
+        action.add_argument("--reason", default="", help="the reason, for the record; the model sees that of a denial")
+    for action in (show, approve, deny):
+        action.add_argument("request", metavar="ID", help="the id of the request, or the beginning of it")
+    for action in (listing, show, approve, deny):
+        add_host_options(action)
+
+
+def _run(arguments: Namespace) -> ExitCode:
+    actions = {"list": _list, "show": _show, "approve": _approve, "deny": _deny}
+    actions[arguments.action](arguments)
+    return ExitCode.SUCCESS
+
+
+def _with_host(arguments: Namespace, do: Callable[[Host], Awaitable[Any]]) -> Any:
+    async def main() -> Any:
+        async with make_host(arguments) as host:
+            return await do(host)
+
+    return run(main)
+
+
+def _list(arguments: Namespace) -> None:
+    found = _with_host(arguments, lambda host: host.approvals.list())
+    shown = [one for one in found if arguments.all or one.state not in {"used", "expired"}]
+    rows = [
+        [one.request.id, one.state, _time(one.request.asked), one.request.subject, one.request.question]
+        for one in shown
+    ]
+    table = format_table(["id", "state", "asked", "subject", "question"], rows) if rows else "no open requests"
+    print_data(arguments, [_data(one) for one in shown], table)
+
+
+def _show(arguments: Namespace) -> None:
+    stored = _with_host(arguments, lambda host: _find(host, arguments.request))
+    print_data(arguments, _data(stored), "\n".join(_described(stored)))
+
+
+def _approve(arguments: Namespace) -> None:
+    scope: ApprovalScope = "session" if arguments.session else "always" if arguments.always else "once"
+
+    async def do(host: Host) -> StoredApproval:
+        stored = await _find(host, arguments.request)
+        if scope in stored.request.grants and not arguments.yes:
+            await _confirm(stored.request, scope)
+        return await _answer(host, stored, "allow", scope, arguments.reason)
+
+    stored = _with_host(arguments, do)
+    print_data(arguments, _data(stored), "\n".join(_described(stored)))
+
+
+def _deny(arguments: Namespace) -> None:
+    async def do(host: Host) -> StoredApproval:
+        return await _answer(host, await _find(host, arguments.request), "deny", "once", arguments.reason)
+
+    stored = _with_host(arguments, do)
+    print_data(arguments, _data(stored), "\n".join(_described(stored)))
+
+
+async def _find(host: Host, beginning: str) -> StoredApproval:
+    """Return the request with this id, or the only one whose id begins like this."""
+    found = [one for one in await host.approvals.list() if beginning and one.request.id.startswith(beginning)]
+    return found[0] if len(found) == 1 else await host.approvals.get(beginning)
+
+
+async def _answer(
+    host: Host, stored: StoredApproval, verdict: Any, scope: ApprovalScope, reason: str
+) -> StoredApproval:
+    from sideband.approvals import Approval
+
+    by = f"{user_name()} (sideband approvals)"
+    answered = await host.approvals.answer(stored.request.id, Approval(verdict, scope, reason=reason, by=by))
+    await host.sync()
+    return answered
+
+
+async def _confirm(request: ApprovalRequest, scope: ApprovalScope) -> None:
+    """Show the grant exactly, and ask the user to confirm it."""
+    ask = ask_at_terminal(Progressbar())
+    if ask is None:
+        for line in _grant_lines(request, scope):
+            notice(line)
+        raise ApprovalUnconfirmed(asked=False)
+    if not await ask([*request_lines(request), *_grant_lines(request, scope)], "Grant this? [y/N] "):
+        raise ApprovalUnconfirmed(asked=True)
+
+
+def _described(stored: StoredApproval) -> list[str]:
+    request, answer = stored.request, stored.answer
+    lines = [f"{request.id}  ({stored.state}, asked {_time(request.asked)})"]
+    lines += question_rows(request_lines(request), terminal_width())
+    if request.level is not None:
+        lines.append(f"level: {request.level.name}")
+    lines += question_rows([f"noted by {line}" for line in request.risk.splitlines()], terminal_width())
+    for scope in request.grants:
+        lines += question_rows(_grant_lines(request, scope), terminal_width())
+    if answer is not None and stored.answered is not None:
+        verdict = f"approved ({answer.scope})" if answer.allowed else "denied"
+        reason = f": {answer.reason}" if answer.reason else ""
+        lines += question_rows([f"{verdict} by {answer.by}, {_time(stored.answered)}{reason}"], terminal_width())
+    if stored.state == "open":
+        lines.append(f"to answer it: sideband approvals approve {request.id}, or deny")
+    elif stored.state == "approved":
+        lines.append("the answer is used when the same is requested again, for example with `sideband run --resume`")
+    return lines
+
+
+def _grant_lines(request: ApprovalRequest, scope: ApprovalScope) -> list[str]:
+    option = {"session": "for this session", "always": "for all sessions"}[scope]
+    return [f"with --{scope}, granted {option}:", *(f"  {one}" for one in request.grants[scope])]
+
+
+def _data(stored: StoredApproval) -> dict[str, Any]:
+    return {**stored.as_dict(), "state": stored.state}
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).astimezone().isoformat(timespec="seconds")
