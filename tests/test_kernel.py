@@ -17,6 +17,7 @@ MODULES = {
         "__init__.py",
         "__main__.py",
         "_first_process.py",
+        "_from_host.py",
         "_lazy.py",
         "_version.py",
         "blobs.py",
@@ -28,7 +29,7 @@ MODULES = {
 }
 
 # Lines of code without docstrings, comments and blank lines. State the reason in the commit that raises the limit.
-MAX_LINES = 18_044
+MAX_LINES = 18_059
 
 _LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)

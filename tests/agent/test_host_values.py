@@ -4,8 +4,11 @@ from types import SimpleNamespace
 from typing import Annotated
 
 import pytest
+import sideband_sandbox.plugin
+import sideband_skills.plugin
 from pydantic import BaseModel, ConfigDict
 from sideband import Plugin
+from sideband.calls import CallRequest
 from sideband.hooks import Replace
 from sideband.ledger import query
 from sideband.ops import FromHost, OpContext, OpFamily, op
@@ -109,9 +112,6 @@ async def write(text: str) -> dict:
 
 
 async def test_op_that_a_skill_dispatches_gets_the_session_and_channel_of_the_agent(stage, make_skill, tmp_path):
-    import sideband_sandbox.plugin
-    import sideband_skills.plugin
-
     make_skill("writer", SKILL)
     own = [Plugin("loader", "skills", sideband_skills.plugin), Plugin("sandbox", "sandbox", sideband_sandbox.plugin)]
     turns = [Turn(tool_calls=[("writer__write", {"text": "hi"})]), "done"]
@@ -119,3 +119,41 @@ async def test_op_that_a_skill_dispatches_gets_the_session_and_channel_of_the_ag
         await agent.invoke("go")
         (text,) = results(agent)
         assert NoteParams.model_validate_json(text) == expected(agent)
+
+
+OWN = '''
+from typing import Annotated
+from sideband.skill import FromHost, tool
+
+@tool
+async def own(
+    text: str,
+    author: Annotated[str, FromHost("principal")],
+    session: Annotated[str | None, FromHost("session")],
+    channel: Annotated[str | None, FromHost("channel")],
+    mode: Annotated[str, FromHost("approval_mode")],
+) -> dict:
+    """Return the values."""
+    return {"text": text, "author": author, "session": session, "channel": channel, "mode": mode}
+'''
+
+
+@pytest.mark.parametrize("sent", [{}, EVE])
+async def test_tool_of_a_skill_gets_the_values_of_the_host_whatever_is_sent(stage, make_skill, tmp_path, sent):
+    make_skill("owner", OWN)
+    own = [Plugin("loader", "skills", sideband_skills.plugin), Plugin("sandbox", "sandbox", sideband_sandbox.plugin)]
+    turns = [Turn(tool_calls=[("owner__own", {"text": "hi", **sent})]), "done"]
+    async with stage(turns, *own, skill_dirs=[tmp_path / "skills"]) as agent:
+        await agent.invoke("go")
+        (text,) = results(agent)
+        assert NoteParams.model_validate_json(text) == expected(agent)
+        (schema,) = agent.scripted.requests[0].tools
+        assert list(schema.parameters["properties"]) == ["text"]
+        request = CallRequest("owner.own", {"text": "hi", **sent}, principal="ada")
+        assert (await agent.host.run(request)).output == {
+            "text": "hi",
+            "author": "ada",
+            "session": None,
+            "channel": None,
+            "mode": "manual",
+        }

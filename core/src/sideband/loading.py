@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from attrs import Factory, field, frozen
 
+from ._from_host import FromHost
 from .errors import SidebandError
 
 if TYPE_CHECKING:
@@ -91,6 +92,8 @@ class ToolSpec:
         timeout: the maximum duration of one call in seconds, or ``None`` for the default of the skill or the host.
         validate: a function that validates and coerces arguments, including strings from a command line, and returns
             them as plain JSON data. It raises a ``ValueError`` whose message names each invalid argument.
+        from_host: the parameters that the host fills in, each with the name of its value (``FromHost``). They are not
+            part of ``parameters``; ``validate`` accepts them.
         validate_result: a function that raises a ``ValueError`` if a result does not match ``returns``, or ``None`` for
             no check. The result is plain JSON data and ``bytes``.
         signature: the signature as text, for display.
@@ -106,6 +109,11 @@ class ToolSpec:
     timeout: float | None = None
     signature: str = ""
     validate_result: Callable[[Any], None] | None = field(default=None, repr=False, eq=False)
+    from_host: Mapping[str, str] = Factory(dict)
+
+    def __attrs_post_init__(self) -> None:
+        if unknown := sorted({*self.from_host.values()}.difference(FromHost.values)):
+            raise ValueError(f"tool `{self.full_name}`: unknown host value {unknown[0]!r}")
 
     @property
     def full_name(self) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from ._from_host import FromHost
 from .workers.runtime import CallRandom, OpError, current_call, random_of_call, running, start_time
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     # The families that `sideband sdk stubs` has written beside the skill; all others are `Any`.
     from sideband_sdk import *  # type: ignore[import-not-found]  # noqa: F403
 
-__all__ = ["OpError", "capabilities", "dispatch", "now", "random", "tool", "uuid"]
+__all__ = ["FromHost", "OpError", "capabilities", "dispatch", "now", "random", "tool", "uuid"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Awaitable[Any]])
 _WITHOUT_ANSWER = frozenset({"progress.report"})

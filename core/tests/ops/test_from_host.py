@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
+from sideband.loading import ToolSpec
 from sideband.ops import FromHost, OpContext, OpFamily, OpSpec, Origin, op
 from sideband.ops._sdk_render import render_family
 from sideband.tools import Tool, tool
@@ -114,6 +115,8 @@ def test_value_must_be_a_text():
 
 def test_tool_with_an_unknown_host_value_is_refused():
     known = declare(NoteParams, tool)
+    with pytest.raises(ValueError, match=r"tool `notes\.add`: unknown host value 'user'"):
+        ToolSpec("notes", "add", "tools.py", "Add.", {}, known.validate, from_host={"who": "user"})
     with pytest.raises(TypeError, match="tool `notes`: `who`: unknown host value 'user'"):
         Tool("notes", "Write.", {}, known.validate, known.run, from_host={"who": "user"})
 

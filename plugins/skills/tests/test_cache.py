@@ -20,7 +20,7 @@ TYPES = '''
     from pathlib import Path
     from typing import Annotated, Any, Literal, NamedTuple, NotRequired, Optional, TypedDict, Union
     from uuid import UUID
-    from sideband.skill import files, http, tool
+    from sideband.skill import FromHost, files, http, tool
 
     class Level(enum.Enum):
         LOW = 1
@@ -55,6 +55,9 @@ TYPES = '''
 
     @tool
     async def returns_pair(point: Point) -> Pair: ...
+
+    @tool
+    async def written(text: str, by: Annotated[str, FromHost("principal")]) -> str: ...
 '''
 GIVEN = {
     "a": "1", "b": "1.5", "c": "true", "d": "YQ==", "e": "null", "f": [1], "g": "2025-01-31",

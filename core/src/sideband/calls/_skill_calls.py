@@ -17,6 +17,7 @@ from ..broker import Attempt, Broker, Call, EffectReport
 from ..errors import SidebandError
 from ..loading import SkillSpec, ToolSpec
 from ..ops import OpDenied, OpError, Origin
+from ..ops._from_host import with_host_values
 from ..settings import Policy
 from ..workers import ArgumentsInvalid, CodeChanged, GrantRequired, SkillFailed, SkillRefused, WorkerCall, WorkerPool
 from ._call_plans import CallPlan, CallPlans, code_of
@@ -60,11 +61,11 @@ class SkillCalls:
             WorkerError: if the worker process failed.
         """
         skill, tool = await self._catalog.tool(request.tool)
-        arguments = _validated(tool, request.arguments)
-        timeout = call_timeout(self._policy, skill, tool, request.timeout)
-        launch = await self._launches.of(skill)
         identifier = os.urandom(16).hex()
         origin = _origin(request, identifier, skill, tool)
+        arguments = _validated(tool, with_host_values(tool.from_host, request.arguments, origin))
+        timeout = call_timeout(self._policy, skill, tool, request.timeout)
+        launch = await self._launches.of(skill)
         hooks = request.hooks
         try:
             grant, granted_by = await self._rights.of(

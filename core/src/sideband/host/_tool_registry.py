@@ -297,6 +297,7 @@ class ToolRegistry:
             timeout=spec.timeout or skill.timeout,
             resume=skill.resume,
             source=f"skill {skill.name}",
+            from_host=spec.from_host,
         )
 
     async def _run(self, name: str, arguments: dict[str, Any], ctx: HostToolContext) -> ToolOutput:

@@ -5,11 +5,11 @@ The generator of SDKs is imported on first use, because only programs that run s
 
 from typing import TYPE_CHECKING
 
+from .._from_host import FromHost
 from .._lazy import lazy
 from ..contexts import Credential, CredentialResolver, OpContext, Origin
 from ._capability import *
 from ._errors import *
-from ._from_host import FromHost
 from ._levels import *
 from ._params import *
 from ._reach import *

@@ -22,6 +22,7 @@ def runtime_files() -> Mapping[str, Path]:
     files = {f"sideband/workers/runtime/{path.name}": path for path in sorted(runtime.glob("*.py"))}
     return {
         "sideband/__init__.py": runtime / "_package.py",
+        "sideband/_from_host.py": package / "_from_host.py",
         "sideband/skill.py": package / "skill.py",
         WORKER_FILE: package / "worker.py",
         "sideband/workers/__init__.py": runtime / "_package.py",

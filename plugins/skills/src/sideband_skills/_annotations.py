@@ -32,6 +32,7 @@ _MAXIMUM_NODES = 400
 _MAXIMUM_QUOTED = 2_000
 _WRAPPERS = frozenset({"typing.Required", "typing.NotRequired", "typing.Final", "typing.ReadOnly"})
 _STRUCTURES = frozenset({"typing.TypedDict", "typing.NamedTuple"})
+_FROM_HOST = "FromHost"
 _ENUMERATIONS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum"})
 
 
@@ -74,6 +75,7 @@ class AnnotationReader:
 
     Attributes:
         unknown: the types that were not understood, since it was last cleared.
+        from_host: the marks `FromHost(…)` in the last annotation.
     """
 
     names: Names
@@ -81,6 +83,7 @@ class AnnotationReader:
     aliases: Mapping[str, ast.expr]
     parser: PythonParser
     unknown: list[str] = Factory(list)
+    from_host: list[ast.Call] = Factory(list)
     _stack: list[str] = Factory(list)
     _nodes: int = 0
     _result: bool = False
@@ -111,6 +114,7 @@ class AnnotationReader:
         """
         self._nodes = 0
         self._result = result
+        self.from_host = []
         try:
             return ANYTHING if annotation is None else self._read(annotation)
         except _TooManyTypes:
@@ -207,6 +211,7 @@ class AnnotationReader:
             case "typing.Literal", [*values] if values:
                 shape = self._read_literal(node, values)
             case "typing.Annotated", [inner, *notes]:
+                self.from_host += self._marks(notes)
                 shape = _with_description(self._read(inner), notes)
             case "list", [item]:
                 shape = array(self._read(item))
@@ -223,6 +228,12 @@ class AnnotationReader:
             case _:
                 shape = self._give_up(node)
         return shape
+
+    def _marks(self, notes: list[ast.expr]) -> Iterator[ast.Call]:
+        for note in notes:
+            made = self.aliases.get(note.id, note) if isinstance(note, ast.Name) else note
+            if isinstance(made, ast.Call) and (self.names.resolve(made.func) or "").rpartition(".")[2] == _FROM_HOST:
+                yield made
 
     def _read_mapping(self, key: ast.expr, value: ast.expr) -> Shape:
         if self._full_name(key) not in ("str", "typing.Any"):

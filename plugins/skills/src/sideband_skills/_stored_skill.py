@@ -68,6 +68,7 @@ class _StoredTool(TypedDict):
     returns: dict[str, Any] | None
     timeout: float | None
     signature: str
+    from_host: dict[str, str]
     form: Annotated[Any, AfterValidator(_checked_form)]
 
 
@@ -164,7 +165,7 @@ def decoded(
 
 
 def _stored_tool(tool: ToolSpec) -> Mapping[str, Any]:
-    names = ("name", "module", "description", "parameters", "returns", "timeout", "signature")
+    names = ("name", "module", "description", "parameters", "returns", "timeout", "signature", "from_host")
     form = tool.validate.form if isinstance(tool.validate, ArgumentCheck) else None
     return {**{name: getattr(tool, name) for name in names}, "form": form}
 
@@ -182,4 +183,5 @@ def _tool(skill: str, stored: _StoredTool) -> ToolSpec:
         validate_result=None if returns is None else ResultCheck(returns),
         timeout=stored["timeout"],
         signature=stored["signature"],
+        from_host=stored["from_host"],
     )

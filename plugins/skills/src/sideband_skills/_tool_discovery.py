@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from attrs import define, field, frozen
 from sideband.loading import ToolSpec
+from sideband.ops import FromHost
 from sideband.suggestions import did_you_mean
 
 from ._annotations import AnnotationReader, literal_value
@@ -138,6 +139,14 @@ def find_tools(key: str, modules: Iterable[Module], problems: Problems, parser: 
     return Tools(tuple(tools), None if everything else tuple(sorted(families)))
 
 
+class _Refused(Exception):
+    """A function cannot be a tool."""
+
+    def __init__(self, reason: str, hint: str) -> None:
+        super().__init__(reason)
+        self.reason, self.hint = reason, hint
+
+
 @frozen
 class _Mark:
     """The decorator that marks a function as a tool."""
@@ -175,7 +184,11 @@ class _ToolReader:
             if mark is None:
                 continue
             refusal = _refusal(self.key, node, top_level=node in top_level)
-            tool = self._tool(node, mark) if refusal is None else None
+            tool = None
+            try:
+                tool = self._tool(node, mark) if refusal is None else None
+            except _Refused as error:
+                refusal = error.reason, error.hint
             if tool is not None:
                 refusal = self._too_large(tool)
             if tool is not None and refusal is None:
@@ -234,7 +247,7 @@ class _ToolReader:
             self._warn(
                 "tool.rest", f"`*` and `**` parameters of `{node.name}` are always empty", "declare named parameters"
             )
-        members, schema = self._parameters(node, docstring)
+        members, schema, from_host = self._parameters(node, docstring)
         returns = self.annotations.read(node.returns, result=True).schema or None
         # Values of unknown types are not validated, so unknown types in the return annotation are not reported.
         self.annotations.unknown.clear()
@@ -248,7 +261,8 @@ class _ToolReader:
             returns=returns,
             validate_result=None if returns is None else ResultCheck(returns),
             timeout=mark.timeout,
-            signature=_signature(node),
+            signature=_signature(node, from_host),
+            from_host=from_host,
         )
 
     def _too_large(self, tool: ToolSpec) -> tuple[str, str] | None:
@@ -263,22 +277,50 @@ class _ToolReader:
         self.problems.meter.add_text(size)
         return None
 
-    def _parameters(self, node: Function, docstring: Docstring) -> tuple[dict[str, Member], dict[str, Any]]:
+    def _parameters(
+        self, node: Function, docstring: Docstring
+    ) -> tuple[dict[str, Member], dict[str, Any], dict[str, str]]:
+        """Return all parameters, the schema of those that callers may set, and the values of the others.
+
+        Raises:
+            _Refused: if a parameter is marked as a value of the host, but callers could set it.
+        """
         members: dict[str, Member] = {}
+        from_host: dict[str, str] = {}
         properties: dict[str, Mapping[str, Any]] = {}
         for argument, default in _arguments(node.args):
             self.problems.meter.check()
             shape = self.annotations.read(argument.annotation)
+            value_of_host = self._value_of_host(argument)
             self._explain(node, argument, shape)
             if argument.arg in docstring.parameters:
                 shape = described(shape, docstring.parameters[argument.arg])
             known, value = literal_value(default) if default is not None else (False, None)
-            properties[argument.arg] = {**shape.schema, "default": value} if known else shape.schema
             members[argument.arg] = Member(shape, required=default is None)
+            if value_of_host is None:
+                properties[argument.arg] = {**shape.schema, "default": value} if known else shape.schema
+            else:
+                from_host[argument.arg] = value_of_host
         self._check_described(node, docstring, members)
-        required = [name for name, member in members.items() if member.required]
+        required = [name for name, member in members.items() if member.required and name not in from_host]
         schema = {"type": "object", "properties": properties, "additionalProperties": False}
-        return members, {**schema, "required": required} if required else schema
+        return members, {**schema, "required": required} if required else schema, from_host
+
+    def _value_of_host(self, argument: ast.arg) -> str | None:
+        marks = self.annotations.from_host
+        if not marks:
+            return None
+        match argument.annotation:
+            case ast.Subscript(_, ast.Tuple([_, *notes])) if len(marks) == 1 and marks[0] in notes:
+                pass
+            case _:
+                example = f'`{argument.arg}: Annotated[str, FromHost("principal")]`'
+                raise _Refused(f"`FromHost` must mark the whole parameter `{argument.arg}`", f"write {example}")
+        match marks[0]:
+            case ast.Call(_, [ast.Constant(str(value))], []) if value in FromHost.values:
+                return value
+        known = ", ".join(FromHost.values)
+        raise _Refused(f"{shown(ast.unparse(marks[0]))} is not a known value of the host", f"use one of {known}")
 
     def _check_described(self, node: Function, docstring: Docstring, members: Mapping[str, Member]) -> None:
         rest = {argument.arg for argument in (node.args.vararg, node.args.kwarg) if argument}
@@ -346,9 +388,22 @@ def _arguments(arguments: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr | N
     yield from zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
 
 
-def _signature(node: Function) -> str:
+def _signature(node: Function, hidden: Container[str]) -> str:
+    """Return the signature without the parameters that the host fills in."""
+    given = [(one, default) for one, default in _arguments(node.args) if one.arg not in hidden]
+    named = [(one, default) for one, default in given if one in node.args.kwonlyargs]
+    placed = [pair for pair in given if pair not in named]
+    visible = ast.arguments(
+        posonlyargs=[],
+        args=[one for one, _ in placed],
+        defaults=[default for _, default in placed if default is not None],
+        vararg=node.args.vararg,
+        kwonlyargs=[one for one, _ in named],
+        kw_defaults=[default for _, default in named],
+        kwarg=node.args.kwarg,
+    )
     try:
-        arguments, returns = ast.unparse(node.args), f" -> {ast.unparse(node.returns)}" if node.returns else ""
+        arguments, returns = ast.unparse(visible), f" -> {ast.unparse(node.returns)}" if node.returns else ""
     except (RecursionError, ValueError):
         return f"{node.name}(…)"
     text = f"{node.name}({arguments}){returns}"
