@@ -21,6 +21,7 @@ from ._errors import (
     RunHalted,
     RunParked,
     StructureRefused,
+    ToolRefused,
     ToolsUnknown,
 )
 from ._phase import AgentPhase
@@ -50,6 +51,7 @@ __all__ = [
     "RunResult",
     "RunStatus",
     "StructureRefused",
+    "ToolRefused",
     "ToolsUnknown",
     "attachment_of",
     "sliding_window",

@@ -12,6 +12,7 @@ from sideband.approvals import Approver
 from sideband.hooks import HookRegistry, ModelSelect, Settled
 from sideband.messages import Attachment
 from sideband.settings import AgentSettings
+from sideband.tools import Tool, ToolSource
 
 from ._agent_hooks import Listener, agent_hooks
 from ._agent_state import AgentState
@@ -27,6 +28,7 @@ from ._queues import Queues
 from ._run import RunResult
 from ._session_parts import SessionPartsMaker
 from ._session_switcher import SessionSwitcher
+from ._session_tools import OwnTools
 from .sessions import ModelEntry, Sessions
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ class Agent(AgentState):
         session: the id or name of a session to continue; a new one if ``None``.
         tools: the tools that it may call; if ``None``, the configured ones, otherwise all.
         sources: the sources of tools to which it is restricted, such as ``plugin memory`` or ``skill *``.
+        own_tools: tools, and sources of tools, of this agent alone; see ``offer``.
         channel: the channel through which the user talks to the agent, such as ``cli``.
         budget: the limits of the whole session; if ``None``, the configured ones.
         approver: answers this agent's requests for approval; ``None`` for the host's approver.
@@ -66,6 +69,7 @@ class Agent(AgentState):
         session: str | None = None,
         tools: Sequence[str] | None = None,
         sources: Sequence[str] | None = None,
+        own_tools: Iterable[Tool | ToolSource] = (),
         channel: str = "cli",
         budget: Budget | None = None,
         approver: Approver | None = None,
@@ -86,6 +90,7 @@ class Agent(AgentState):
         self.wants_shutdown = False
         self._model = model
         self._wanted_session = session
+        self._own_tools = tuple(own_tools)
         self._phase = CurrentPhase()
         self._announcer = Announcer(self.hooks)
         self._children = Children(self.depth, self.settings.depth, partial(_ChildAgent, self))
@@ -103,13 +108,15 @@ class Agent(AgentState):
             limit=budget if budget is not None else Budget(**self.settings.budget.model_dump()),
             wanted=tools if tools is not None else self.settings.tools,
             sources=sources,
+            own=OwnTools(),
+            own_tools=[getattr(one, "name", None) for one in self._own_tools],
             folder=self.folder,
             channel=channel,
         )
         self._switcher = SessionSwitcher(self.sessions, maker)
 
     async def __aenter__(self) -> Self:
-        await self._switcher.open(self._wanted_session, creates=self.inherited is not None)
+        await self._switcher.open(self._wanted_session, creates=self.inherited is not None, own_tools=self._own_tools)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -183,6 +190,24 @@ class Agent(AgentState):
     def follow_up(self, text: str, *, attachments: Iterable[Attachment] = (), source: str = "user") -> None:
         """Queue an input that begins its own run when the current one has ended."""
         self.queues.following.append(checked_input(self.host.redactor, text, attachments, source))
+
+    def offer(self, tool: Tool | ToolSource) -> None:
+        """Give this agent a tool, or a source of tools, of its own. It is available from the next turn on.
+
+        It stays until it is withdrawn or the agent is closed, also in other sessions that the agent opens. A source has
+        the scope ``session`` and is opened again for each of them. Child agents may use these tools like others.
+
+        Raises:
+            ToolRefused: if its name is invalid or taken, or the restrictions of the agent exclude it.
+        """
+        self._parts.tools.offer(tool)
+
+    def withdraw(self, name: str) -> bool:
+        """Remove a tool, or a source of tools, that was offered. Return whether there was one of this name.
+
+        Calls in progress continue. Calls that have not begun are not run.
+        """
+        return self._parts.tools.withdraw(name)
 
     def abort(self, reason: str = "") -> None:
         """Cancel the run. Completed steps are kept; interrupted tool calls are reported as interrupted."""

@@ -66,6 +66,11 @@ class AgentState:
         """The tools that it may call."""
         return self._parts.tools.newest()
 
+    @property
+    def tool_problems(self) -> tuple[str, ...]:
+        """The tools of the host and of the session that were omitted, with the reasons."""
+        return self._parts.tools.problems
+
     async def skills(self) -> tuple[Mapping[str, Any], ...]:
         """Return the skills that its model sees: those with a visible tool, and those without tools."""
         return await self._parts.skills.all()

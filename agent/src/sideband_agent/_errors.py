@@ -10,6 +10,7 @@ SidebandError
     ├── StructureRefused(PermissionError)    agent.refused     a plugin denies switching or forking the session
     ├── DepthReached(RecursionError)         agent.depth       the maximum depth of child agents is reached
     ├── ToolsUnknown(LookupError)            agent.tools       the parent does not have a tool requested for a child
+    ├── ToolRefused(ValueError)              agent.tool        a tool or a source of tools cannot be offered
     ├── RunHalted(PermissionError)           agent.halted      a guard halted the run
     ├── ModelFailed(RuntimeError)            the code of the failed model call
     └── RunParked(RuntimeError)              agent.parked or the code of its cause; the run can be resumed later
@@ -146,6 +147,12 @@ class ToolsUnknown(AgentFailed, LookupError):
             f"unknown tool for the child agent: {', '.join(f'`{name}`' for name in names)}",
             hint=f"available tools: {', '.join(known) or 'none'}",
         )
+
+
+class ToolRefused(AgentFailed, ValueError):
+    """A tool or a source of tools cannot be offered to the agent. Nothing has changed."""
+
+    code = "agent.tool"
 
 
 class RunHalted(AgentFailed, PermissionError):

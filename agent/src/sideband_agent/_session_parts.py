@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 from sideband.approvals import Approver
 from sideband.host import HostPluginContext
+from sideband.plugins import PluginContext
 from sideband.settings import AgentSettings
 from sideband.store import Store
 from sideband.tools import ToolView
@@ -18,13 +19,13 @@ from ._announcer import Announcer
 from ._budget import Budget
 from ._child_sessions import ChildSessions
 from ._compaction import Compactor
-from ._contexts import AgentControls
+from ._contexts import AgentControls, AgentPluginContext, host_context
 from ._history import VisibleHistory
 from ._model_steps import ModelCalls, ModelSteps
 from ._phase import CurrentPhase
 from ._queues import Queues
 from ._runner import Runner
-from ._session_tools import SessionTools
+from ._session_tools import OwnTools, SessionTools
 from ._spending import Spending
 from ._system_prompt import SystemPrompt
 from ._tools import LongResults, OfferedSkills, Replays, ToolCalls, ToolContexts, ToolEffects, ToolQuestions
@@ -80,6 +81,8 @@ class SessionPartsMaker:
         limit: the budget of a session.
         wanted: the tools that may be called; all if ``None``.
         sources: the sources of tools to which it is restricted.
+        own: the tools that the program offers.
+        own_tools: the names of those that it is about to offer.
         folder: its working directory.
         channel: the channel through which the user talks to the agent.
     """
@@ -95,6 +98,8 @@ class SessionPartsMaker:
     limit: Budget
     wanted: Sequence[str] | None
     sources: Sequence[str] | None
+    own: OwnTools = field(repr=False)
+    own_tools: Collection[str | None]
     folder: Path
     channel: str
 
@@ -151,11 +156,17 @@ class SessionPartsMaker:
     async def _tools(self) -> SessionTools:
         everything = await self.host.tools.view()
         for name in everything.unknown(self.wanted or ()):
-            _log.warning("unknown tool `%s`", name)
+            source = self.host.tools.owner(name.partition(".")[0]) or ""
+            if name not in self.own_tools and not source.startswith("source "):  # its tools may appear later
+                _log.warning("unknown tool `%s`", name)
         is_restricted = self.wanted is not None or self.sources is not None
         wanted = ToolView().narrow(self.wanted, sources=self.sources) if is_restricted else ToolView()
         inherited = self.agent.inherited
-        return SessionTools(self.host.tools, inherited.tools if inherited else None, wanted)
+        parent = inherited.tools if inherited else None
+        return SessionTools(self.host.tools, parent, wanted, self.own, self._source_context)
+
+    def _source_context(self, plugin: PluginContext | None) -> PluginContext:
+        return AgentPluginContext(host_context(plugin) or self.host.context_for("agent"), self.agent)
 
     def _tool_calls(
         self,
@@ -176,7 +187,7 @@ class SessionPartsMaker:
                 agent=self.agent,
                 broker=host.broker,
                 children=ChildSessions(self.store, spending.session.id, host.ledger.folder, host.sync),
-                registry=host.tools,
+                tools=tools,
                 of_skills=own,
                 results=results,
                 skills=skills,

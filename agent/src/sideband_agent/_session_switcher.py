@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 import anyio
 from attrs import define, field
 from sideband.hooks import SessionBeforeFork, SessionBeforeSwitch, SessionShutdown, SessionStart, Verdict
+from sideband.tools import Tool, ToolSource
 
 from ._errors import AgentClosed, StructureRefused
 from ._session_parts import SessionParts, SessionPartsMaker
@@ -37,15 +39,32 @@ class SessionSwitcher:
             raise AgentClosed
         return self._parts
 
-    async def open(self, session: str | None, *, creates: bool = False) -> None:
+    async def open(
+        self, session: str | None, *, creates: bool = False, own_tools: Iterable[Tool | ToolSource] = ()
+    ) -> None:
         """Open the first session.
 
         Args:
             session: the id or name of the session; ``None`` for a new one.
             creates: whether to create a session with this id if it does not exist.
+            own_tools: the tools that the program offers.
+
+        Raises:
+            ToolRefused: if one of them cannot be offered.
         """
         is_new = session is None or (creates and not await self.sessions.exists(session))
-        self._parts = await self._made(await (self._created(session) if is_new else self._opened(session)))
+        opened = await (self._created(session) if is_new else self._opened(session))
+        parts = await self._made(opened)
+        try:
+            parts.tools.start()
+            for one in own_tools:
+                parts.tools.offer(one)
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await parts.tools.close()
+                await opened.aclose()
+            raise
+        self._parts = parts
         reason = "startup" if is_new else "resume"
         await self.maker.announcer.emit(SessionStart, self.parts.session.id, reason)
 
@@ -55,7 +74,8 @@ class SessionSwitcher:
             session = self._parts.session
             with anyio.CancelScope(shield=True):
                 await self.maker.announcer.emit(SessionShutdown, session.id, "quit")
-                self._parts = None
+                tools, self._parts = self._parts.tools, None
+                await tools.close()
                 await session.aclose()
 
     async def new(self) -> str:
@@ -103,6 +123,8 @@ class SessionSwitcher:
         parts = await self._made(session)
         with anyio.CancelScope(shield=True):
             await self.maker.announcer.emit(SessionShutdown, previous.id, reason, target=target)
+            await self.parts.tools.close()
+            parts.tools.start()
             self._parts = parts
             if session is not previous:
                 await previous.aclose()

@@ -2,21 +2,46 @@
 
 from __future__ import annotations
 
-from attrs import define, field
-from sideband.host import ToolRegistry
-from sideband.tools import Tool, ToolView
+from collections.abc import Callable
+
+import anyio
+from attrs import define, evolve, field
+from sideband.host import ProvidedSource, RunningSource, ToolRegistry, tool_fault
+from sideband.plugins import PluginContext
+from sideband.tools import Tool, ToolSource, ToolView, is_tool_source
+
+from ._errors import ToolRefused
+
+_OWN = "session"
+"""The ``source`` of the tools that the agent's program offered, and the beginning of that of a session's sources."""
+
+
+@define(eq=False)
+class OwnTools:
+    """The tools and sources of tools that the program offers to one agent, in whatever session is open.
+
+    Attributes:
+        tools: the tools by name.
+        sources: the sources by name.
+    """
+
+    tools: dict[str, Tool] = field(factory=dict)
+    sources: dict[str, ToolSource] = field(factory=dict)
 
 
 @define(eq=False)
 class SessionTools:
     """The tools of one session. A turn never waits for tools: it uses those that are known at its start.
 
-    The tools of a child are those that its parent had when the child began, except those that its parent has lost.
+    What had a name first keeps it: a tool of the host that appears with the name of one of the session is omitted. The
+    tools of a child are those that its parent had when the child began, except those that its parent has lost.
 
     Args:
         registry: the tools of the host.
         parent: the tools of the parent, if the session is that of a child.
         wanted: the restrictions of the agent: a view that is resolved again in each turn.
+        own: the tools that the program offers; ``None`` for a child.
+        context: makes the context that a source of the session is opened with from that of its plugin.
 
     Attributes:
         allowed: the tools that may be called in this turn.
@@ -26,10 +51,16 @@ class SessionTools:
     registry: ToolRegistry = field(repr=False)
     parent: SessionTools | None = field(repr=False)
     wanted: ToolView = field(repr=False)
+    own: OwnTools = field(repr=False)
+    context: Callable[[PluginContext | None], PluginContext] = field(repr=False)
     allowed: ToolView = field(init=False)
     offered: ToolView = field(init=False, repr=False)
     _seen: object = field(default=None, init=False, repr=False)
     _newest: ToolView = field(init=False, repr=False)
+    _problems: tuple[str, ...] = field(default=(), init=False, repr=False)
+    _refused: tuple[str, ...] = field(default=(), init=False, repr=False)
+    _running: dict[str, RunningSource] | None = field(default=None, init=False, repr=False)
+    _plugins: dict[str, PluginContext | None] | None = field(default=None, init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         if self.parent is None:
@@ -47,7 +78,7 @@ class SessionTools:
         """Return the tools that may be called now, maybe other ones than in this turn."""
         snapshot = self.registry.current
         if self.parent is None and snapshot is not self._seen:
-            self._newest = self.wanted.resolve(snapshot.view)
+            self._newest = self.wanted.resolve(self._together(snapshot.view))
             self._seen = snapshot
         return self._newest
 
@@ -57,3 +88,130 @@ class SessionTools:
             return self.parent.current(tool)
         found = self.newest().get(tool.name)
         return found if found is tool or found == tool else None
+
+    def plugin(self, tool: Tool) -> PluginContext | None:
+        """Return the context of the plugin that provides a tool; ``None`` for a tool of a skill or of the program."""
+        if self.parent is not None:
+            return self.parent.plugin(tool)
+        if self._plugins is not None and tool.source in self._plugins:
+            return self._plugins[tool.source]
+        return self.registry.context(tool)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """The tools of the host and of the session that were omitted, with the reasons."""
+        self.newest()
+        running = (self._running or {}).values()
+        return (
+            *self.registry.problems,
+            *self._refused,
+            *(each for one in running for each in one.problems),
+            *self._problems,
+        )
+
+    def offer(self, offered: Tool | ToolSource) -> None:
+        """Add a tool or a source of tools to those of the agent, from the next turn on.
+
+        Raises:
+            ToolRefused: if its name is invalid or taken, the agent's restrictions exclude it, or this is a child.
+        """
+        if self.parent is not None:
+            raise ToolRefused("a child agent has only tools of its parent", hint="offer it to the parent")
+        if isinstance(offered, Tool):
+            tool = evolve(offered, source=_OWN)
+            if (problem := self._refusal(tool)) is not None:
+                raise ToolRefused(f"the tool {tool.name!r} was not offered: {problem}", hint="see the message")
+            self.own.tools[tool.name] = tool
+        elif not is_tool_source(offered) or offered.scope != "session":
+            kind = type(offered).__name__
+            hint = 'offer a Tool, or a ToolSource with a valid `name` and `scope = "session"`'
+            raise ToolRefused(f"expected a tool or a source of tools, got a {kind}", hint=hint)
+        elif problem := self._start(ProvidedSource(offered, "", self.context(None))):
+            raise ToolRefused(problem, hint="choose another name")
+        else:
+            self.own.sources[offered.name] = offered
+        self._changed()
+
+    def withdraw(self, name: str) -> bool:
+        """Remove a tool or a source that was offered, at once. Return whether there was one of this name.
+
+        Calls in progress continue. Calls that have not begun are not run.
+        """
+        if self.own.tools.pop(name, None) is not None:
+            self._changed()
+            return True
+        if self.own.sources.pop(name, None) is None:
+            return False
+        running = (self._running or {}).get(name)
+        if running is not None:
+            running.stop()
+            del (self._running or {})[name]
+            self._changed()
+        return True
+
+    def start(self) -> None:
+        """Open the sources of the session, without waiting for them. A source whose name is taken is not opened."""
+        if self.parent is None:
+            provided = [*self.registry.session_sources]
+            provided += [ProvidedSource(one, "", self.context(None)) for one in self.own.sources.values()]
+            self._refused = tuple(problem for one in provided if (problem := self._start(one)))
+
+    async def close(self) -> None:
+        """Close the sources of the session, the last one first."""
+        for one in reversed((self._running or {}).values()):
+            one.stop()
+            with anyio.CancelScope(shield=True):
+                await one.wait_until_closed()
+
+    def _start(self, provided: ProvidedSource) -> str | None:
+        """Open a source of the session. Return why it was not opened."""
+        name = provided.source.name
+        running = self._running = {} if self._running is None else self._running
+        if name in running or name in (one.partition(".")[0] for one in self.own.tools):
+            return f"the source `{name}` was not opened: the session has another one with its name"
+        context = self.context(provided.context) if provided.plugin else provided.context
+        opened = self.registry.open_source(provided, context, _OWN, self._changed)
+        if isinstance(opened, str):
+            return opened
+        running[name] = opened
+        self._plugins = {**(self._plugins or {}), opened.origin: provided.context if provided.plugin else None}
+        return None
+
+    def _refusal(self, tool: Tool) -> str | None:
+        """Return why a tool cannot be offered."""
+        fault = tool_fault(tool)
+        if fault is not None:
+            return fault
+        first = self.own.tools.get(tool.name) or self._together(self.registry.current.view).get(tool.name)
+        if first is not None:
+            return f"{first.source} has its name"
+        if tool.name.partition(".")[0] in (self._running or {}):
+            return "a source of the session has its name"
+        if not self.wanted.resolve(ToolView((tool,))).tools:
+            return "the tools of the agent are restricted; add its name to them"
+        return None
+
+    def _changed(self) -> None:
+        self._seen = None
+
+    def _together(self, view: ToolView) -> ToolView:
+        """Return the tools of the host and of the session."""
+        own, running = self.own.tools, self._running or {}
+        if not own and not running:
+            return view
+        problems, found = [], list(own.values())
+        for tool in view.tools:
+            space = tool.name.partition(".")[0]
+            # The source of a plugin may have its name.
+            if tool.name in own or (space in running and not tool.source.startswith("plugin ")):
+                problems.append(f"omitted the tool `{tool.name}` of {tool.source}: the session has one with its name")
+            else:
+                found.append(tool)
+        for source in running.values():
+            for tool in source.tools:
+                if view.get(tool.name) is None:
+                    found.append(tool)
+                else:
+                    problems.append(f"omitted the tool `{tool.name}` of {tool.source}: the host has one with its name")
+        self._problems = tuple(problems)
+        return ToolView.of(found)

@@ -342,6 +342,25 @@ async def test_large_schemas_are_not_read_beyond_the_limits(hosting):
     assert calls < 10_000_000, "a source must not make the host read a billion values"
 
 
+async def test_other_tasks_run_while_many_tools_are_checked(hosting):
+    turns = 0
+
+    async def count():
+        nonlocal turns
+        while True:
+            turns += 1
+            await anyio.lowlevel.checkpoint()
+
+    many = Source(*[make(f"tickets.x{number}") for number in range(1_000)])
+    async with hosting(plugin(many)) as host, anyio.create_task_group() as tasks:
+        await host.tools.view()
+        before = turns
+        tasks.start_soon(count)
+        await host.tools.wait_for_sources()
+        tasks.cancel_scope.cancel()
+    assert turns - before > 500
+
+
 @pytest.mark.parametrize("answer", [None, "tickets", {"tickets": 1}, iter([make("tickets.x")]), 5])
 async def test_list_that_returns_another_type_is_reported(hosting, answer):
     class Wrong(Source):

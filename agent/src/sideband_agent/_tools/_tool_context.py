@@ -11,7 +11,7 @@ import anyio
 import anyio.lowlevel
 from attrs import define, field, frozen
 from sideband.broker import Attempt, Broker, Progress, Redaction
-from sideband.host import HostPluginContext, ToolRegistry
+from sideband.host import HostPluginContext
 from sideband.ops import ContextRevoked, Origin
 from sideband.tools import Tool
 
@@ -20,6 +20,7 @@ from .._child_sessions import ChildSession, ChildSessions
 from .._contexts import AgentControls, AgentPluginContext, host_context, origin_of
 from .._errors import CallEnded
 from .._run import RunResult
+from .._session_tools import SessionTools
 from ._child_effects import recorded_child
 from ._long_results import LongResults
 from ._offered_skills import OfferedSkills
@@ -33,7 +34,7 @@ class ToolContexts:
         agent: the agent.
         broker: records the children of calls that may run again.
         children: keeps the sessions of these children until the call has ended.
-        registry: maps tools to their plugins.
+        tools: the tools of the session, which know their plugins.
         of_skills: the host's context for tools of skills and calls of unknown tools.
         results: the long results of the session.
         skills: the skills that the agent may use.
@@ -43,7 +44,7 @@ class ToolContexts:
     agent: AgentControls = field(repr=False)
     broker: Broker = field(repr=False)
     children: ChildSessions = field(repr=False)
-    registry: ToolRegistry = field(repr=False)
+    tools: SessionTools = field(repr=False)
     of_skills: HostPluginContext = field(repr=False)
     results: LongResults = field(repr=False)
     skills: OfferedSkills = field(repr=False)
@@ -60,7 +61,7 @@ class ToolContexts:
             step: its step in the run.
             on_progress: called with progress; must not block.
         """
-        base = host_context(self.registry.context(tool)) if tool else None
+        base = host_context(self.tools.plugin(tool)) if tool else None
         name = tool.name if tool else ""
         # Kept, so that what comes after the call is recorded as an effect of its run and not of a later one.
         origin = origin_of(self.agent, step=step, tool=name or None)

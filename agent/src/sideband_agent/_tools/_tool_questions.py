@@ -45,7 +45,7 @@ class ToolQuestions:
             arguments,
             origin=ctx.origin,
             code=await self.registry.code(tool),
-            plugins=[tool.source.removeprefix("plugin ")],
+            plugins=[ctx.plugin],
             grants=[str(Capability.exactly("tool", {"name": tool.name}))],
             level=tool.level,
             risk=risk_of(decision),
@@ -76,7 +76,7 @@ class ToolQuestions:
             origin=ctx.origin,
             exact=attempt,
             code=await self.registry.code(tool),
-            plugins=[tool.source.removeprefix("plugin ")],
+            plugins=[ctx.plugin],
             level=tool.level,
         )
         answer = await self.approvals.decide(request, self.approver)

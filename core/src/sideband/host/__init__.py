@@ -3,12 +3,16 @@
 from ..calls import CallRequest, CallResult
 from ._host import Host
 from ._plugin_context import HostPluginContext
-from ._tool_registry import ToolRegistry
+from ._tool_registry import ProvidedSource, ToolRegistry
+from ._tool_sources import RunningSource, tool_fault
 
 __all__ = [
     "CallRequest",
     "CallResult",
     "Host",
     "HostPluginContext",
+    "ProvidedSource",
+    "RunningSource",
     "ToolRegistry",
+    "tool_fault",
 ]

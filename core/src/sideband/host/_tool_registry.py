@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
@@ -120,8 +121,16 @@ class ToolRegistry:
         return self.current.problems
 
     async def code(self, tool: Tool) -> str:
-        """Return the version of the code of a skill's tool; empty for the tool of a plugin."""
-        return await self._calls.code(tool.name) if tool.source.startswith("skill ") else ""
+        """Return the version of the code of a skill's tool, or of the declaration of a tool that is known at run time.
+
+        It is empty for the tool of a plugin, which has the version of the plugin.
+        """
+        if tool.source.startswith("plugin "):
+            return ""
+        if tool.source.startswith("skill "):
+            return await self._calls.code(tool.name)
+        declared = f"{tool.source} {tool.level.name} {tool.read_only} {tool.schema.model_dump_json()}"
+        return hashlib.sha256(declared.encode()).hexdigest()
 
     async def view(self) -> ToolView:
         """Return all tools except those with an invalid name or schema, and those with the same name as another.
