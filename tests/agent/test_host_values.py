@@ -63,12 +63,13 @@ async def test_tool_gets_the_values_of_the_host_whatever_the_model_sends(stage, 
         assert record.params["arguments"] == expected(agent).model_dump()
 
 
-async def test_guard_sees_the_values_of_the_host_and_cannot_replace_them(stage, kit):
+@pytest.mark.parametrize("more", [{}, EVE])
+async def test_guard_sees_the_values_of_the_host_and_cannot_replace_them(stage, kit, more):
     seen = []
 
     def tool_call(event):
         seen.append(dict(event.arguments))
-        return Replace({"text": "changed", **EVE})
+        return Replace({"text": "changed", **more})
 
     guard = Plugin("guard", "changer", kit.guard(tool_call=tool_call))
     turns = [Turn(tool_calls=[("note", {"text": "hi", **EVE})]), "done"]

@@ -9,8 +9,9 @@ import anyio
 import anyio.lowlevel
 import pytest
 from sideband import Host, Plugin
-from sideband.errors import StoreError
+from sideband.errors import ReservationRefused, StoreError
 from sideband.messages import UserMessage
+from sideband.store import Reservations
 from sideband_agent.sessions import SessionLocked, Sessions
 
 pytestmark = pytest.mark.anyio
@@ -48,6 +49,22 @@ async def machines(tmp_path, shared_store):
         Host(home=tmp_path / "two", plugins=plugins, autoload=False) as two,
     ):
         yield Sessions(one.store, one.home), Sessions(two.store, two.home)
+
+
+async def test_plugin_has_one_store_and_its_reservations_on_all_machines(tmp_path, shared_store):
+    plugins = [Plugin("store", "shared", shared_store)]
+    async with (
+        Host(home=tmp_path / "one", plugins=plugins, autoload=False) as one,
+        Host(home=tmp_path / "two", plugins=plugins, autoload=False) as two,
+    ):
+        stores = [host.context_for("gate").store for host in (one, two)]
+        await stores[0].put("a", {"n": 1})
+        assert (await stores[1].get("a")).value == {"n": 1}
+        for store, count in zip(stores, (12, 8), strict=True):
+            await Reservations(store).take("visitors", count, of=20, seconds=3_600)
+        for store in stores:
+            with pytest.raises(ReservationRefused):
+                await Reservations(store).take("visitors", of=20, seconds=3_600)
 
 
 async def test_session_that_is_open_on_one_machine_is_locked_on_the_other_until_it_is_closed(machines):

@@ -47,13 +47,14 @@ async def test_value_of_the_host_is_used_and_recorded_whatever_the_caller_sends(
     assert intent["params"] == {"text": "hi", "author": "ada", "session": "…"}
 
 
-async def test_guard_sees_the_value_of_the_host_and_cannot_replace_it(make_host, notes, hook, ledger_lines):
+@pytest.mark.parametrize("more", [{}, {"author": "eve", "session": "s"}])
+async def test_guard_sees_the_value_of_the_host_and_cannot_replace_it(make_host, notes, hook, ledger_lines, more):
     seen = []
 
     @hookimpl
     async def op_call(event):
         seen.append((dict(event.params), await event.preview({**event.params, "author": "eve"})))
-        return Replace({"text": "changed", "author": "eve", "session": "s"})
+        return Replace({"text": "changed", **more})
 
     async with make_host(notes, hook("author", op_call)) as host:
         assert await host.op("notes.write", {"text": "hi", "author": "eve"}, principal="ada") == {

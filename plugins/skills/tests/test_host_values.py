@@ -17,6 +17,8 @@ def test_parameter_of_the_host_is_in_no_schema(load_tool):
     assert tool.parameters["required"] == ["text"]
     assert tool.signature == "run(text: str, *, more: int=1)"
     assert tool.validate({"text": "a", "by": "ada", "session": None}) == {"text": "a", "by": "ada", "session": None}
+    with pytest.raises(ValueError, match=r"unknown argument `sesion`$"):
+        tool.validate({"text": "a", "by": "ada", "sesion": "s"})
     with pytest.raises(ValueError, match="`by` is required"):
         tool.validate({"text": "a"})
 

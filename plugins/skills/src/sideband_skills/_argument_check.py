@@ -22,9 +22,11 @@ class ArgumentCheck:
 
     Args:
         form: the form of a structure with the arguments. The validator is built at the first call.
+        hidden: the arguments that only the host passes, and that no message suggests.
     """
 
     form: Form
+    hidden: frozenset[str] = frozenset()
     _adapter: TypeAdapter[Any] | None = field(default=None, init=False)
 
     def __call__(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -49,7 +51,8 @@ class ArgumentCheck:
             case "missing":
                 return f"`{path}` is required"
             case "extra_forbidden":
-                closest = did_you_mean(name, self.form[2]) if path == name else ""
+                known = [one for one in self.form[2] if one not in self.hidden]
+                closest = did_you_mean(name, known) if path == name else ""
                 return f"unknown argument `{path}`{closest}"
             case _:
                 return f"`{path}` = {shown(details['input'])}: {problem_text(details)}"

@@ -178,7 +178,7 @@ def _tool(skill: str, stored: _StoredTool) -> ToolSpec:
         module=stored["module"],
         description=stored["description"],
         parameters=stored["parameters"],
-        validate=ArgumentCheck(stored["form"]),
+        validate=ArgumentCheck(stored["form"], frozenset(stored["from_host"])),
         returns=returns,
         validate_result=None if returns is None else ResultCheck(returns),
         timeout=stored["timeout"],

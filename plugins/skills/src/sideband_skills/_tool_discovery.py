@@ -257,7 +257,7 @@ class _ToolReader:
             module=self.module.path,
             description=docstring.summary,
             parameters=schema,
-            validate=ArgumentCheck(structure(node.name, members, "").form),
+            validate=ArgumentCheck(structure(node.name, members, "").form, frozenset(from_host)),
             returns=returns,
             validate_result=None if returns is None else ResultCheck(returns),
             timeout=mark.timeout,
