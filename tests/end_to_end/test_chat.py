@@ -211,7 +211,7 @@ def test_other_calls_print_nothing_between_a_question_and_its_reason(chat, turns
         chat.wait_for("[y/N] " + "x" * count)
     chat.type("\r")
     chat.wait_for("hello.greet name=Ada: ok", "done")
-    assert "requests:\n▌   sql:path=notes.db\n▌ Grant this" in chat.text
+    assert "requests:\n▌   sql:path=notes.db\n▌   highest level: controlled\n▌ Grant this" in chat.text
     leave(chat)
 
 
@@ -225,7 +225,7 @@ def test_text_typed_before_a_question_does_not_answer_it_and_is_restored_afterwa
     chat.type("y")
     chat.wait_for("> y")
     gate.opened.set()
-    chat.wait_for("sql:path=notes.db\n▌ Grant this and remember it for this version of the skill? [y/N]")
+    chat.wait_for("sql:path=notes.db\n▌   highest level: controlled\n▌ Grant this and remember it", "[y/N]")
     chat.type("\r")
     chat.wait_for("failed", "done", "]\n> y")
     chat.type("\x03")

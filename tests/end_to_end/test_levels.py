@@ -4,8 +4,10 @@ import json
 
 import pytest
 from sideband import CallRequest, Host
+from sideband.approvals import Approval
 from sideband.ledger import query
 from sideband.ops import Grant, Level, reach
+from sideband.workers import GrantRequired
 from sideband_agent import Agent
 
 pytestmark = pytest.mark.anyio
@@ -81,6 +83,20 @@ async def test_rights_that_the_host_adds_raise_the_level(make_host, make_skill):
     folder = make_skill("fetcher", CODE, "http:host=api.github.com,method=GET")
     async with make_host(folder, grants={"fetcher": ["http:host=api.github.com,method=POST"]}) as host:
         assert (await host.tools.view()).get("fetcher.fetch").level is Level.RESTRICTED
+
+
+async def test_question_about_a_grant_has_the_level_that_it_allows(make_host, make_skill):
+    asked = []
+
+    async def approver(request):
+        asked.append(request.level)
+        return Approval("deny")
+
+    folder = make_skill("fetcher", CODE, "sql:mode=read http:method=GET")
+    async with make_host(folder, approver=approver) as host:
+        with pytest.raises(GrantRequired):
+            await host.call("fetcher.count", db="a.db")
+    assert asked == [Level.CONTROLLED]
 
 
 async def test_guards_of_tools_see_the_level_of_the_grant(make_host, make_skill):

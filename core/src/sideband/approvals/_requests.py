@@ -79,7 +79,7 @@ class ApprovalRequest:
         effect: exactly what would happen: the parameters of the op, or the arguments of the tool. For a grant, its
             ``holder``, the ``name`` of that, the ``capabilities``, and what they are needed for.
         preview: what the op says that it would do; ``None`` if it has no preview.
-        level: the level of the effect or tool; ``None`` for a grant.
+        level: the level of the effect or tool; for a grant, the highest that it allows.
         risk: what guards noted about it; empty if nothing.
         origin: who requests it.
         digest: a digest of everything on which an approval with the scope ``once`` depends: the kind, the subject, the

@@ -7,6 +7,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from attrs import evolve
+
 from ..approvals import ApprovalNeeded, ApprovalRequest, Approvals, Approver
 from ..broker import Ops
 from ..errors import ConfigurationError
@@ -87,6 +89,7 @@ class Rights:
         rights = _rights(wanted, policy, added, missing)
         if missing:
             request = self._request(skill, tool, digest, arguments=arguments, missing=missing, origin=origin)
+            request = evolve(request, level=await self._ops.reach(rights[0]))
             # The question is about the skill, whichever tool is called.
             answer = await self._approvals.decide(request, approver, about=f"{digest} {missing}")
             if answer is None or not answer.allowed:

@@ -102,7 +102,8 @@ def _grant_lines(request: ApprovalRequest) -> list[str]:
     tool, source = request.effect.get("tool"), request.effect.get("source")  # only the tool that is called
     called = f"tool {quoted(str(tool))} of the " if tool else ""
     where = f" ({source})" if source else ""
-    return [f"The {called}{request.subject.partition(':')[0]} {quoted(name)}{where} requests:", *lines]
+    level = [] if request.level is None else [f"  highest level: {request.level.name.lower()}"]
+    return [f"The {called}{request.subject.partition(':')[0]} {quoted(name)}{where} requests:", *lines, *level]
 
 
 def _capabilities(request: ApprovalRequest) -> list[str]:

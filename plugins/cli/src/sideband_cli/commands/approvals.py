@@ -134,7 +134,7 @@ def _described(stored: StoredApproval) -> list[str]:
     request, answer = stored.request, stored.answer
     lines = [f"{request.id}  ({stored.state}, asked {_time(request.asked)})"]
     lines += question_rows(request_lines(request), terminal_width())
-    if request.level is not None:
+    if request.level is not None and request.kind != "grant":  # the lines of a grant have its level
         lines.append(f"level: {request.level.name}")
     lines += question_rows([f"noted by {line}" for line in request.risk.splitlines()], terminal_width())
     for scope in request.grants:
