@@ -239,11 +239,13 @@ class Dying:
 class Points:
     """Reaches a point when an agent or a child has saved its run, when its session is closed, and after an effect."""
 
-    def __init__(self, home):
-        self.home = home
+    def __init__(self, home, abort_on=None):
+        self.home, self.abort_on = home, abort_on
 
     @hookimpl
     def effect(self, event):
+        if event.op == self.abort_on:
+            AGENTS[0].abort()
         reach(self.home, f"{event.op} of {event.origin.tool}")
 
     @hookimpl
@@ -268,6 +270,8 @@ def guards(home, order):
 
         @hookimpl
         def op_call(self, event):
+            if event.op in order.get("ask", []) and event.op == "llm.generate":
+                return Ask("May the model be asked?")
             if event.op.startswith("till."):
                 note(home, "asked", f"{event.op} {event.params.get('mark', '').partition(' ')[0]}")
             if event.op in order.get("ask", []):
@@ -320,7 +324,7 @@ async def main(order):
         Plugin("store", "sqlite", watched_store(home)),
         provider,
         Plugin("tool", "plain", evolve(plain, resume=order.get("resume", plain.resume))),
-        Plugin("hook", "points", Points(home)),
+        Plugin("hook", "points", Points(home, order.get("abort_on"))),
         *([Plugin("hook", "dying", Dying(order["die_on"]))] if "die_on" in order else []),
     ]
     skills = [home.parent / "skills"]

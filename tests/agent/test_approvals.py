@@ -83,6 +83,19 @@ async def buy() -> str:
     assert (answer["text"], shop.lines("effects")) == ("receipt 1", ["a"])
 
 
+def test_large_answer_of_a_read_is_kept_while_the_call_waits(shop):
+    shop.write("""
+@tool
+async def buy() -> str:
+    \"\"\"Look at much, then pay.\"\"\"
+    seen = await till.look(size=40_000)
+    return await till.pay(mark=f"a {len(seen)}")
+""")
+    assert shop.run(**ASK)["run"] == PARKED
+    assert shop.run(**ASK, answer=ALLOW)["text"] == "receipt 1"
+    assert len(shop.lines("looks")) == 1
+
+
 def test_call_can_wait_for_more_approvals_than_it_may_be_interrupted(shop):
     shop.write("""
 @tool
@@ -159,6 +172,39 @@ def test_answer_does_not_survive_a_change_of_the_skill_or_policy(shop, changed):
     # The answer is stored under the id of the request as it was asked.
     shop.run(ask=["buyer.buy"], answer=ALLOW, policy=policy)
     assert shop.lines("effects") == []
+
+
+def test_child_that_needs_an_approval_parks_its_parent_and_continues(shop):
+    order = {"tool": "delegate", "ask": ["payer"]}
+    answer = shop.run(**order)
+    assert (answer["run"], answer["requests"]) == (PARKED, [["payer", "open"]])
+    for _ in range(2):
+        assert answer["run"] == PARKED
+        answer = shop.run(**order, answer=ALLOW)
+    assert (answer["run"], answer["text"]) == (["completed", None], "completed finished, completed finished")
+    assert shop.lines("effects") == ["child", "child"]
+    assert answer["kept"] == []
+
+
+def test_run_parks_for_an_approval_of_its_model_call(shop):
+    answer = shop.run(ask=["llm.generate"])
+    assert (answer["run"], answer["requests"]) == (PARKED, [["llm.generate", "open"]])
+    assert shop.lines("asked model") == []
+
+
+def test_aborted_run_withdraws_its_requests(shop):
+    shop.write("""
+@tool
+async def buy() -> str:
+    \"\"\"Pay, then wait for the end of the run.\"\"\"
+    try:
+        await till.pay(mark="a")
+    except Exception:
+        pass
+    await asyncio.sleep(600)
+""")
+    answer = shop.run(**ASK, abort_on="till.pay")
+    assert (answer["run"][0], answer["requests"]) == ("aborted", [])
 
 
 # Killed hosts

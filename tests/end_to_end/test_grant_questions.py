@@ -182,3 +182,14 @@ async def test_added_grant_of_a_denied_family_is_refused(make_host):
     with pytest.raises(Exception, match="not here"):
         async with make_host(None, grants={"modest": [SQL]}, settings=settings):
             pass
+
+
+async def test_grant_that_is_revoked_is_asked_again(make_host):
+    async with make_host(Asker(True)) as host:
+        assert await host.call("modest.look") == 1
+        (granted,) = await host.approvals.list()
+        assert granted.state == "granted"
+        await host.approvals.answer(granted.request.id, Approval("deny"))
+    async with make_host(None) as host:
+        with pytest.raises(GrantRequired):
+            await host.call("modest.look")

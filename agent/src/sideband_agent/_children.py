@@ -7,6 +7,7 @@ from typing import Protocol, Self
 
 import anyio
 from attrs import define, field
+from sideband.approvals import ApprovalNeeded
 from sideband.messages import Usage
 
 from ._budget import Allowance
@@ -108,5 +109,6 @@ async def _work(child: ChildAgent, task: str) -> RunResult:
     last = next((one for one in child.session.newest_first() if isinstance(one, RunEntry)), None)
     if last is None:
         return await child.invoke(task, source="agent")
-    resumed = await child.resume() if last.status == "started" else None
+    waited = last.error is not None and last.error.get("code") == ApprovalNeeded.code
+    resumed = await child.resume() if waited or last.status == "started" else None
     return resumed or stored_result(child.session, last)

@@ -66,6 +66,7 @@ class RunResult:
         run: the id of the run; empty if a plugin handled the input without one.
         session: the id of the session.
         resume_at: when to resume it, in seconds since 1970, if known.
+        requests: the ids of the requests for approval that it waits for.
         exit_code: the exit code of a command that executes only this run: ``DENIED`` also if it completed, but each of
             its tool calls was denied.
     """
@@ -78,6 +79,7 @@ class RunResult:
     run: str = ""
     session: str = ""
     resume_at: float | None = None
+    requests: tuple[str, ...] = ()
     exit_code: ExitCode = ExitCode.SUCCESS
 
 

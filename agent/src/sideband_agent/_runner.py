@@ -27,7 +27,7 @@ from sideband.messages import AssistantMessage, Message, ToolResultMessage, User
 
 from ._announcer import Announcer
 from ._compaction import Compactor
-from ._errors import RunParked, ToolDenied
+from ._errors import ApprovalAwaited, RunParked, ToolDenied
 from ._history import VisibleHistory
 from ._queues import Queued, user_message
 from ._run import Run, RunResult, RunStatus, last_said, stored_messages, usage_of
@@ -232,6 +232,7 @@ class Runner:
             run=run.id,
             session=self.session.id,
             resume_at=until,
+            requests=error.requests if isinstance(error, ApprovalAwaited) else (),
             exit_code=_exit_code(status, error, run.messages),
         )
 

@@ -424,6 +424,27 @@ async def test_skill_cannot_fill_the_store_with_requests(make_host, mail):
         assert len(await host.approvals.list()) == 100
 
 
+@pytest.mark.parametrize(("scope", "other"), [("once", "t"), ("session", "t"), ("always", None)])
+async def test_answer_is_for_its_session_unless_it_is_for_all(make_host, mail, sent, scope, other):
+    def call(session):
+        origin = Origin(session=session, run="r")
+        return Call("1", Grant.parse(["mail"]), "d", origin, anyio.current_time() + 600)
+
+    async with make_host(*mail) as host:
+        with pytest.raises(ApprovalNeeded) as caught:
+            await host.broker.dispatch(call("s"), "mail.send", LETTER)
+        request = caught.value.request
+        assert dict(request.grants) == dict.fromkeys(("session", "always"), ("mail:to=ann",))
+        await host.approvals.answer(request.id, Approval("allow", scope))
+        if other is not None:
+            with pytest.raises(ApprovalNeeded):
+                await host.broker.dispatch(call("t"), "mail.send", LETTER)
+        await host.broker.dispatch(call("s"), "mail.send", LETTER)
+        if other is None:
+            await host.broker.dispatch(call("t"), "mail.send", LETTER)
+    assert len(sent) == (1 if other else 2)
+
+
 async def test_requests_are_deleted_with_their_run(make_host, mail):
     async with make_host(*mail) as host:
         call = Call("1", Grant.parse(["mail"]), "d", Origin(run="r"), anyio.current_time() + 600)
@@ -461,3 +482,16 @@ async def test_effects_without_a_question_read_and_write_no_approvals(make_host,
         await host.op("mail.send", LETTER)
         assert list(await host.store.keys("approval")) == []
         assert not (host.home / "approvals.key").exists()
+
+
+async def test_denial_of_a_lasting_answer_revokes_its_grant(make_host, mail, sent):
+    async with make_host(*mail) as host:
+        identifier = (await approve(host, scope="always")).request.id
+        await host.op("mail.send", LETTER)
+        assert (await host.approvals.get(identifier)).state == "granted"
+        await host.approvals.answer(identifier, Approval("deny", by="Ann"))
+    async with make_host(*mail) as host:
+        await ask(host)
+        records = await query(host.ledger.folder, op="approval.answer")
+    assert sent == ["hello"]
+    assert [one.status for one in records] == ["denied", "done"]

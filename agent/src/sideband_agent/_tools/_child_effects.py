@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
+from sideband.approvals import ApprovalNeeded
 from sideband.broker import CONTINUES, BoundOp, Broker, Call
 from sideband.messages import Usage
 from sideband.ops import EffectUnknown, Level, OpContext, OpError, OpSpec
@@ -53,6 +54,7 @@ async def recorded_child(
         spawn: runs or continues the child of the effect with this key.
 
     Raises:
+        ApprovalNeeded: if the child waits for an approval, and the call can run again.
         EffectUnknown: if the session of a child that was interrupted is lost. The call causes no further effects.
     """
     attempt = call.attempt
@@ -68,6 +70,11 @@ async def recorded_child(
         except Exception as error:
             failure = error
             raise
+        if attempt.parks and result.requests:
+            # The child continues, with this effect, once its request is answered.
+            needed = ApprovalNeeded((await broker.approvals.get(result.requests[0])).request)
+            attempt.wait_for(needed)
+            raise needed
         names = _ChildAnswer.model_fields
         return _ChildAnswer(**{name: getattr(result, name) for name in names})
 

@@ -61,6 +61,7 @@ class Approvals:
     _versions: Callable[[Collection[str | None]], Sequence[str]]
     _redact: Callable[[Any], Any]
     _remember: Callable[[ApprovalRequest], None]
+    _forget: Callable[[ApprovalRequest], None]
     _record: Callable[[StoredApproval], Awaitable[None]]
     _questions: dict[str, _Question] = field(factory=dict, init=False)
     _refused: dict[tuple[str, str], StoredApproval] = field(factory=dict, init=False)
@@ -82,6 +83,8 @@ class Approvals:
 
     async def answer(self, request: str, approval: Approval) -> StoredApproval:
         """Answer a stored request. Until the answer is used, another one can replace it.
+
+        A ``deny`` after an answer that created a grant revokes the grant.
 
         Args:
             request: the id of the request.
@@ -285,7 +288,8 @@ class Approvals:
     async def _answer(self, identifier: str, approval: Approval) -> StoredApproval:
         stored, version = await self._known(identifier)
         request, scope = stored.request, approval.scope
-        if stored.used is not None:
+        revoked = stored.answer if stored.state == "granted" and not approval.allowed else None
+        if stored.used is not None and revoked is None:
             raise ApprovalAnswered(identifier)
         creates = approval.allowed and scope != "once"
         if creates and scope not in request.grants:
@@ -293,14 +297,17 @@ class Approvals:
         now = time.time()
         # From now on the grant counts, which can be revoked, and not the answer.
         answered = evolve(stored, answer=approval, answered=now, used=now if creates else None)
-        remembered = creates and scope == "always" and request.kind == "grant"
         async with self._store.transaction() as transaction:
             await transaction.put(_PREFIX + identifier, answered.as_dict(), version=version)
-            if creates and not remembered:
+            if revoked is not None:
+                await transaction.delete(_grant_key(request, revoked.scope))
+            if creates and not _is_remembered(request, scope):
                 grant = {"capabilities": [*request.grants[scope]], "by": approval.by, "answered": now}
                 await transaction.put(_grant_key(request, scope), grant)
-        if remembered:
+        if creates and _is_remembered(request, scope):
             self._remember(request)
+        if revoked is not None and _is_remembered(request, revoked.scope):
+            self._forget(request)
         return answered
 
     async def _known(self, identifier: str) -> tuple[StoredApproval, int]:
@@ -327,9 +334,9 @@ class Approvals:
                 continue
             stored, version = found
             last = stored.used or stored.answered or stored.request.asked
-            # A request of an agent's run is kept until it is answered, or the run is cancelled.
+            # A request of an agent's run is kept until it is answered, or the run is cancelled. A grant can be revoked.
             waits = stored.state == "open" and stored.request.origin.session is not None
-            if not waits and time.time() - last > _KEPT_SECONDS:
+            if not waits and stored.state != "granted" and time.time() - last > _KEPT_SECONDS:
                 with suppress(StoreConflict):
                     await self._store.delete(key, version=version)
 
@@ -337,6 +344,11 @@ class Approvals:
 def _grant_key(request: ApprovalRequest, scope: ApprovalScope) -> str:
     session = f"session/{request.origin.session}" if scope == "session" else "always"
     return f"{_GRANTS}{session}/{request.grantee}"
+
+
+def _is_remembered(request: ApprovalRequest, scope: ApprovalScope) -> bool:
+    """Return whether the grant is remembered in `grants.toml`, with those of skills."""
+    return request.kind == "grant" and scope == "always"
 
 
 def _holds_for(answer: StoredApproval, request: ApprovalRequest) -> bool:

@@ -159,10 +159,12 @@ class StoredApproval:
         return self.answer is not None and self.answer.allowed
 
     @property
-    def state(self) -> Literal["open", "approved", "denied", "used", "expired"]:
-        """The state: ``open``, ``approved``, ``denied``, ``used`` or ``expired``."""
+    def state(self) -> Literal["open", "approved", "denied", "used", "expired", "granted"]:
+        """``open``, ``approved``, ``denied``, ``used``, ``expired``, or ``granted`` if the answer created a grant."""
         if self.answer is None or self.answered is None:
             return "open"
+        if self.allowed and self.answer.scope != "once":
+            return "granted"
         if self.used is not None:
             return "used"
         if not self.answer.allowed:

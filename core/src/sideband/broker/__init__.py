@@ -1,6 +1,6 @@
 """The broker: the single entry point for all effects of skills, tools and plugins."""
 
-from ._attempt import Attempt
+from ._attempt import CONTINUES, Attempt
 from ._broker import Broker
 from ._call import Call, EffectReport, Progress
 from ._claims import Claims, LedgerClaims, Replay
@@ -9,7 +9,7 @@ from ._egress import check_egress
 from ._errors import EffectMissing, KeyReused, safe_text
 from ._json_text import redact_json_text
 from ._lookup import BoundOp, Ops
-from ._recovery import CONTINUES, Recovered, recover
+from ._recovery import Recovered, recover
 from ._redaction import Redaction, Unserializable
 from ._secret_sources import SecretSources
 from ._store_claims import claims_of

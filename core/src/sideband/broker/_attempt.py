@@ -25,6 +25,9 @@ from ..ops import OpError, OpFailed
 BLOB = "sideband.answer"
 """The name in the note of an effect under which the digest of its answer stands, if it is too large for the ledger."""
 
+CONTINUES = "continues"
+"""The name in the note of an own op that continues where it was interrupted, so that its key may be used again."""
+
 _RELATIVE = re.compile(r"[^:/@]+:[0-9a-f]{16}:[0-9]+(?:@[0-9a-f]{16})?")
 _READ = re.compile(r".*:[0-9a-f]{16}:[0-9]+@[0-9a-f]{16}", re.DOTALL)
 _RECOVERED = "effect.failed"
@@ -158,7 +161,7 @@ def recorded_error(record: EffectRecord) -> OpError | None:
 
 def _is_answer(record: EffectRecord) -> bool:
     if record.status == "failed" and record.error is not None:
-        return record.error.get("code") != _RECOVERED
+        return record.error.get("code") not in {_RECOVERED, ApprovalNeeded.code}
     return record.status == "done"
 
 

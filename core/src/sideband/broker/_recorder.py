@@ -27,7 +27,7 @@ from ..ops import (
     OpTimeout,
     Origin,
 )
-from ._attempt import BLOB, Attempt, recorded_error
+from ._attempt import BLOB, CONTINUES, Attempt, recorded_error
 from ._attempts import Attempts
 from ._call import EffectReport
 from ._claims import Claims, Replay
@@ -253,7 +253,9 @@ class EffectRecorder:
         if dispatch.key is not None:
             certain = status == "done" or dispatch.found.spec.idempotent
             certain = certain or (error is not None and error.nothing_happened)
-            state = (status if certain else "unknown") if begun else "failed"
+            continues = isinstance(error, ApprovalNeeded) and CONTINUES in dispatch.note
+            doubtful = "repeatable" if continues else "unknown"
+            state = (status if certain else doubtful) if begun else "failed"
             rights = tuple(sorted(map(str, dispatch.used)))
         outcome = Outcome(
             effect=dispatch.effect,

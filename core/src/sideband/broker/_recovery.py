@@ -11,14 +11,11 @@ from attrs import frozen
 
 from ..ledger import Intent, Ledger, Outcome, Status
 from ..ops import Grant, OpError, Reconciled
-from ._attempt import is_read
+from ._attempt import CONTINUES, is_read
 from ._broker import Broker
 from ._call import Call
 from ._claims import Claims
 from ._lookup import OWN_OPS
-
-CONTINUES = "continues"
-"""The name in the note of an own op that continues where it was interrupted, so that its key may be used again."""
 
 _log = logging.getLogger("sideband.broker")
 _RECONCILE_SECONDS = 30.0

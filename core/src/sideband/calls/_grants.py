@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tomllib
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,17 @@ class RememberedGrants:
             "capabilities": list(both.texts()),
             "granted": datetime.now(UTC).isoformat(timespec="seconds"),
         }
+        self._write(entries)
+
+    def forget(self, digest: str, grant: Grant) -> None:
+        """Remove the capabilities that ``grant`` covers from the grant of the skill with this digest."""
+        entries = self._read()
+        if digest in entries:
+            held = Grant.parse(entries[digest]["capabilities"])
+            entries[digest]["capabilities"] = list(grant.missing(held).texts())
+            self._write(entries)
+
+    def _write(self, entries: Mapping[str, Mapping[str, Any]]) -> None:
         write_state_file(self._file, "".join(_table(name, entry) for name, entry in sorted(entries.items())))
 
     def _status(self) -> object:
@@ -74,7 +86,7 @@ class RememberedGrants:
         return ConfigurationError(key, problem, source=str(self._file), hint=hint)
 
 
-def _table(digest: str, entry: dict[str, Any]) -> str:
+def _table(digest: str, entry: Mapping[str, Any]) -> str:
     # JSON strings and lists of strings are valid TOML.
     lines = [f"{name} = {json.dumps(value)}" for name, value in entry.items()]
     return "\n".join([f"[skills.{json.dumps(digest)}]", *lines, "", ""])

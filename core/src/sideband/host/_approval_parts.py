@@ -49,6 +49,9 @@ def approvals_of(
         grant = Grant.parse(request.grants["always"])
         RememberedGrants(home).remember(str(request.effect["holder"]), str(request.effect["name"]), grant)
 
+    def forget(request: ApprovalRequest) -> None:
+        RememberedGrants(home).forget(str(request.effect["holder"]), Grant.parse(request.grants["always"]))
+
     async def record(answered: StoredApproval) -> None:
         """Record an answer that is not a part of the record of the effect that it is about."""
         request = answered.request
@@ -71,6 +74,7 @@ def approvals_of(
         versions=versions,
         redact=shown,
         remember=remember,
+        forget=forget,
         record=record,
     )
 

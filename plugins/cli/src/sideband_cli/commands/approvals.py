@@ -34,7 +34,9 @@ def sideband_commands() -> Command:
 
 def _configure(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    listing = actions.add_parser("list", help="list the requests that are open, or whose answer was not used yet")
+    listing = actions.add_parser(
+        "list", help="list the requests that are open, whose answer was not used yet, or that gave a grant"
+    )
     listing.add_argument("--all", action="store_true", help="also list those whose answer was used or has expired")
     show = actions.add_parser("show", help="show exactly what is to be approved, and the answer")
     approve = actions.add_parser("approve", help="approve a request, once unless an option says otherwise")
@@ -42,7 +44,7 @@ def _configure(parser: ArgumentParser) -> None:
     scope.add_argument("--session", action="store_true", help="give the grant that `show` lists for the session")
     scope.add_argument("--always", action="store_true", help="give the grant that `show` lists for all sessions")
     approve.add_argument("--yes", action="store_true", help="do not ask to confirm a grant")
-    deny = actions.add_parser("deny", help="deny a request")
+    deny = actions.add_parser("deny", help="deny a request, or revoke the grant that an answer to it gave")
     for action in (approve, deny):
         action.add_argument("--reason", default="", help="the reason, for the record; the model sees that of a denial")
     for action in (show, approve, deny):
