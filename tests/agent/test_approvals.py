@@ -62,6 +62,14 @@ async def buy(number: int) -> str:
     assert shop.lines("effects") == ["0"]
 
 
+def test_grant_for_the_session_is_not_remembered(shop):
+    none = {"skill_grants": {"other": ["till"]}}
+    shop.run(**none)
+    assert shop.run(**none, answer={**ALLOW, "scope": "session"})["run"] == ["completed", None]
+    assert shop.run(**none, new_input=True)["run"] == ["completed", None]
+    assert not (shop.home / "grants.toml").exists()
+
+
 def test_skill_that_hides_the_refusal_causes_no_further_effects_and_its_run_parks(shop):
     shop.write("""
 @tool
@@ -183,6 +191,7 @@ def test_child_that_needs_an_approval_parks_its_parent_and_continues(shop):
         answer = shop.run(**order, answer=ALLOW)
     assert (answer["run"], answer["text"]) == (["completed", None], "completed finished, completed finished")
     assert shop.lines("effects") == ["child", "child"]
+    assert shop.lines("asked model").count("pay 0") == 2  # each child continued from its own session
     assert answer["kept"] == []
 
 

@@ -193,3 +193,15 @@ async def test_grant_that_is_revoked_is_asked_again(make_host):
     async with make_host(None) as host:
         with pytest.raises(GrantRequired):
             await host.call("modest.look")
+
+
+async def test_grant_for_one_call_is_for_exactly_that_call(make_host):
+    async with make_host(None) as host:
+        with pytest.raises(GrantRequired) as caught:
+            await host.call("modest.look")
+        await host.approvals.answer(caught.value.needed.request.id, Approval("allow"))
+        with pytest.raises(GrantRequired):
+            await host.call("modest.other")
+        assert await host.call("modest.look") == 1
+        with pytest.raises(GrantRequired):
+            await host.call("modest.look")
