@@ -15,13 +15,13 @@ IN_ORDER = """
 session_start
 agent_start input sections before_agent_start context
 message_start message_end
-turn_start ephemeral before_provider_request op_call effect model_error retry_start
-ephemeral before_provider_request op_call
+turn_start tool_selection ephemeral before_provider_request op_call effect model_error retry_start
+tool_selection ephemeral before_provider_request op_call
 message_start message_update effect after_provider_response retry_end message_end
 tool_call tool_execution_start op_call tool_execution_update effect tool_result tool_execution_end
 message_start message_end turn_end
-turn_start ephemeral before_provider_request op_call message_start message_update effect after_provider_response
-message_end turn_end
+turn_start tool_selection ephemeral before_provider_request op_call message_start message_update effect
+after_provider_response message_end turn_end
 agent_end save_point
 settled
 compaction context session_compact save_point
@@ -30,7 +30,7 @@ session_before_switch session_shutdown session_start
 model_select
 agent_start input sections before_agent_start context
 message_start message_end
-turn_start ephemeral before_provider_request op_call effect model_error
+turn_start tool_selection ephemeral before_provider_request op_call effect model_error
 agent_error agent_end save_point settled
 chat_commands
 session_shutdown

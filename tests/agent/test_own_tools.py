@@ -304,6 +304,29 @@ async def test_effects_of_tools_of_a_session_source_have_its_plugin(stage, kit):
         assert ("desk", "notes.add") in [(one.origin.plugin, one.origin.tool) for one in records]
 
 
+async def test_source_is_closed_before_it_is_opened_for_another_session(stage, kit):
+    steps = []
+
+    class Exclusive(Source):
+        @asynccontextmanager
+        async def open(self, ctx):
+            steps.append("open")
+            try:
+                async with super().open(ctx) as opened:
+                    yield opened
+            finally:
+                for _ in range(10):
+                    await anyio.lowlevel.checkpoint()
+                steps.append("closed")
+
+    async with stage(["ok"], own_tools=[Exclusive("notes", make("notes"))]) as agent:
+        await until(lambda: agent.tools.names == ("notes",))
+        await agent.new_session()
+        await until(lambda: agent.tools.names == ("notes",))
+        assert steps == ["open", "closed", "open"]
+    assert steps == ["open", "closed", "open", "closed"]
+
+
 async def test_second_source_of_a_session_with_the_same_name_is_refused(stage, kit):
     one, two = Source("notes", make("notes.a")), Source("notes", make("notes.b"))
     both = SimpleNamespace(sideband_tools=lambda: [one]), SimpleNamespace(sideband_tools=lambda: [two])

@@ -15,7 +15,7 @@ import sideband_llm.plugin
 import sideband_store_sqlite.plugin
 from sideband import Host, Level, Plugin
 from sideband.approvals import Approval
-from sideband.hooks import ChatCommands
+from sideband.hooks import ChatCommands, ToolCandidate, ToolSelection
 from sideband.ledger import query
 from sideband.ops import OpDenied, Recorded
 from sideband.tools import tool
@@ -163,6 +163,14 @@ async def test_example_tool_runs_and_validates_its_arguments(stage, page):
         rolled, rejected = results(agent)
     assert rolled.text in ('{"rolled": 1}', '{"rolled": 2}')
     assert "greater than or equal to 2" in rejected.text
+
+
+@pytest.mark.anyio
+async def test_example_selection_sends_the_tools_of_sources_only_if_they_fit(page):
+    select = page(PAGE).module("def tool_selection").tool_selection
+    tools = [ToolCandidate("dice__roll", "", "plugin dice", 40), ToolCandidate("feeds__daily", "", "source feeds", 60)]
+    assert select(ToolSelection(tools, messages=[], tokens=1_000)) is None
+    assert select(ToolSelection(tools, messages=[], tokens=999)) == ["dice__roll"]
 
 
 @contextmanager

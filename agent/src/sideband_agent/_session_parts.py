@@ -21,7 +21,7 @@ from ._child_sessions import ChildSessions
 from ._compaction import Compactor
 from ._contexts import AgentControls, AgentPluginContext, host_context
 from ._history import VisibleHistory
-from ._model_steps import ModelCalls, ModelSteps
+from ._model_steps import ModelCalls, ModelSteps, ToolSelector
 from ._phase import CurrentPhase
 from ._queues import Queues
 from ._runner import Runner
@@ -215,6 +215,7 @@ class SessionPartsMaker:
         )
         return ModelSteps(
             calls=calls,
+            selector=ToolSelector(self.agent.hooks, tools, history, compactor),
             hooks=self.agent.hooks,
             announcer=self.announcer,
             fallbacks=self.settings.fallbacks,

@@ -45,7 +45,9 @@ class SessionTools:
 
     Attributes:
         allowed: the tools that may be called in this turn.
-        offered: the tools that the model sees in this turn, possibly more.
+        offered: the tools that the model may see in this turn, possibly more.
+        sent: the tools that the last request sent.
+        requested: the names of tools that the model called although they were not sent, as it knows them.
     """
 
     registry: ToolRegistry = field(repr=False)
@@ -55,6 +57,8 @@ class SessionTools:
     context: Callable[[PluginContext | None], PluginContext] = field(repr=False)
     allowed: ToolView = field(init=False)
     offered: ToolView = field(init=False, repr=False)
+    sent: ToolView = field(init=False, repr=False)
+    requested: frozenset[str] = field(default=frozenset(), init=False, repr=False)
     _seen: object = field(default=None, init=False, repr=False)
     _newest: ToolView = field(init=False, repr=False)
     _problems: tuple[str, ...] = field(default=(), init=False, repr=False)
@@ -68,6 +72,7 @@ class SessionTools:
         else:
             self.offered = self.parent.offered
             self.allowed = self._newest = self.wanted.resolve(self.offered)
+        self.sent = self.offered
 
     def renew(self) -> None:
         """Resolve the tools again. Called at the start of each turn."""

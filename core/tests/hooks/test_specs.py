@@ -47,10 +47,12 @@ from sideband.hooks import (
     SessionStart,
     Settled,
     ToolCall,
+    ToolCandidate,
     ToolExecutionEnd,
     ToolExecutionStart,
     ToolExecutionUpdate,
     ToolResult,
+    ToolSelection,
     TurnEnd,
     TurnStart,
     UpdateEvent,
@@ -73,6 +75,7 @@ SAMPLES = [
     OpCall("e1", "http.get", {"url": "x"}, Level.MONITORED, Origin()),
     OpCall("e1", "mail.send", {}, Level.RESTRICTED, Origin(principal="guest")),
     ToolResult("c1", "notes.read", {}, "x" * 5000),
+    ToolSelection([ToolCandidate("notes__read", "Read a note.", "plugin notes", 20)], [MESSAGE], tokens=1000),
     Compaction("s1", "e5", [MESSAGE]),
     ModelError("r1", "local:m", {"code": "provider.refused", "status": 503}),
     SessionBeforeSwitch("new"),
@@ -104,7 +107,8 @@ SAMPLES = [
 ]
 
 DOCUMENTED = {
-    Kind.UPDATE: "input before_agent_start context before_provider_request after_provider_response tool_result",
+    Kind.UPDATE: "input before_agent_start context before_provider_request after_provider_response tool_result "
+    "tool_selection",
     Kind.COLLECT: "ephemeral sections routes chat_commands redactors",
     Kind.DECIDE: "tool_call op_call session_before_switch session_before_fork",
     Kind.FIRST: "compaction model_error",

@@ -60,7 +60,7 @@ class Compactor:
         """Estimate the tokens of the conversation, including the system prompt and the tools."""
         messages = self.history.messages()
         trusted = len(messages) - self.session.context().fresh
-        overhead = self.tools.offered.schema_size + len(system_prompt)
+        overhead = self.tools.sent.schema_size + len(system_prompt)
         return self._count.of(messages, trusted_from=trusted, overhead=overhead // CHARACTERS_PER_TOKEN)
 
     def asked_window(self, model: str) -> int | None:

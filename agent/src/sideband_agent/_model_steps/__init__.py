@@ -2,5 +2,6 @@
 
 from ._model_calls import ModelCalls
 from ._model_steps import ModelSteps
+from ._tool_selector import ToolSelector
 
-__all__ = ["ModelCalls", "ModelSteps"]
+__all__ = ["ModelCalls", "ModelSteps", "ToolSelector"]

@@ -110,7 +110,7 @@ class ModelCalls:
         """Return the fields of the request other than its messages."""
         options = {
             "system": run.system_prompt,
-            "tools": self.tools.offered.schemas(),
+            "tools": self.tools.sent.schemas(),
             "max_tokens": self.settings.max_tokens,
             "temperature": self.settings.temperature,
             "thinking": self.settings.thinking,

@@ -20,6 +20,7 @@ from .._errors import ApprovalAwaited, ModelFailed, RunParked
 from .._run import Run
 from .._spending import Spending
 from ._model_calls import ModelCalls
+from ._tool_selector import ToolSelector
 
 _MAX_CALLS = 100
 """The maximum number of calls of one model in one step, whatever plugins decide."""
@@ -31,6 +32,7 @@ class ModelSteps:
 
     Args:
         calls: makes one call.
+        selector: selects the tools that it sends.
         hooks: the agent's hooks, which decide about failed calls.
         announcer: emits retries.
         fallbacks: the models to try, in order, if the run's own model fails.
@@ -39,6 +41,7 @@ class ModelSteps:
     """
 
     calls: ModelCalls = field(repr=False)
+    selector: ToolSelector = field(repr=False)
     hooks: HookRegistry = field(repr=False)
     announcer: Announcer = field(repr=False)
     fallbacks: Sequence[str]
@@ -76,6 +79,7 @@ class ModelSteps:
         began = perf_counter()
         attempt, compacted = 0, False
         while True:
+            await self.selector.select(run)
             try:
                 answer = await self.calls.ask(run, step, before + attempt + 1)
             except ApprovalNeeded as needed:

@@ -60,6 +60,8 @@ _STOPPED = ToolAnswer.error(
     code="tool.stopped",
     unknown=True,
 )
+_EXPANSION = "tool_expand_tools"
+"""The name of a tool with which models request the definitions of other tools, if a plugin provides it."""
 _REMOVED = "The tool {} was removed or changed before this call began. The call was not run."
 _SKIPPED = ToolAnswer.error("This call was not run because the run ended.", code="tool.skipped")
 
@@ -246,12 +248,8 @@ class ToolCalls:
         one.tool = self.tools.allowed.get(part.name)
         if part.problem is not None:
             return f"This call of {part.name} was not run: {part.problem}. Write arguments as one JSON object."
-        if one.tool is None:
-            if self.tools.offered.get(part.name) is not None:
-                return (
-                    f"The tool {part.name} may not be called here. Allowed tools: {', '.join(self._known()) or 'none'}."
-                )
-            return f"unknown tool `{part.name}`{did_you_mean(part.name, self._known())}"
+        if one.tool is None or self.tools.sent.get(part.name) is None:
+            return self._unavailable(part.name, one.tool)
         try:
             one.arguments = self._validated(one, one.tool, part.arguments)
         except ValueError as error:
@@ -267,8 +265,20 @@ class ToolCalls:
             arguments = tool.filled(arguments, evolve(ctx.origin, principal=ctx.principal))
         return tool.validate(arguments)
 
-    def _known(self) -> list[str]:
-        return [tool.model_name for tool in self.tools.allowed.tools]
+    def _unavailable(self, asked: str, tool: Tool | None) -> str:
+        """Return why a tool may not be called, or how the model gets one that the last request did not send."""
+        if tool is None:
+            known = [one.model_name for one in self.tools.allowed.tools]
+            if self.tools.offered.get(asked) is not None:
+                return f"The tool {asked} may not be called here. Allowed tools: {', '.join(known) or 'none'}."
+            return f"unknown tool `{asked}`{did_you_mean(asked, known)}"
+        name = tool.model_name
+        if self.tools.sent.get(_EXPANSION) is not None:
+            remedy = f"Call {_EXPANSION} with the name {name}, and then call it as its definition says"
+        else:
+            self.tools.requested |= {name}
+            remedy = "It is sent from now on: read its definition and call it again"
+        return f"The tool {name} is available, but was not sent with this request, so it was not run. {remedy}."
 
     async def _run_group(self, group: Sequence[_Planned]) -> None:
         for _ in group:

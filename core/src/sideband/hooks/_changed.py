@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -19,7 +19,9 @@ __all__ = [
     "BeforeProviderRequest",
     "Context",
     "Input",
+    "ToolCandidate",
     "ToolResult",
+    "ToolSelection",
 ]
 
 
@@ -108,6 +110,72 @@ class Context(UpdateEvent["Context"]):
     def changed(self, answer: Sequence[Message], plugin: str) -> Context:  # noqa: ARG002  overrides the base method
         """Return the event with the new messages."""
         return attrs.evolve(self, messages=answer)
+
+
+@frozen
+class ToolCandidate:
+    """A tool that may be sent with a model request.
+
+    Attributes:
+        name: the name, as models see it.
+        description: the description.
+        source: the origin of the tool, such as ``plugin memory`` or ``source tickets``.
+        tokens: the approximate number of tokens of its definition.
+    """
+
+    name: str
+    description: str
+    source: str
+    tokens: int
+
+
+def _as_tuple(candidates: Iterable[ToolCandidate]) -> tuple[ToolCandidate, ...]:
+    """Return a tuple. Type checkers infer too little if ``tuple`` itself is used as a converter."""
+    return tuple(candidates)
+
+
+@frozen
+class ToolSelection(UpdateEvent["ToolSelection"]):
+    """A model request is about to be built. Return the names of the tools to send with it; by default, all are sent.
+
+    Names that are not candidates are ignored. A call of a candidate that was not sent is not run: its answer asks the
+    model to call ``tool_expand_tools`` if a tool of this name is sent; otherwise the called tool is sent with all
+    further requests, whatever is returned. Provider caches are used only while the selection stays the same.
+
+    Attributes:
+        candidates: the tools that the agent may send, sorted by name.
+        messages: the conversation, oldest message first.
+        tokens: the number of tokens that the definitions of tools may take, so that the request fits the model.
+        requested: the names of the tools that the model called although they were not sent; they are always sent.
+        selected: the names that are selected so far, in the order of the candidates.
+
+    Example:
+        >>> from sideband.hooks import ToolCandidate, ToolSelection, hookimpl
+        >>> @hookimpl
+        ... def tool_selection(event: ToolSelection) -> list[str]:
+        ...     return [one.name for one in event.candidates if not one.source.startswith("source ")]
+        >>> found = ToolCandidate("tickets__find", "Find tickets.", "source tickets", tokens=40)
+        >>> tool_selection(ToolSelection([found], messages=[], tokens=1_000))
+        []
+    """
+
+    may_return = (list, tuple)
+    items = str
+
+    candidates: tuple[ToolCandidate, ...] = field(converter=_as_tuple)
+    messages: Sequence[Message] = field(converter=freeze)
+    tokens: int
+    requested: tuple[str, ...] = ()
+    selected: tuple[str, ...] = field()
+
+    @selected.default
+    def _all(self) -> tuple[str, ...]:
+        return tuple(one.name for one in self.candidates)
+
+    def changed(self, answer: Sequence[str], plugin: str) -> ToolSelection:  # noqa: ARG002  overrides the base method
+        """Return the event with the candidates that were named, and those that the model requested."""
+        named = {*answer, *self.requested}
+        return attrs.evolve(self, selected=tuple(one.name for one in self.candidates if one.name in named))
 
 
 @frozen
