@@ -205,3 +205,16 @@ async def test_grant_for_one_call_is_for_exactly_that_call(make_host):
         assert await host.call("modest.look") == 1
         with pytest.raises(GrantRequired):
             await host.call("modest.look")
+
+
+async def test_grant_for_one_call_is_not_for_other_arguments(tmp_path, make_skill):
+    skill = make_skill(
+        "echo", "from sideband.skill import tool\n@tool\nasync def say(n: int) -> int:\n    return n\n", SQL
+    )
+    async with Host(home=tmp_path / "home", skill_dirs=[skill]) as host:
+        with pytest.raises(GrantRequired) as caught:
+            await host.call("echo.say", n=1)
+        await host.approvals.answer(caught.value.needed.request.id, Approval("allow"))
+        with pytest.raises(GrantRequired):
+            await host.call("echo.say", n=2)
+        assert await host.call("echo.say", n=1) == 1

@@ -10,6 +10,7 @@ import anyio
 import pytest
 from pydantic import BaseModel
 from sideband import CallRequest, ConfigurationError, Host, Plugin
+from sideband.approvals import Approval
 from sideband.broker import Attempt
 from sideband.loading import SkillError
 from sideband.ops import OpContext, OpFailed, OpFamily, op
@@ -145,11 +146,11 @@ async def test_grant_is_remembered_for_this_version_of_the_skill_only(make_host,
     skill = make_skill("asker", "from sideband.skill import tool\n@tool\nasync def go() -> int:\n    return 1\n", SQL)
     asked = []
 
-    async def yes(spec, missing):
-        asked.append(str(missing))
-        return True
+    async def yes(request):
+        asked.extend(request.grants["always"])
+        return Approval("allow", "always")
 
-    async with make_host(skill, asker=yes) as host:
+    async with make_host(skill, approver=yes) as host:
         assert await host.call("asker.go") == 1
     async with make_host(skill) as host:
         assert await host.call("asker.go") == 1
