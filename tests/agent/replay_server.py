@@ -102,6 +102,12 @@ async def point(params: Mark, ctx) -> None:
     reach(ctx.home, params.mark)
 
 
+@op("prices.find", level=Level.MONITORED)
+async def find(params: Mark, ctx) -> str:
+    """Look with the rights of this family."""
+    return await ctx.dispatch("till.look", {"mark": "own"}, rights="own")
+
+
 class Nothing(BaseModel):
     pass
 
@@ -172,6 +178,7 @@ PLUGINS = (
     Plugin("op", "secrets", sideband_secrets.plugin),
     Plugin("loader", "skills", sideband_skills.plugin),
     Plugin("op", "till", SimpleNamespace(sideband_ops=lambda: OpFamily("till", (pay, send, look, point)))),
+    Plugin("op", "prices", SimpleNamespace(sideband_ops=lambda: OpFamily("prices", (find,), uses=["till"]))),
     Plugin("tool", "twice", twice),
     Plugin("tool", "delegate", delegate),
     Plugin("tool", "entrust", entrust),

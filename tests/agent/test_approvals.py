@@ -48,6 +48,22 @@ def test_run_parks_for_the_grant_of_a_skill_and_continues_with_it(shop):
     assert [one[:3] for one in shop.lines("effects")] == ["a 1", "b 1"]
 
 
+def test_run_parks_for_the_rights_of_a_plugin_of_its_own_and_continues_with_them(shop):
+    shop.write("""
+from sideband.skill import prices
+
+@tool
+async def buy() -> list:
+    \"\"\"Pay, and find the price.\"\"\"
+    return [await till.pay(mark="a"), await prices.find()]
+""")
+    answer = shop.run()
+    assert (answer["run"], answer["requests"]) == (PARKED, [["plugin:prices", "open"]])
+    answer = shop.run(answer={**ALLOW, "scope": "always"})
+    assert (answer["run"], json.loads(answer["text"])) == (["completed", None], ["receipt 1", "1"])
+    assert (shop.lines("effects"), shop.lines("looks")) == (["a"], ["own"])
+
+
 def test_grant_for_one_call_is_not_for_the_next(shop):
     none = {"skill_grants": {"other": ["till"]}, "calls": 2}
     shop.write("""

@@ -3,6 +3,7 @@
 import json
 import sys
 import threading
+import tomllib
 import types
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 import sideband_store_sqlite.plugin
 from sideband import Host, Plugin, StoreConflict
+from sideband.approvals import ApprovalNeeded
 from sideband.loading import SkillSources
 from sideband.ops import OpDenied, OpFailed
 
@@ -141,14 +143,14 @@ async def test_example_sdk_module_adds_a_function_for_skills(tmp_path, page):
 
 
 class Weather(BaseHTTPRequestHandler):
-    """A service that knows the weather in Graz."""
+    """A service that knows Graz."""
 
     def do_GET(self):
         known = self.path == "/Graz"
         self.send_response(200 if known else 404)
         self.send_header("Content-Type", "application/json")
         self.end_headers()
-        self.wfile.write(json.dumps({"celsius": 21}).encode())
+        self.wfile.write(json.dumps({"celsius": 21, "latitude": 47, "longitude": 15.4}).encode())
 
     def log_message(self, *_):
         """Print nothing."""
@@ -176,6 +178,20 @@ async def test_example_family_makes_requests_with_the_rights_of_the_call(tmp_pat
         assert caught.value.code == "weather.unknown"
         with pytest.raises(OpDenied):
             await host.op("weather.now", {"city": "Graz"}, grants=["weather"])
+
+
+async def test_example_family_makes_requests_with_rights_of_its_own(tmp_path, page, service):
+    plugin = Plugin("op", "geo", page(KINDS).module("class PlaceParams"))
+    (right,) = tomllib.loads(page(KINDS).example("toml", "plugin:geo"))["grants"]["plugin:geo"]
+    settings = {"plugins": {"geo": {"url": service}}}
+    given = {**settings, "grants": {"plugin:geo": [right.replace("geo.example", "127.0.0.1")]}}
+    async with Host(home=tmp_path / "home", plugins=[plugin], settings=given) as host:
+        assert await host.op("geo.locate", {"place": "Graz"}, grants=["geo"]) == [47.0, 15.4]
+        with pytest.raises(OpDenied):
+            await host.op("http.get", {"url": service}, grants=["geo"])
+    async with Host(home=tmp_path / "other", plugins=[plugin], settings=settings) as host:
+        with pytest.raises(ApprovalNeeded):
+            await host.op("geo.locate", {"place": "Graz"}, grants=["geo", "http"])
 
 
 async def test_example_guard_reads_its_configuration(tmp_path, page):

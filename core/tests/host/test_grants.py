@@ -1,5 +1,7 @@
 """Stored grants apply only to the exact content of the skill that requested them."""
 
+import tomllib
+
 import pytest
 from sideband import ConfigurationError
 from sideband.calls._grants import RememberedGrants
@@ -59,3 +61,22 @@ def test_grant_narrowed_by_another_process_takes_effect_at_once(tmp_path):
     file = tmp_path / "grants.toml"
     file.write_text(file.read_text().replace('"http"', '"http:host=example.org"'))
     assert str(remembered.get("digest")) == "http:host=example.org"
+
+
+def test_grant_of_a_plugin_is_stored_in_a_table_of_its_own(grants, tmp_path):
+    grants.remember("one", "stars", Grant.parse(["http"]))
+    grants.remember("plugin:geo:sideband-geo", "plugin:geo", Grant.parse(["sql"]))
+    tables = tomllib.loads((tmp_path / "grants.toml").read_text())
+    assert (tables["skills"]["one"]["skill"], tables["plugins"]["geo:sideband-geo"]["plugin"]) == (
+        "stars",
+        "plugin:geo",
+    )
+    again = RememberedGrants(tmp_path)
+    assert (str(again.get("one")), str(again.get("plugin:geo:sideband-geo"))) == ("http", "sql")
+
+
+@pytest.mark.parametrize("table", ['skills."plugin:geo:dist"', 'plugins."plugin:geo:dist"'])
+def test_entry_of_another_kind_is_not_the_grant_of_a_plugin(grants, tmp_path, table):
+    (tmp_path / "grants.toml").write_text(f'[{table}]\ncapabilities = ["http"]\n')
+    assert not grants.get("plugin:geo:dist")
+    assert not grants.get("geo:dist")

@@ -10,6 +10,8 @@ SidebandError
 
 from __future__ import annotations
 
+import json
+
 from ..errors import SidebandError
 from ..exit_codes import ExitCode
 from ..ops import OpDenied
@@ -29,9 +31,12 @@ class ApprovalNeeded(OpDenied):
 
     def __init__(self, request: ApprovalRequest, plugin: str | None = None) -> None:
         how = f"run `sideband approvals approve {request.id}` and repeat it (`sideband run --resume`)"
-        if request.kind == "grant" and (options := granting(request.grants.get("always", ()))):
-            holder = f"--grant '{request.subject.partition(':')[2]}="
-            how += ", pass " + options.replace("--grant '", holder)
+        kind, _, name = request.subject.partition(":")
+        missing = request.grants.get("always", ())
+        if request.kind == "grant" and kind == "plugin":
+            how += f', add it to `[grants]` as "{request.subject}" = {json.dumps(missing)}'
+        elif request.kind == "grant" and (options := granting(missing)):
+            how += ", pass " + options.replace("--grant '", f"--grant '{name}=")
         super().__init__(
             request.subject,
             f"it needs approval, and no approver is available: {request.question}",

@@ -13,7 +13,6 @@ import anyio
 from anyio import get_cancelled_exc_class
 from attrs import define, evolve, field
 from pydantic import BaseModel, ValidationError
-from pydantic_core import to_json
 
 from ..approvals import Approvals, Approver
 from ..blobs import BlobStore
@@ -42,14 +41,14 @@ from ._clock import running_clock
 from ._context import DispatchContext, StartProgram
 from ._decisions import decisions_as_data, enforce
 from ._dispatch import Dispatch
-from ._errors import safe_text, validation_problems
-from ._gate import check_grant, level_with
+from ._errors import validation_problems
+from ._gate import OwnRights, check_grant, check_own_grant, level_with
 from ._handlers import run_handler
 from ._lookup import BoundOp, Ops
 from ._recorder import EffectRecorder
-from ._redaction import Redaction, Unserializable
+from ._redaction import Redaction
 from ._secret_sources import SecretSources
-from ._values import PLAIN, has_at_most, payload_of, recordable
+from ._values import has_at_most, payload_of, plain_result, recordable
 
 _log = logging.getLogger("sideband.broker")
 
@@ -71,6 +70,7 @@ class Broker:
     launch: StartProgram
     sources: SecretSources
     approvals: Approvals
+    own_rights: OwnRights
     _hooks: HookRegistry
     _ledger: Ledger
     _claims: Claims
@@ -93,6 +93,7 @@ class Broker:
         key: str | None = None,
         grant: Grant | None = None,
         parent: DispatchContext | None = None,
+        owner: LoadedPlugin | None = None,
         own: BoundOp | None = None,
         decisions: Sequence[Mapping[str, Any]] = (),
     ) -> Any:
@@ -105,6 +106,7 @@ class Broker:
             key: an idempotency key. An effect with this key happens at most once, and its result is stored.
             grant: a narrower grant than that of the call, for a child effect.
             parent: the context of the op that dispatches a child effect. If it was revoked, the effect is refused.
+            owner: the plugin whose own rights it gets, narrowed to ``grant``, instead of those of the call.
             own: an op of the host itself, which cannot be dispatched by name.
             decisions: decisions made before the dispatch. They are recorded together with those made here.
 
@@ -123,13 +125,14 @@ class Broker:
             decisions=self.redactor.data(decisions) if decisions else [],
             within=None if parent is None else parent.effect,
             lease=parent or call.outer,
+            owner=owner,
         )
         outer = _depth.set(_depth.get() + 1)
         try:
             return await self._dispatch(dispatch, params)
         finally:
             _depth.reset(outer)
-            if parent is not None:
+            if parent is not None and owner is None:  # the caller need not have what the plugin used of its own
                 parent.used |= dispatch.used
 
     async def _dispatch(self, dispatch: Dispatch, params: Mapping[str, Any]) -> Any:
@@ -137,7 +140,10 @@ class Broker:
             spec = await self._look_up(dispatch)
             self._validate(dispatch, spec, params)
             dispatch.check_lease()
-            check_grant(dispatch)
+            if dispatch.owner is None:
+                check_grant(dispatch)
+            else:
+                await check_own_grant(dispatch, self.own_rights, dispatch.owner)
             replay = None if dispatch.call.attempt is None else await self._recorder.recall(dispatch)
             await self._decide(dispatch, spec)
             replay = replay or await self._recorder.intend(dispatch)
@@ -321,12 +327,9 @@ class Broker:
         return DispatchContext(
             op=op,
             effect=effect,
-            config=plugin.config,
-            state=plugin.state,
             deadline=deadline,
             home=self._home,
-            plugin=plugin.record.name,
-            own=plugin.context,
+            owner=plugin,
             call=call,
             grant=call.grant if grant is None else grant,
             seam=self,
@@ -371,26 +374,8 @@ class Broker:
 
     async def _answer(self, dispatch: Dispatch, spec: OpSpec, result: Any) -> Any:
         try:
-            reply, redacted, size = self._plain_result(dispatch, spec, result)
+            reply, redacted, size = plain_result(self.redactor, spec, result, dispatch.plugin)
         except OpResultInvalid as error:
             raise await self._recorder.settle(dispatch, "failed", error) from None
         await self._recorder.done(dispatch, redacted, size)
         return reply
-
-    def _plain_result(self, dispatch: Dispatch, spec: OpSpec, result: Any) -> tuple[Any, Any, int]:
-        """Return the reply for the caller, the redacted result for the ledger, and the size of the reply as JSON."""
-        try:
-            if type(result) is not spec.result:
-                result = spec.result_adapter.validate_python(result)
-            plain = spec.result_adapter.dump_python(result)
-            redacted = self.redactor.data(plain, sensitive_keys=not spec.foreign_names)
-            reply = PLAIN.data(plain, sensitive_keys=False) if spec.reveals else redacted
-            return reply, redacted, len(to_json(reply, bytes_mode="base64"))
-        except ValidationError as error:
-            problems = validation_problems(error, whole="result")
-        except Unserializable as error:
-            problems = str(error)
-        except (ValueError, RecursionError) as error:
-            # A lone surrogate, or a list that is nested too deeply or recursive.
-            problems = f"the result cannot be encoded as JSON: {safe_text(error)}"
-        raise OpResultInvalid(dispatch.op, problems, plugin=dispatch.plugin)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from anyio.lowlevel import checkpoint
 from attrs import define, evolve, field, frozen
@@ -23,7 +23,7 @@ from ..ops import (
     Origin,
     Scope,
 )
-from ..plugins import PluginContext
+from ..plugins import LoadedPlugin, PluginContext
 from ..providers import Provider
 from ..sandboxing import ProgramProcess, ProgramRequest
 from ..store import Store
@@ -72,6 +72,7 @@ class Seam(Protocol):
         key: str | None = None,
         grant: Grant | None = None,
         parent: DispatchContext | None = None,
+        owner: LoadedPlugin | None = None,
     ) -> Any:
         """Run one op for ``call``."""
 
@@ -81,18 +82,16 @@ class DispatchContext:
     """The ``OpContext`` of one dispatch, which is its lease too. It is unusable after the dispatch has ended.
 
     Attributes:
+        owner: the plugin whose code uses the context.
         used: the capabilities that the dispatch and its child effects have used.
         parts: the redaction of emitted parts, if there were any. It may hold back text for ``emit_rest``.
     """
 
     op: str
     effect: str
-    config: Any
-    state: Any
     deadline: float
     home: Path
-    plugin: str
-    _own: PluginContext = field(repr=False)
+    owner: LoadedPlugin
     _call: Call = field(repr=False)
     _grant: Grant = field(repr=False)
     _seam: Seam = field(repr=False)
@@ -102,6 +101,21 @@ class DispatchContext:
     parts: PartRedaction | None = field(default=None, init=False, repr=False)
 
     @property
+    def plugin(self) -> str:
+        """The name of the plugin."""
+        return self.owner.record.name
+
+    @property
+    def config(self) -> Any:
+        """See ``EffectContext.config``."""
+        return self.owner.config
+
+    @property
+    def state(self) -> Any:
+        """See ``EffectContext.state``."""
+        return self.owner.context.state
+
+    @property
     def blobs(self) -> BlobStore:
         """The host's blob store."""
         return self._seam.blobs
@@ -109,7 +123,7 @@ class DispatchContext:
     @property
     def store(self) -> Store:
         """See ``EffectContext.store``."""
-        return self._own.store
+        return self.owner.context.store
 
     @property
     def call(self) -> str:
@@ -218,12 +232,16 @@ class DispatchContext:
         *,
         capabilities: Iterable[str] | None = None,
         key: str | None = None,
+        rights: Literal["caller", "own"] = "caller",
     ) -> Any:
         """See ``OpContext.dispatch``."""
-        grant = self._grant
+        if rights not in ("caller", "own"):
+            raise ValueError(f"`rights`: expected `caller` or `own`, got {rights!r}")
+        owner = self.owner if rights == "own" else None
+        grant = self._grant if owner is None else await self._seam.ops.grant(owner.contribution.uses)
         if capabilities is not None:
             grant = grant.narrow(await self._seam.ops.grant(capabilities))
-        return await self._seam.dispatch(self._call, op, params, key=key, grant=grant, parent=self)
+        return await self._seam.dispatch(self._call, op, params, key=key, grant=grant, parent=self, owner=owner)
 
     async def credential(self, handle: str, audience: str) -> Credential:
         """See ``OpContext.credential``."""
@@ -233,7 +251,7 @@ class DispatchContext:
         resolver: CredentialResolver | None = plugin.contribution.credentials
         if resolver is None:
             raise OpDenied(self.op, f"the family `{CredentialScope.family}` does not support credentials")
-        its_own = evolve(self, config=plugin.config, state=plugin.state, plugin=plugin.record.name, own=plugin.context)
+        its_own = evolve(self, owner=plugin)
         try:
             credential = await resolver.resolve(handle, audience, its_own)
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from time import perf_counter
 from typing import Any
 
@@ -10,6 +11,7 @@ from pydantic import BaseModel
 
 from ..contexts import Lease
 from ..ops import Capability, ContextRevoked, Grant, Level, OpError, Origin
+from ..plugins import LoadedPlugin
 from ._call import Call
 from ._errors import as_op_error
 from ._lookup import BoundOp
@@ -33,6 +35,8 @@ class Dispatch:
         note: the notes that the caller and the op have made so far.
         within: the id of the enclosing effect, if another op made this dispatch.
         decided: whether guards have decided about it in an attempt that was interrupted.
+        owner: the plugin whose own rights it gets, instead of those of the call.
+        sources: who gave each of these rights.
         lease: the lease of what dispatches it; ``None`` for a worker, which cannot dispatch too late.
     """
 
@@ -56,6 +60,8 @@ class Dispatch:
     note: dict[str, Any] = Factory(lambda self: dict(self.call.note), takes_self=True)
     within: str | None = None
     decided: bool = Factory(lambda self: self.call.decided, takes_self=True)
+    owner: LoadedPlugin | None = None
+    sources: Mapping[str, str] = field(factory=dict)
     lease: Lease | None = None
 
     @property
@@ -79,6 +85,13 @@ class Dispatch:
     def plugin(self) -> str | None:
         """The name of the op's plugin, or ``None`` before the look-up."""
         return self.bound.plugin.record.name if self.bound else None
+
+    def givers(self) -> tuple[str, ...]:
+        """Return whose rights the covering capabilities are and who gave them, as far as it is known."""
+        if self.owner is None:
+            return self.call.givers(self.covering)
+        own = f"plugin:{self.owner.record.name}"
+        return tuple(f"{own} {self.sources.get(one, '')}".rstrip() for one in self.covering)
 
     def check_lease(self) -> None:
         """Check that the context that dispatches it may still be used.

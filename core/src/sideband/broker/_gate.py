@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
+
+from attrs import frozen
 
 from ..ops import Capability, Grant, Level, OpDenied, OpSpec, Scope
 from ..ops._errors import granting
 from ..ops._reach import level_within
+from ..plugins import LoadedPlugin
 from ._dispatch import Dispatch
 
 # Percent-encoding is slow. Encoding the megabytes that a skill can send would delay all other calls.
@@ -25,6 +29,69 @@ def check_grant(dispatch: Dispatch) -> None:
     allowed_by, dispatch.reached = _check_op(dispatch.grant, dispatch.found.spec, dispatch.params)
     dispatch.covering = [str(capability) for capability in allowed_by]
     dispatch.used = set(allowed_by)
+
+
+@frozen
+class PluginGrant:
+    """The rights of a plugin of its own.
+
+    Attributes:
+        grant: those that it declares and was given.
+        missing: those that it declares and was not given.
+        sources: who gave each capability: ``policy``, ``call`` or ``remembered``.
+    """
+
+    grant: Grant
+    missing: Grant
+    sources: Mapping[str, str]
+
+
+class OwnRights(Protocol):
+    """Determines the rights of plugins of their own."""
+
+    async def of(self, plugin: LoadedPlugin) -> PluginGrant:
+        """Return what was given to a plugin until now."""
+
+    async def ask(self, dispatch: Dispatch, plugin: LoadedPlugin, missing: Grant) -> bool:
+        """Ask for the missing rights of a plugin, and return whether it gets them."""
+
+
+async def check_own_grant(dispatch: Dispatch, rights: OwnRights, owner: LoadedPlugin) -> None:
+    """Give a dispatch the rights of its owner, and check that they allow it.
+
+    Args:
+        dispatch: the dispatch. Its grant is what the owner declares, or less if it narrows that.
+        rights: determines the rights.
+        owner: the plugin that dispatches it.
+
+    Raises:
+        OpDenied: if they do not allow it.
+    """
+    limit, dispatch.grant = dispatch.grant, Grant()
+    held = await rights.of(owner)
+    dispatch.sources = held.sources
+    denied = _denied_with(dispatch, held.grant.narrow(limit))
+    # The user is not asked for rights that would not be enough.
+    if denied is not None and held.missing and _denied_with(dispatch, limit) is None:
+        dispatch.grant = held.grant
+        if await rights.ask(dispatch, owner, held.missing):
+            dispatch.sources = {**held.sources, **dict.fromkeys(held.missing.texts(), "person")}
+            denied = _denied_with(dispatch, limit)
+    if denied is not None:
+        dispatch.grant = held.grant
+        name, missing = f"plugin:{owner.record.name}", json.dumps(held.missing.texts())
+        what = f"the plugin `{owner.record.name}` requests it with rights of its own, and {denied.reason}"
+        hint = f'add it to `[grants]` as "{name}" = {missing}' if held.missing else "declare it in `OpFamily.uses`"
+        raise OpDenied(dispatch.op, what, hint=hint)
+
+
+def _denied_with(dispatch: Dispatch, grant: Grant) -> OpDenied | None:
+    dispatch.grant = grant
+    try:
+        check_grant(dispatch)
+    except OpDenied as error:
+        return error
+    return None
 
 
 def level_with(dispatch: Dispatch, params: Any) -> Level:

@@ -93,7 +93,7 @@ class EffectRecorder:
             level=dispatch.level,
             decisions=tuple(dispatch.decisions),
             isolation=dispatch.call.isolation,
-            granted_by=dispatch.call.givers(dispatch.covering),
+            granted_by=dispatch.givers(),
             within=dispatch.within,
             code=dispatch.call.code,
             # Which of its rights the effect uses is known only when it ends.

@@ -6,11 +6,13 @@ import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from pydantic import BaseModel
-from pydantic_core import to_jsonable_python
+from pydantic import BaseModel, ValidationError
+from pydantic_core import to_json, to_jsonable_python
 
 from ..hooks._frozen import FrozenDict, freeze
 from ..models._pieces import CarryingModel, CarryingTuple, canonical_json
+from ..ops import OpResultInvalid, OpSpec
+from ._errors import safe_text, validation_problems
 from ._redaction import Redaction, Unserializable
 
 PLAIN = Redaction()
@@ -119,3 +121,26 @@ def _carried(params: BaseModel) -> dict[str, CarryingTuple[Any]]:
         for name, value in vars(params).items()
         if isinstance(value, tuple) and value and all(issubclass(kind, CarryingModel) for kind in _kinds(value))
     }
+
+
+def plain_result(redactor: Redaction, spec: OpSpec, result: Any, plugin: str | None) -> tuple[Any, Any, int]:
+    """Return the reply for the caller, the redacted result for the ledger, and the size of the reply as JSON.
+
+    Raises:
+        OpResultInvalid: if the result does not match the op, or is not JSON.
+    """
+    try:
+        if type(result) is not spec.result:
+            result = spec.result_adapter.validate_python(result)
+        plain = spec.result_adapter.dump_python(result)
+        redacted = redactor.data(plain, sensitive_keys=not spec.foreign_names)
+        reply = PLAIN.data(plain, sensitive_keys=False) if spec.reveals else redacted
+        return reply, redacted, len(to_json(reply, bytes_mode="base64"))
+    except ValidationError as error:
+        problems = validation_problems(error, whole="result")
+    except Unserializable as error:
+        problems = str(error)
+    except (ValueError, RecursionError) as error:
+        # A lone surrogate, or a list that is nested too deeply or recursive.
+        problems = f"the result cannot be encoded as JSON: {safe_text(error)}"
+    raise OpResultInvalid(spec.name, problems, plugin=plugin)

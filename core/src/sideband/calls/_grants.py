@@ -1,4 +1,4 @@
-"""Grants that the user gave to a skill, stored by the digest of the skill."""
+"""Grants that the user gave to a skill, stored by the digest of the skill, or to a plugin, stored by its holder."""
 
 from __future__ import annotations
 
@@ -14,9 +14,14 @@ from ..errors import ConfigurationError
 from ..ops import Grant
 from ..state import write_state_file
 
+_PLUGIN = "plugin:"
+
 
 class RememberedGrants:
-    """The file ``grants.toml``. A modified skill has another digest and must be granted again."""
+    """The file ``grants.toml``. A modified skill has another digest and must be granted again.
+
+    A plugin (``plugin:NAME:DISTRIBUTION``) keeps its grant, but gets no more of it than its family declares.
+    """
 
     def __init__(self, home: Path) -> None:
         self._file = home / "grants.toml"
@@ -25,7 +30,7 @@ class RememberedGrants:
         self._known: dict[str, Grant] = {}
 
     def get(self, digest: str) -> Grant:
-        """Return the grant of the skill with this digest, which may be empty."""
+        """Return the grant of the skill with this digest or of a plugin, which may be empty."""
         seen = self._status()
         if seen != self._seen:
             self._known = {}
@@ -36,12 +41,12 @@ class RememberedGrants:
         return self._known[digest]
 
     def remember(self, digest: str, skill: str, grant: Grant) -> None:
-        """Add ``grant`` to the grant of the skill with this digest."""
+        """Add ``grant`` to the grant of the skill with this digest or of a plugin."""
         entries = self._read()
         held = Grant.parse(entries.get(digest, {}).get("capabilities", ()))
         both = Grant.of([*held.capabilities, *grant.capabilities])
         entries[digest] = {
-            "skill": skill,
+            "plugin" if digest.startswith(_PLUGIN) else "skill": skill,
             "capabilities": list(both.texts()),
             "granted": datetime.now(UTC).isoformat(timespec="seconds"),
         }
@@ -68,18 +73,23 @@ class RememberedGrants:
 
     def _read(self) -> dict[str, dict[str, Any]]:
         try:
-            skills = tomllib.loads(self._file.read_text(encoding="utf-8")).get("skills", {})
+            tables = tomllib.loads(self._file.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return {}
         except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise self._invalid("skills", f"invalid TOML: {error}") from error
         except OSError as error:
             raise self._invalid("skills", f"cannot be read: {error.strerror}") from error
-        for digest, entry in skills.items() if isinstance(skills, dict) else [("skills", skills)]:
-            capabilities = entry.get("capabilities") if isinstance(entry, dict) else None
-            if not isinstance(capabilities, list) or not all(isinstance(one, str) for one in capabilities):
-                raise self._invalid(f"skills.{digest}", "expected a table with a list `capabilities`")
-        return dict(skills)
+        found = {}
+        for table, prefix in (("skills", ""), ("plugins", _PLUGIN)):
+            entries = tables.get(table, {})
+            for name, entry in entries.items() if isinstance(entries, dict) else [("", entries)]:
+                capabilities = entry.get("capabilities") if isinstance(entry, dict) else None
+                if not isinstance(capabilities, list) or not all(isinstance(one, str) for one in capabilities):
+                    raise self._invalid(f"{table}.{name}", "expected a table with a list `capabilities`")
+                if not name.startswith(_PLUGIN):
+                    found[prefix + name] = entry
+        return found
 
     def _invalid(self, key: str, problem: str) -> ConfigurationError:
         hint = "correct the file, or delete it and grant the capabilities again"
@@ -89,4 +99,6 @@ class RememberedGrants:
 def _table(digest: str, entry: Mapping[str, Any]) -> str:
     # JSON strings and lists of strings are valid TOML.
     lines = [f"{name} = {json.dumps(value)}" for name, value in entry.items()]
-    return "\n".join([f"[skills.{json.dumps(digest)}]", *lines, "", ""])
+    of_plugin = digest.startswith(_PLUGIN)
+    name = json.dumps(digest.removeprefix(_PLUGIN))
+    return "\n".join([f"[{'plugins' if of_plugin else 'skills'}.{name}]", *lines, "", ""])

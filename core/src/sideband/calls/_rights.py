@@ -1,4 +1,4 @@
-"""Determine the rights of a call and the source of each: the caller, the policy, or the user, now or earlier."""
+"""Determine the rights of calls and plugins, and the source of each: the caller, the policy, or the user."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from ..approvals import ApprovalNeeded, ApprovalRequest, Approvals, Approver
 from ..broker import Ops
+from ..broker._dispatch import Dispatch
+from ..broker._gate import PluginGrant
 from ..errors import ConfigurationError
 from ..loading import SkillError, SkillSpec, ToolSpec
 from ..ops import Capability, CapabilityInvalid, Grant, Origin
+from ..plugins import LoadedPlugin
 from ..settings import COMMAND_LINE, LoadedSettings
 from ..workers import GrantRequired
 from ._grants import RememberedGrants
@@ -83,7 +86,7 @@ class Rights:
             return known[2]
         wanted = await self._wanted(skill)
         policy = await self._by_policy(skill)
-        added = await self._ops.grant(self._added.get(skill.key) or self._added.get(skill.name, ()))
+        added = await self._ops.grant(self._added.get(_holder(skill, self._added), ()))
         remembered = await self._ops.grant(stored.texts())
         missing = Grant.of([*policy.capabilities, *added.capabilities, *remembered.capabilities]).missing(wanted)
         rights = _rights(wanted, policy, added, missing)
@@ -135,15 +138,102 @@ class Rights:
 
     async def _by_policy(self, skill: SkillSpec) -> Grant:
         grants = self._settings.settings.grants
-        name = skill.key if skill.key in grants else skill.name
+        name = _holder(skill, grants)
         if skill.of_project and self._settings.sources.get(("grants", name)) not in self._for_projects:
             # The project chose the name, so the user may have meant another skill.
             return Grant()
-        try:
-            return await self._ops.grant(grants.get(name, ()))
-        except CapabilityInvalid as error:
-            source = self._settings.sources.get(("grants", name), "")
-            raise ConfigurationError(f"grants.{name}", error.message, source=source, hint=error.hint) from error
+        return await _configured(self._settings, self._ops, name)
+
+
+@frozen(eq=False)
+class PluginRights:
+    """The rights of the plugins of one host: what they declare in ``uses``, as far as it was given to ``plugin:NAME``.
+
+    Args:
+        settings: the settings, with the configured grants.
+        ops: the op families, to validate capabilities.
+        approvals: asks for grants.
+        approver: answers the requests of calls without an agent; ``None`` without an approver.
+        added: capabilities by holder that this host gives in addition; never stored.
+        remembered: the grants that were given before.
+    """
+
+    _settings: LoadedSettings
+    _ops: Ops
+    _approvals: Approvals
+    _approver: Approver | None
+    _added: Mapping[str, Iterable[str]]
+    _remembered: RememberedGrants
+
+    async def of(self, plugin: LoadedPlugin) -> PluginGrant:
+        """See ``OwnRights``. A grant that is revoked no longer counts, and what is not declared is never given."""
+        declared = await self._ops.grant(plugin.contribution.uses)
+        name = f"plugin:{plugin.record.name}"
+        given = {
+            "policy": await _configured(self._settings, self._ops, name),
+            "call": await self._ops.grant(self._added.get(name, ())),
+            "remembered": await self._ops.grant(self._remembered.get(plugin.record.holder).texts()),
+        }
+        whole = Grant.of(one for grant in given.values() for one in grant.capabilities)
+        held = declared.narrow(whole)
+        sources = {
+            str(one): source for one in held.capabilities for source in given if given[source].covers(Grant((one,)))
+        }
+        return PluginGrant(held, whole.missing(declared), sources)
+
+    async def ask(self, dispatch: Dispatch, plugin: LoadedPlugin, missing: Grant) -> bool:
+        """See ``OwnRights``. The answer holds for the plugin of this name and distribution.
+
+        Raises:
+            ApprovalNeeded: if there is no approver.
+        """
+        record, call, capabilities = plugin.record, dispatch.call, missing.texts()
+        request = self._approvals.request(
+            "grant",
+            f"plugin:{record.name}",
+            f"Grant these capabilities to the plugin `{record.name}`, for every caller of its ops?",
+            {
+                "holder": record.holder,
+                "name": record.name,
+                "source": f"{record.distribution} {record.version}",
+                "capabilities": capabilities,
+                "remarks": {str(one): one.remark for one in missing.capabilities if one.remark},
+                "op": dispatch.op,
+                "arguments": dispatch.recorded,
+            },
+            origin=dispatch.origin,
+            exact=dispatch.valid.model_dump(),
+            code=record.holder,
+            grants=capabilities,
+            level=await self._ops.reach(missing),
+        )
+        approver = (call.hooks and call.hooks.approver) or self._approver
+        answer = await self._approvals.decide(request, approver, about=f"{record.holder} {missing}")
+        if answer is None:
+            needed = ApprovalNeeded(request)
+            if call.attempt is not None:
+                call.attempt.wait_for(needed)
+            raise needed
+        return answer.allowed
+
+
+async def _configured(settings: LoadedSettings, ops: Ops, holder: str) -> Grant:
+    """Return what the configuration grants to a skill or plugin.
+
+    Raises:
+        ConfigurationError: if it contains an invalid capability.
+    """
+    try:
+        return await ops.grant(settings.settings.grants.get(holder, ()))
+    except CapabilityInvalid as error:
+        source = settings.sources.get(("grants", holder), "")
+        raise ConfigurationError(f"grants.{holder}", error.message, source=source, hint=error.hint) from error
+
+
+def _holder(skill: SkillSpec, grants: Mapping[str, object]) -> str:
+    """Return the name under which grants name a skill. No skill can be the holder of the rights of a plugin."""
+    names = [name for name in (skill.key, skill.name) if not name.startswith("plugin:")]
+    return next((name for name in names if name in grants), "")
 
 
 def _rights(wanted: Grant, policy: Grant, added: Grant, granted_now: Grant) -> tuple[Grant, Mapping[str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from attrs import field, frozen
 
@@ -148,6 +148,26 @@ class OpContext(EffectContext, Protocol):
 
     Ops that it dispatches are child effects. Its rights are the call's grant.
     """
+
+    async def dispatch(
+        self,
+        op: str,
+        params: Mapping[str, Any],
+        *,
+        capabilities: Iterable[str] | None = None,
+        key: str | None = None,
+        rights: Literal["caller", "own"] = "caller",
+    ) -> Any:
+        """Run an op through the broker, as a child effect.
+
+        Args:
+            op: the name of the op.
+            params: its parameters.
+            capabilities: narrows the rights to these capabilities.
+            key: an idempotency key: an effect with this key happens at most once.
+            rights: ``caller`` for those of the call, or ``own`` for those that the user or a policy gave to the plugin
+                among the ones that its family declares in ``uses``. The user may be asked for them.
+        """
 
     @property
     def op(self) -> str:

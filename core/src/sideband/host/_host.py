@@ -42,6 +42,8 @@ from ..calls import (
     SkillLaunches,
     WorkerReports,
 )
+from ..calls._grants import RememberedGrants
+from ..calls._rights import PluginRights
 from ..environments import Environments
 from ..errors import ConfigurationError, SidebandError
 from ..hooks import HookRegistry, HookReport, Redactors
@@ -174,8 +176,9 @@ class Host:
         self.blobs = BlobStore(self.home / "blobs")
         self.sandbox = ChosenSandbox(self.plugins, policy.tier, self._make_worker_folders(), alone=policy.alone)
         stack.push_async_callback(self.sandbox.close)
+        ops = Ops(self.plugins)
         self.broker = Broker(
-            ops=Ops(self.plugins),
+            ops=ops,
             hooks=self.hooks,
             ledger=self.ledger,
             claims=claims,
@@ -186,6 +189,9 @@ class Host:
             sources=sources,
             approver=self.approver,
             approvals=self.approvals,
+            own_rights=PluginRights(
+                self.settings, ops, self.approvals, self.approver, self._grants, RememberedGrants(self.home)
+            ),
         )
         self._broker = self.broker
         stack.callback(setattr, self, "_broker", None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, get_type_hints
@@ -231,6 +231,8 @@ class OpFamily:
         sdk: a standard-library-only module with helpers for skills; its public names are added to the generated ones.
         credentials: resolves handles to credentials, if this family stores secrets.
         doc: a one-sentence summary for lists.
+        uses: the capabilities that the plugin needs for effects of its own. The user or a policy gives them to
+            ``plugin:NAME``; handlers use them with ``ctx.dispatch(…, rights="own")``.
 
     Example:
         >>> def sideband_ops():
@@ -243,3 +245,4 @@ class OpFamily:
     sdk: Path | None = None
     credentials: CredentialResolver | None = None
     doc: str = ""
+    uses: Sequence[str] = ()

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ._discovery import *
     from ._entry_point import *
     from ._errors import *
+    from ._given_rights import *
     from ._host import *
     from ._last_start import *
     from ._metadata import *
@@ -54,6 +55,7 @@ __all__ = [
     "discover",
     "find_entry_points",
     "list_plugins",
+    "note_rights",
     "read_last_start",
 ]
 
@@ -66,6 +68,7 @@ __getattr__, __dir__ = lazy(
     "._records",
     "._discovery",
     "._last_start",
+    "._given_rights",
     "._deprecations",
     "..contexts",
     "._errors",

@@ -23,6 +23,7 @@ class PluginPolicy(NamedTuple):
         config: the table of each plugin, by entry-point name; validated by the plugin's ``Config``.
         config_source: the file, variable or flag that each table comes from.
         only_reason: the reason of plugins that are not in ``only``.
+        rights: the capabilities that the configuration gives to plugins for effects of their own, by ``plugin:NAME``.
 
     Example:
         >>> PluginPolicy(deny={"op.shell": "not on this machine"}).strict
@@ -37,6 +38,7 @@ class PluginPolicy(NamedTuple):
     config: Mapping[str, Mapping[str, Any]] = {}
     config_source: Mapping[str, str] = {}
     only_reason: str = "it is not in the list of allowed plugins"
+    rights: Mapping[str, tuple[str, ...]] = {}
 
     def __repr__(self) -> str:
         """Return a representation without the configuration, which may contain secrets."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -58,6 +59,8 @@ class PluginRecord:
         installer: the tool that installed it.
         location: the folder that contains its distribution.
         hashed: whether hashes of its modules were recorded at installation.
+        rights: the rights of its own that it was given, each with ``capability`` and ``given_by``, as
+            ``sideband plugins list`` shows them. Of these, it has those that its family declares in ``uses``.
         load_ms: the duration of its import in milliseconds; ``None`` before the import.
         trail: its state transitions in order, the last of which is the current state.
     """
@@ -86,6 +89,7 @@ class PluginRecord:
         self.installer = installer
         self.location = location
         self.hashed = hashed
+        self.rights: tuple[Mapping[str, str], ...] = ()
         self.load_ms: float | None = None
         self.trail: tuple[Transition, ...] = (Transition(State.FOUND, "", "metadata"),)
 
@@ -105,6 +109,11 @@ class PluginRecord:
             return f"{package} (in memory)"
         how = "editable" if self.editable else f"installed by {self.installer or 'an unknown tool'}"
         return f"{package} (`{self.value}`, {how}, in {self.location})"
+
+    @property
+    def holder(self) -> str:
+        """The name under which rights are remembered for it. Another package with the same plugin gets none of them."""
+        return f"plugin:{self.name}:{self.distribution}"
 
     @property
     def state(self) -> State:

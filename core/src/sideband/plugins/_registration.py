@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from ..commands import Command
-from ..ops import OpFamily, OpSpec, Scope
+from ..ops import CapabilityInvalid, Grant, OpFamily, OpSpec, Scope
 from ..ops._reach import level_problem
 from ..store import StoreSpec
 from ..suggestions import did_you_mean
@@ -110,6 +110,7 @@ def _family(record: PluginRecord, registered: Any) -> OpFamily:
             raise PluginInvalid(record, f"its op `{spec.name}` is outside its namespace `{record.name}.`")
     _check_unique(record, family.ops, "duplicate op `{}`")
     _check_parts(record, family)
+    _check_uses(record, family)
     for spec in family.ops:
         if (problem := level_problem(spec, family.scope)) is not None:
             raise PluginInvalid(record, f"its op `{spec.name}`: {problem}")
@@ -123,6 +124,15 @@ def _check_parts(record: PluginRecord, family: OpFamily) -> None:
         raise PluginInvalid(record, f"its `sdk` must be the Path of a file, but {family.sdk!r} is not")
     if family.credentials is not None and not callable(getattr(family.credentials, "resolve", None)):
         raise PluginInvalid(record, f"its `credentials` has no method `resolve`: {_described(family.credentials)}")
+
+
+def _check_uses(record: PluginRecord, family: OpFamily) -> None:
+    if isinstance(family.uses, str) or not all(isinstance(one, str) for one in family.uses):
+        raise PluginInvalid(record, f"its `uses` must be a list of capabilities, got {_described(family.uses)}")
+    try:
+        Grant.parse(family.uses)
+    except CapabilityInvalid as error:
+        raise PluginInvalid(record, f"its `uses` has an invalid capability: {error.message}") from error
 
 
 def _guard(record: PluginRecord, registered: Any) -> type:

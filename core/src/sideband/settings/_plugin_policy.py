@@ -45,6 +45,7 @@ def remember_plugin_policy(home: Path, project: Path, environment: Mapping[str, 
         "deny": dict(policy.deny),
         "only": None if policy.only is None else sorted(policy.only),
         "conflicts": dict(policy.conflicts),
+        "rights": {name: list(given) for name, given in policy.rights.items()},
         "plugins": {name: policy.config_source.get(name, "") for name in policy.config},
     }
     write_cache(cache_file(home, _NAME), files, content, changed=(time for _, *times, _, _ in files for time in times))
@@ -77,11 +78,11 @@ def _policy(content: Any) -> PluginPolicy | None:
     try:
         deny, conflicts, sources = (_texts(content[name]) for name in ("deny", "conflicts", "plugins"))
         only = None if content["only"] is None else frozenset(map(str, content["only"]))
+        rights = {name: tuple(map(str, given)) for name, given in content["rights"].items()}
     except (AttributeError, KeyError, TypeError):
         return None
-    return PluginPolicy(
-        deny=deny, only=only, conflicts=conflicts, config={name: {} for name in sources}, config_source=sources
-    )
+    config: dict[str, dict[str, Any]] = {name: {} for name in sources}
+    return PluginPolicy(deny, only, conflicts, config=config, config_source=sources, rights=rights)
 
 
 def _texts(table: Mapping[str, Any]) -> dict[str, str]:

@@ -46,7 +46,7 @@ class Settings(BaseModel):
 
     plugins: dict[str, dict[str, Any]] = Field(default_factory=dict, description="one table for each plugin")
     grants: dict[str, list[str]] = Field(
-        default_factory=dict, description="skill = capabilities that are granted without asking"
+        default_factory=dict, description='skill, or "plugin:NAME" = capabilities that are granted without asking'
     )
     policy: Policy = Field(default_factory=Policy)
     agent: AgentSettings = Field(default_factory=AgentSettings)
@@ -96,6 +96,7 @@ class LoadedSettings:
             order={hook: tuple(names) for hook, names in policy.order.items()},
             strict=policy.strict,
             config=self.settings.plugins,
+            rights={name: tuple(given) for name, given in self.settings.grants.items() if name.startswith("plugin:")},
             config_source={
                 ".".join(path[1:depth]): source
                 for path, source in self.sources.items()

@@ -143,7 +143,9 @@ def _rights(record: EffectRecord) -> list[str]:
     sources = (*record.granted_by, *[""] * (len(record.grant) - len(record.granted_by)))
     lines = []
     for capability, source in zip(record.grant, sources, strict=False):
-        text = f"{capability}, {_GRANTED_BY.get(source, source)}" if source else capability
+        owner, _, giver = source.rpartition(" ") if source.startswith("plugin:") else ("", "", source)
+        of_plugin = f"a right of the plugin `{owner.removeprefix('plugin:')}`" if owner else ""
+        text = ", ".join(filter(None, (capability, of_plugin, _GRANTED_BY.get(giver, giver))))
         lines += labeled("allowed by", text)
     return lines
 

@@ -57,10 +57,9 @@ class Questions:
         if self._yes:
             notice(f"granted to `{request.effect['name']}`: {' '.join(map(str.strip, _capabilities(request)))}")
             return True
-        holder = request.subject.partition(":")[0]
-        return await self._answer(
-            request_lines(request), f"Grant this and remember it for this version of the {holder}? [y/N] "
-        )
+        of_plugin = request.subject.startswith("plugin:")
+        whom = "the plugin and all its callers" if of_plugin else "this version of the skill"
+        return await self._answer(request_lines(request), f"Grant this and remember it for {whom}? [y/N] ")
 
     async def _approve(self, request: ApprovalRequest) -> bool:
         reason = request_lines(request)

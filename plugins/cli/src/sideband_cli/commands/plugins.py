@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["sideband_commands"]
 
+_GIVEN_BY = {"policy": "by the configuration", "remembered": "by the user"}
+
 
 def sideband_commands() -> Command:
     """Register the command."""
@@ -51,12 +53,14 @@ def _run(arguments: Namespace) -> ExitCode:
 
 
 def _list(arguments: Namespace) -> ExitCode:
-    from sideband.plugins import list_plugins, read_last_start
+    from sideband.plugins import list_plugins, note_rights, read_last_start
     from sideband.state import default_home
 
     home = default_home()
     known = unchanged_policy(arguments, home)
-    records, problems = list_plugins(home, known or _settings(arguments).plugin_policy())
+    policy = known or _settings(arguments).plugin_policy()
+    records, problems = list_plugins(home, policy)
+    note_rights(home, policy, records)
     for problem in problems:
         notice(f"notice: {problem}")
     past = {}
@@ -114,8 +118,19 @@ def _print_records(
         lines += ["", paragraph(f"{states}: at the last start of a host, at {past[shown[0]]}", hanging="  ")]
     if reasons:
         lines += ["", *reasons]
+    rights = [
+        paragraph(f"{record.label} was given rights of its own: {_rights_text(record)}", hanging="  ")
+        for record in records
+        if record.rights
+    ]
+    if rights:
+        lines += ["", *rights]
     data = [{**record.as_dict(), "as_of": past.get(record)} for record in records]
     print_data(arguments, data, "\n".join(lines))
+
+
+def _rights_text(record: PluginRecord) -> str:
+    return ", ".join(f"{one['capability']} ({_GIVEN_BY[one['given_by']]})" for one in record.rights)
 
 
 def _why(arguments: Namespace) -> ExitCode:
