@@ -378,14 +378,16 @@ def test_grant_without_a_terminal_is_denied_with_a_hint(sideband, turns, make_sk
     assert re.search(r"^\* modest\.look: ok", done.stderr, re.MULTILINE)
 
 
-def test_quiet_run_shows_only_how_to_grant_what_was_denied(sideband, turns, make_skill):
+def test_quiet_run_shows_only_why_it_parked_and_how_to_continue(sideband, turns, make_skill):
     code = "from sideband.skill import sql, tool\n@tool\nasync def look() -> int:\n    return 1\n"
     skill = make_skill("modest", code, "sql:path=notes.db")
     call = {"text": "I look.", "tool_calls": [{"name": "modest__look"}]}
     done = sideband("run", "look", "-q", "--skill-dir", skill, *turns(call, "I may not."))
-    hint, outcome = done.stderr.splitlines()
+    outcome, hint, resume = done.stderr.splitlines()
+    assert outcome.startswith("parked: the run waits for approval of skill:modest")
     assert "--grant 'modest=sql:path=notes.db'" in hint
-    assert (done.stdout, outcome) == ("I may not.\n", "every tool call of this run was denied")
+    assert "sideband run --resume --session" in resume
+    assert (done.stdout, done.returncode) == ("", 3)
 
 
 @pytest.mark.parametrize("model", ["openai-mine:m", "openai:m"])
