@@ -31,6 +31,7 @@ def result_line(result: RunResult, agent: Agent) -> dict[str, Any]:
         "usage": result.usage.model_dump(),
         "error": result.error,
         "resume_at": result.resume_at,
+        "requests": list(result.requests),
         "over_budget": {
             part: {"limit": limit, "used": used} for part, (limit, used) in agent.allowance.overruns().items()
         },
