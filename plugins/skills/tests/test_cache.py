@@ -20,7 +20,7 @@ TYPES = '''
     from pathlib import Path
     from typing import Annotated, Any, Literal, NamedTuple, NotRequired, Optional, TypedDict, Union
     from uuid import UUID
-    from sideband.skill import FromHost, files, http, tool
+    from sideband.skill import files, http, tool
 
     class Level(enum.Enum):
         LOW = 1
@@ -55,10 +55,14 @@ TYPES = '''
 
     @tool
     async def returns_pair(point: Point) -> Pair: ...
+'''
+MARKED = """
+    from typing import Annotated
+    from sideband.skill import FromHost, tool
 
     @tool
     async def written(text: str, by: Annotated[str, FromHost("principal")]) -> str: ...
-'''
+"""
 GIVEN = {
     "a": "1", "b": "1.5", "c": "true", "d": "YQ==", "e": "null", "f": [1], "g": "2025-01-31",
     "h": "2025-01-31T12:00:00", "i": "12:00:00", "j": "1.10", "k": "12345678123456781234567812345678",
@@ -102,6 +106,7 @@ def test_loads_with_and_without_the_cache_are_equal(skills, make_skill, make, lo
     make("plain", more="x: 1\nmetadata: {sideband.capabilities: 'http:host=api.test shell', é: ü}\n")
     make("many", more="timeout: 5\nmetadata: {sideband.memory: 512M, sideband.isolation: call, sideband.resume: ask}\n")
     make_skill("typed", {"tools.py": TYPES, "scripts/more.py": TOOL.format(name="more"), "wrong.py": "sideband ("})
+    make_skill("marked", {"tools.py": MARKED})
     make_skill("script", {"a.py": '# /// script\n# requires-python = ">=3.11"\n# dependencies = ["numpy>=2"]\n# ///\n'})
     make_skill("both", {"skill.yaml": "name: other\nscenarios: [a, b]\n"})
     make_skill("yaml-only", {"skill.yaml": "name: yaml-only\ninstructions: Text\n"}, manifest=None)

@@ -23,10 +23,10 @@ def test_parameter_of_the_host_is_in_no_schema(load_tool):
         tool.validate({"text": "a"})
 
 
-@pytest.mark.parametrize("name", ["sideband.skill", "s"])
-def test_mark_is_found_with_any_import(load_tool, name):
-    before = "import sideband.skill\nimport sideband.skill as s\nimport typing as t\n"
-    tool, _ = load_tool(f'(by: t.Annotated[str, {name}.FromHost("channel")])', before=before)
+@pytest.mark.parametrize("mark", ["sideband.skill.FromHost", "s.FromHost", "FromHost"])
+def test_mark_is_found_with_any_import(load_tool, mark):
+    before = "import sideband.skill\nimport sideband.skill as s\nimport typing as t\nfrom sideband.skill import *\n"
+    tool, _ = load_tool(f'(by: t.Annotated[str, {mark}("channel")])', before=before)
     assert tool.from_host == {"by": "channel"}
 
 
@@ -42,6 +42,9 @@ def test_mark_is_found_with_any_import(load_tool, name):
         ("Author", "`FromHost` must mark the whole parameter `by`"),
         ("Annotated[str, MARK]", "`FromHost` must mark the whole parameter `by`"),
         ('Annotated[str, FromHost("session"), FromHost("principal")]', "must mark the whole parameter `by`"),
+        ('str = FromHost("principal")', "`FromHost` must mark the whole parameter `by`"),
+        ('Annotated[str, "who"] = FromHost("principal")', "`FromHost` must mark the whole parameter `by`"),
+        ("str = MARK", "`FromHost` must mark the whole parameter `by`"),
     ],
 )
 def test_tool_with_a_mark_that_callers_could_circumvent_is_refused(load_one, annotation, problem):
@@ -53,3 +56,34 @@ def test_tool_with_a_mark_that_callers_could_circumvent_is_refused(load_one, ann
     assert found.code == "skill.tool.refused"
     assert problem in found.reason
     assert found.hint
+
+
+MARKS = f"{BEFORE}Author = Annotated[str, FromHost('principal')]\nMARK = FromHost('principal')\nMark = FromHost\n"
+
+
+@pytest.mark.parametrize(
+    ("imported", "annotation"),
+    [
+        ("from marks import Author", "Author"),
+        ("import marks", "marks.Author"),
+        ("from marks import MARK", "Annotated[str, MARK]"),
+        ("import marks", "Annotated[str, marks.MARK]"),
+        ("from marks import Mark", 'Annotated[str, Mark("principal")]'),
+        ("from marks import Author", "Author | None"),
+        ("from sideband.skill import FromHost; Mark = FromHost", 'Annotated[str, Mark("principal")]'),
+        ("from marks import MARK; OTHER = MARK", "Annotated[str, OTHER]"),
+    ],
+)
+def test_tool_whose_annotation_may_hide_a_mark_is_refused(load_one, imported, annotation):
+    code = f"from typing import Annotated\nfrom sideband.skill import tool\n{imported}\n\n"
+    skill = load_one(files={"marks.py": MARKS, "run.py": f"{code}@tool\nasync def run(by: {annotation}): ...\n"})
+    assert skill.tools == ()
+    (found,) = [one for one in skill.problems if one.fatal]
+    assert found.code == "skill.tool.refused"
+    assert "which may be a `FromHost`" in found.reason
+
+
+def test_unknown_annotation_is_accepted_in_a_skill_without_marks(load_tool):
+    tool, skill = load_tool("(by: Annotated[str, NOTE], other: Other)", before="from typing import Annotated")
+    assert list(tool.parameters["properties"]) == ["by", "other"]
+    assert not [one for one in skill.problems if one.fatal]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from attrs import Factory, define, evolve
@@ -76,6 +76,7 @@ class AnnotationReader:
     Attributes:
         unknown: the types that were not understood, since it was last cleared.
         from_host: the marks `FromHost(…)` in the last annotation.
+        notes: the notes of `Annotated` in the last annotation that were not understood.
     """
 
     names: Names
@@ -84,6 +85,7 @@ class AnnotationReader:
     parser: PythonParser
     unknown: list[str] = Factory(list)
     from_host: list[ast.Call] = Factory(list)
+    notes: list[str] = Factory(list)
     _stack: list[str] = Factory(list)
     _nodes: int = 0
     _result: bool = False
@@ -114,7 +116,7 @@ class AnnotationReader:
         """
         self._nodes = 0
         self._result = result
-        self.from_host = []
+        self.from_host, self.notes = [], []
         try:
             return ANYTHING if annotation is None else self._read(annotation)
         except _TooManyTypes:
@@ -155,11 +157,7 @@ class AnnotationReader:
                 return self._give_up(node)
 
     def _give_up(self, node: ast.expr) -> Shape:
-        try:
-            text = ast.unparse(node)
-        except (RecursionError, ValueError):
-            text = "…"
-        self.unknown.append(text[:80])
+        self.unknown.append(_text(node))
         return ANYTHING
 
     def _full_name(self, node: ast.expr) -> str:
@@ -211,7 +209,7 @@ class AnnotationReader:
             case "typing.Literal", [*values] if values:
                 shape = self._read_literal(node, values)
             case "typing.Annotated", [inner, *notes]:
-                self.from_host += self._marks(notes)
+                self.from_host += self.marks(notes)
                 shape = _with_description(self._read(inner), notes)
             case "list", [item]:
                 shape = array(self._read(item))
@@ -229,11 +227,14 @@ class AnnotationReader:
                 shape = self._give_up(node)
         return shape
 
-    def _marks(self, notes: list[ast.expr]) -> Iterator[ast.Call]:
+    def marks(self, notes: Iterable[ast.expr]) -> Iterator[ast.Call]:
+        """Yield the marks `FromHost(…)` among notes of `Annotated`. Notes that are not understood are kept."""
         for note in notes:
             made = self.aliases.get(note.id, note) if isinstance(note, ast.Name) else note
             if isinstance(made, ast.Call) and (self.names.resolve(made.func) or "").rpartition(".")[2] == _FROM_HOST:
                 yield made
+            elif not isinstance(made, ast.Constant):
+                self.notes.append(_text(note))
 
     def _read_mapping(self, key: ast.expr, value: ast.expr) -> Shape:
         if self._full_name(key) not in ("str", "typing.Any"):
@@ -315,6 +316,13 @@ class AnnotationReader:
                 case _:
                     pass
         return choice(values, "its value") if values else self._give_up(node)
+
+
+def _text(node: ast.expr) -> str:
+    try:
+        return ast.unparse(node)[:80]
+    except (RecursionError, ValueError):
+        return "…"
 
 
 def _is_false(node: ast.expr) -> bool:

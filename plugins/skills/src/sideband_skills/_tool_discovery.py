@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +40,21 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @frozen
 class Module:
-    """A parsed Python file of a skill. ``nodes`` are all nodes of its tree."""
+    """A parsed Python file of a skill.
+
+    Attributes:
+        path: the path in the skill's folder.
+        tree: the syntax tree.
+        nodes: all nodes of the tree.
+        names: the imported names.
+        has_marks: whether the file mentions `FromHost`.
+    """
 
     path: str
     tree: ast.Module
     nodes: tuple[ast.AST, ...] = field(repr=False)
     names: Names
+    has_marks: bool
 
     @property
     def may_hold_tools(self) -> bool:
@@ -107,10 +116,10 @@ def _parsed(path: str, text: str, problems: Problems, parser: PythonParser) -> M
         problems.warn("python.syntax", f"`{path}` is not valid Python ({error}); its tools are skipped", file=path)
         return None
     nodes = tuple(ast.walk(tree))
-    return Module(path, tree, nodes, read_names(nodes))
+    return Module(path, tree, nodes, read_names(nodes), FromHost.__name__ in text)
 
 
-def find_tools(key: str, modules: Iterable[Module], problems: Problems, parser: PythonParser) -> Tools:
+def find_tools(key: str, modules: Sequence[Module], problems: Problems, parser: PythonParser) -> Tools:
     """Find the tools in these modules, for the skill with the name part ``key``.
 
     Raises:
@@ -119,11 +128,12 @@ def find_tools(key: str, modules: Iterable[Module], problems: Problems, parser: 
     found: dict[str, list[ToolSpec]] = {}
     families: set[str] = set()
     everything = False
+    has_marks = any(module.has_marks for module in modules)
     for module in modules:
         families |= set(module.names.families.values())
         everything |= module.names.everything
         if module.may_hold_tools:
-            for tool in _ToolReader(key, module, problems, parser).read():
+            for tool in _ToolReader(key, module, problems, parser, has_marks).read():
                 found.setdefault(tool.name, []).append(tool)
                 if sum(map(len, found.values())) > _MAXIMUM_TOOLS:
                     reason = f"the skill has more than {_MAXIMUM_TOOLS} tools; none of them is loaded"
@@ -164,12 +174,14 @@ class _ToolReader:
         module: the module.
         problems: receives the problems.
         parser: parses quoted annotations.
+        has_marks: whether a file of the skill mentions `FromHost`.
     """
 
     key: str
     module: Module
     problems: Problems
     parser: PythonParser
+    has_marks: bool
     annotations: AnnotationReader = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -291,7 +303,7 @@ class _ToolReader:
         for argument, default in _arguments(node.args):
             self.problems.meter.check()
             shape = self.annotations.read(argument.annotation)
-            value_of_host = self._value_of_host(argument)
+            value_of_host = self._value_of_host(argument, default)
             self._explain(node, argument, shape)
             if argument.arg in docstring.parameters:
                 shape = described(shape, docstring.parameters[argument.arg])
@@ -306,8 +318,12 @@ class _ToolReader:
         schema = {"type": "object", "properties": properties, "additionalProperties": False}
         return members, {**schema, "required": required} if required else schema, from_host
 
-    def _value_of_host(self, argument: ast.arg) -> str | None:
-        marks = self.annotations.from_host
+    def _value_of_host(self, argument: ast.arg, default: ast.expr | None) -> str | None:
+        marks = [*self.annotations.from_host, *self.annotations.marks([default] if default else [])]
+        if self.has_marks and (hidden := [*self.annotations.unknown, *self.annotations.notes]):
+            # A mark that is overlooked would let callers set the parameter.
+            reason = f"the annotation of `{argument.arg}` contains {shown(hidden[0])}, which may be a `FromHost`"
+            raise _Refused(reason, "write `FromHost(…)` in the signature, and define types in the same file")
         if not marks:
             return None
         match argument.annotation:
