@@ -129,6 +129,15 @@ def test_known_levels_are_forgotten_before_they_fill_the_memory():
     assert len(spec.levels) <= 1_024
 
 
+@pytest.mark.parametrize("values", [["x" * 10_000], [f"x{number}" for number in range(1_000)]])
+def test_values_of_a_huge_request_are_not_remembered(values):
+    spec = declared(lower=[Lower(Level.MONITORED, lane=("left",))])
+    grant = Grant.parse(["road"])
+    assert level_within(spec, grant, [RoadScope(lane=value) for value in values]) is Level.RESTRICTED
+    assert level_within(spec, grant, [RoadScope(lane="left")] * 10_000) is Level.MONITORED
+    assert len(str(spec.levels)) < 2_000
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [

@@ -114,8 +114,6 @@ def _check_op(grant: Grant, spec: OpSpec, params: Any) -> tuple[Sequence[Capabil
     wanted = spec.scope(params)
     scopes = (wanted,) if isinstance(wanted, Scope) else tuple(wanted)
     allowed = check_scopes(grant, spec.name, scopes, known_later=True)
-    if not spec.needs and not spec.lower:
-        return allowed, spec.level
     own = [one for one in scopes if one.family == spec.requires]
     if spec.needs and not any(all(getattr(one, name, None) in spec.needs[name] for name in spec.needs) for one in own):
         what = "its `scope` returned none of the values in its `needs`, on which its level depends"

@@ -17,7 +17,8 @@ from ._spec import OpSpec
 
 __all__ = ["level_of", "reach"]
 
-_MAX_KNOWN = 1_024  # by op: the grants and the values that skills request
+# Skills choose the values, so their number and size are limited.
+_MAX_KNOWN, _MAX_FIELDS, _MAX_LENGTH = 1_024, 64, 256
 
 
 def level_of(spec: OpSpec, capability: Capability, requested: Mapping[str, str]) -> Level:
@@ -44,7 +45,7 @@ def level_within(spec: OpSpec, grant: Grant, scopes: Iterable[Scope | None]) -> 
         grant: the grant of the call.
         scopes: the requested scopes of the family that the op requires; ``None`` for an op that requests none.
     """
-    requested = tuple(
+    requested = frozenset(
         tuple((name, value) for name in spec.kept if (value := getattr(scope, name, None)) is not None)
         for scope in scopes
     )
@@ -57,9 +58,12 @@ def level_within(spec: OpSpec, grant: Grant, scopes: Iterable[Scope | None]) -> 
         for capability in held
         if all(capability.admits(name, (value,)) for name, value in fields)
     ]
-    if len(spec.levels) >= _MAX_KNOWN:
-        spec.levels.clear()
-    level = spec.levels[grant, requested] = max(found, default=spec.level)
+    level = max(found, default=spec.level)
+    values = [value for fields in requested for _, value in fields]
+    if len(values) <= _MAX_FIELDS and max(map(len, values), default=0) <= _MAX_LENGTH:
+        if len(spec.levels) >= _MAX_KNOWN:
+            spec.levels.clear()
+        spec.levels[grant, requested] = level
     return level
 
 
