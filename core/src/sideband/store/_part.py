@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Self
+from typing import Any, Self, cast
 from urllib.parse import quote
 
 from attrs import frozen
@@ -19,19 +19,18 @@ _MAX_BYTES = 1_024
 class _Part:
     """The operations of a part. Only those of a whole store, not of a transaction, accept ``durable``."""
 
-    _whole: Callable[[], Any]
+    _whole: Callable[[], Store]
     _beginning: str
 
     async def get(self, key: str) -> Document | None:
         """Return the document under ``key``, or ``None``."""
-        found: Document | None = await self._whole().get(self._path(key))
-        return found
+        return await self._whole().get(self._path(key))
 
     async def put(self, key: str, value: Mapping[str, Any], *, version: int | None = None, **durable: bool) -> int:
         """Write ``value`` and return its new version."""
         path = self._path(key)
         try:
-            return int(await self._whole().put(path, value, version=version, **durable))
+            return await self._whole().put(path, value, version=version, **durable)
         except StoreConflict as error:
             raise StoreConflict(key, expected=error.expected, found=error.found) from None
 
@@ -39,7 +38,7 @@ class _Part:
         """Delete the document and return whether it existed."""
         path = self._path(key)
         try:
-            return bool(await self._whole().delete(path, version=version, **durable))
+            return await self._whole().delete(path, version=version, **durable)
         except StoreConflict as error:
             raise StoreConflict(key, expected=error.expected, found=error.found) from None
 
@@ -50,16 +49,15 @@ class _Part:
 
     async def append(self, stream: str, values: Sequence[Mapping[str, Any]], **durable: bool) -> int:
         """Append all values to a stream atomically and return the position of the first."""
-        return int(await self._whole().append(self._path(stream), values, **durable))
+        return await self._whole().append(self._path(stream), values, **durable)
 
     async def read(self, stream: str, *, start: int = 0, limit: int | None = None) -> Sequence[Record]:
         """Return at most ``limit`` records of a stream in order, from position ``start``."""
-        found: Sequence[Record] = await self._whole().read(self._path(stream), start=start, limit=limit)
-        return found
+        return await self._whole().read(self._path(stream), start=start, limit=limit)
 
     async def delete_stream(self, stream: str, **durable: bool) -> bool:
         """Delete a whole stream and return whether it existed."""
-        return bool(await self._whole().delete_stream(self._path(stream), **durable))
+        return await self._whole().delete_stream(self._path(stream), **durable)
 
     def _path(self, key: str) -> str:
         """Return the key in the whole store. Stores differ in what they accept, so a part accepts what all do."""
@@ -74,14 +72,10 @@ def _problem(key: object) -> str | None:
         return f"expected a text, got a {type(key).__name__}"
     if not key:
         return "it is empty"
-    try:
-        size = len(key.encode())
-    except UnicodeEncodeError:
-        return "it contains a lone surrogate"
-    if size > _MAX_BYTES:
+    if (size := len(key.encode(errors="surrogatepass"))) > _MAX_BYTES:
         return f"it has {size:,} bytes, which exceeds the limit of {_MAX_BYTES:,}"
-    if any(character < " " or "\x7f" <= character <= "\x9f" for character in key):
-        return "it contains a control character"
+    if any(one < " " or "\x7f" <= one <= "\x9f" or "\ud800" <= one <= "\udfff" for one in key):
+        return "it contains a control character or a lone surrogate"
     return None
 
 
@@ -114,7 +108,7 @@ class StorePart(_Part):
     async def transaction(self, *, durable: bool = True) -> AsyncIterator[Transaction]:
         """Run the body as a transaction of the whole store, which sees only this part."""
         async with self._whole().transaction(durable=durable) as transaction:
-            yield _Part(lambda: transaction, self._beginning)
+            yield _Part(lambda: cast("Store", transaction), self._beginning)
 
     async def sync(self) -> None:
         """Return when all writes to the whole store are on disk."""
@@ -122,5 +116,4 @@ class StorePart(_Part):
 
     def unsynced(self) -> Callable[[], None] | None:
         """Return the job that syncs the whole store, or ``None``."""
-        job: Callable[[], None] | None = self._whole().unsynced()
-        return job
+        return self._whole().unsynced()
