@@ -2,12 +2,13 @@
 
 from typing import Annotated
 
+import anyio
 import pytest
 from pydantic import BaseModel, ConfigDict
 from sideband import hookimpl
-from sideband.broker import KeyReused
+from sideband.broker import Attempt, Call, KeyReused
 from sideband.hooks import Replace
-from sideband.ops import FromHost, Level, OpContext, OpParamsInvalid, op
+from sideband.ops import FromHost, Grant, Level, OpContext, OpParamsInvalid, Origin, op
 
 pytestmark = pytest.mark.anyio
 
@@ -85,3 +86,48 @@ async def test_key_covers_the_values_of_the_host_and_not_what_was_sent_for_them(
         assert await host.op("notes.write", {"text": "hi", "author": "eve"}, key="k", principal="ada") == ADA
         with pytest.raises(KeyReused):
             await host.op("notes.write", {"text": "other"}, key="k", principal="ada")
+
+
+class Message(BaseModel):
+    text: str
+    session: Annotated[str | None, FromHost("session")]
+    channel: Annotated[str | None, FromHost("channel")]
+
+
+@pytest.fixture
+def outbox(family):
+    """An op family that notes from which session and channel a message was sent."""
+    sent = []
+
+    @op("outbox.send", level=Level.RESTRICTED)
+    async def send(params: Message, ctx: OpContext) -> int:
+        sent.append((params.session, params.channel))
+        return len(sent)
+
+    return family("outbox", send), sent
+
+
+async def test_call_that_runs_again_in_another_channel_does_not_repeat_its_effects(make_host, outbox):
+    plugin, sent = outbox
+    async with make_host(plugin) as host:
+        for channel in ("cli", "phone"):
+            attempt = Attempt.first("k", seed="s")
+            origin = Origin(session="a", channel=channel)
+            again = Call("c", Grant.of([]), "d", origin, anyio.current_time() + 60, attempt=attempt)
+            assert await host.broker.dispatch(again, "outbox.send", {"text": "hi"}) == 1
+    assert sent == [("a", "cli")]
+
+
+async def test_key_belongs_to_the_session_but_not_to_the_channel(make_host, outbox):
+    plugin, sent = outbox
+
+    async def send(session, channel):
+        origin = Origin(session=session, channel=channel)
+        call = Call("c", Grant.of([]), "d", origin, anyio.current_time() + 60)
+        return await host.broker.dispatch(call, "outbox.send", {"text": "hi"}, key="k")
+
+    async with make_host(plugin) as host:
+        assert await send("a", "cli") == await send("a", "phone") == 1
+        with pytest.raises(KeyReused):
+            await send("b", "cli")
+    assert sent == [("a", "cli")]

@@ -49,6 +49,15 @@ def test_declared_parameters_know_their_values(kind):
     assert declare(NoteParams, kind).from_host == ALL
 
 
+@pytest.mark.parametrize("kind", [op, tool])
+def test_mark_that_is_a_default_is_refused_because_callers_could_set_the_parameter(kind):
+    class Defaulting(BaseModel):
+        author: str = FromHost("principal")
+
+    with pytest.raises(TypeError, match=r"the mark of `author` is its default; write `Annotated\[…, FromHost"):
+        declare(Defaulting, kind)
+
+
 def test_spec_that_is_built_without_the_decorator_knows_them_too():
     async def run(params: NoteParams, ctx: OpContext) -> None: ...
 

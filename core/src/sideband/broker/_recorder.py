@@ -27,6 +27,7 @@ from ..ops import (
     OpTimeout,
     Origin,
 )
+from ..ops._from_host import passing
 from ._attempt import BLOB, CONTINUES, Attempt, recorded_error
 from ._attempts import Attempts
 from ._call import EffectReport
@@ -78,7 +79,7 @@ class EffectRecorder:
             raise OpTimeout(dispatch.op, 0)
         dispatch.check_lease()
         if dispatch.key is not None and dispatch.claimed:
-            dispatch.digest = dispatch.digest or digest_of(dispatch.valid)
+            dispatch.digest = dispatch.digest or digest_of(dispatch.valid, passing(spec.from_host))
             if name := self._redactor.unbound(dispatch.key, None):
                 raise OpParamsInvalid(dispatch.op, f"the idempotency key contains the secret `{name}`")
             if dispatch.key.startswith(UNDO) and not dispatch.call.domain.startswith(UNDO):
@@ -147,7 +148,7 @@ class EffectRecorder:
         if dispatch.key is not None:
             attempt.begin(dispatch.effect, dispatch.key)
             return None
-        dispatch.digest = digest_of(dispatch.valid)
+        dispatch.digest = digest_of(dispatch.valid, passing(spec.from_host))
         domain = dispatch.call.domain if spec.idempotent else ""
         key = attempt.effect_key(dispatch.effect, dispatch.op, dispatch.digest, within=dispatch.within, domain=domain)
         if attempt.unknown is not None:

@@ -78,13 +78,13 @@ def secret_fields(params: BaseModel) -> set[str]:
     return {name for name, one in type(params).model_fields.items() if not one.repr}
 
 
-def digest_of(params: BaseModel) -> str:
-    """Return a digest of validated parameters. Equal parameters have equal digests.
+def digest_of(params: BaseModel, without: frozenset[str] = frozenset()) -> str:
+    """Return a digest of validated parameters, except those in ``without``. Equal parameters have equal digests.
 
     Parameters declared with ``repr=False`` are secrets. They are omitted, because digests are stored.
     """
     carried = _carried(params)
-    hidden = secret_fields(params) | carried.keys()
+    hidden = secret_fields(params) | carried.keys() | without
     plain = to_jsonable_python(params, exclude=hidden, bytes_mode="base64", inf_nan_mode="constants")
     digest = hashlib.sha256(canonical_json(plain).encode())
     for name, value in carried.items():

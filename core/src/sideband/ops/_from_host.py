@@ -34,6 +34,8 @@ def host_parameters(declared: str, model: type[BaseModel]) -> Mapping[str, str]:
     if not FromHost.made:
         return found
     for name, one in model.model_fields.items():
+        if isinstance(one.default, FromHost):
+            raise TypeError(f"{declared}: the mark of `{name}` is its default; write `Annotated[…, {one.default!r}]`")
         for mark in one.metadata:
             if not isinstance(mark, FromHost):
                 continue
@@ -68,3 +70,11 @@ def with_host_values(parameters: Mapping[str, str], arguments: Mapping[str, Any]
     if not parameters:
         return arguments
     return {**arguments, **{name: _VALUES[value][1](origin) for name, value in parameters.items()}}
+
+
+def passing(parameters: Mapping[str, str]) -> frozenset[str]:
+    """Return the parameters whose values may differ when the same call runs again, such as in another channel.
+
+    They say nothing about which effect is meant.
+    """
+    return frozenset(name for name, value in parameters.items() if value in ("approval_mode", "channel"))
