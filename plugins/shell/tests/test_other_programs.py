@@ -91,7 +91,7 @@ async def test_question_for_a_grant_says_what_its_programs_can_reach(home, tmp_p
 
     async with Host(home=home, skill_dirs=[tmp_path / "skills"], approver=Questions(ask).approver()) as host:
         await host.run(CallRequest("worker.nothing", {}))
-    _, _, remark = shown[0].partition(" (these")
+    _, _, remark = next(line for line in shown[0].splitlines() if "binary=git" in line).partition(" (these")
     assert remark == (REMARKS[fields] and f"{REMARKS[fields]})").removeprefix("these")
     assert "shell:binary=git" in shown[0]
 
