@@ -1,5 +1,6 @@
 """The parts of the macOS sandbox that can be tested elsewhere: the text of profiles, and the verification."""
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -164,6 +165,15 @@ async def test_sandbox_exec_that_ignores_the_profile_has_no_tier(tmp_path):
         "send a datagram", "fork", "start a program", "signal the host",
     ):  # fmt: skip
         assert attempt in probe.hints[0]
+
+
+@pytest.mark.anyio
+async def test_leftovers_that_another_host_removes_do_not_include_the_probe(tmp_path):
+    removal = "import tempfile, pathlib, sideband.state as state\n"
+    removal += "state.remove_temporary_folders(pathlib.Path(tempfile.gettempdir()), 'sideband-probe-')"
+    script = f'{shlex.join([sys.executable, "-c", removal])}; shift 2; exec "$@"'
+    probe, _ = await prove_seatbelt(Path(sys.executable), sandbox_exec=stand_in(tmp_path, script))
+    assert "write to its own folder" in probe.hints[0]
 
 
 @pytest.mark.anyio

@@ -71,7 +71,8 @@ async def prove_seatbelt(
     """
     try:
         interpreter = await _inspect(python)
-        with tempfile.TemporaryDirectory(prefix="sideband-probe-") as name:
+        # Another host may remove folders with the prefix of another plugin as leftovers.
+        with tempfile.TemporaryDirectory(prefix="sideband-seatbelt-") as name:
             report = await _attempt(interpreter, Path(name), sandbox_exec)
     except (OSError, ValueError, TimeoutError) as error:
         return no_isolation(f"{sandbox_exec.name}: {error}"), None
