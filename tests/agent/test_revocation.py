@@ -87,13 +87,13 @@ async def test_late_dispatch_of_a_tool_is_recorded_as_an_effect_of_its_call(stag
 
 @BOTH_BACKENDS
 async def test_tool_that_ignores_its_timeout_cannot_use_its_context(stage, kit, area):
-    @tool("slow", timeout=0.05)
+    @tool("slow", timeout=5)
     async def slow(params: kit.Text, ctx) -> None:
         """Stay."""
         await area.stay(ctx)
         raise AssertionError
 
-    @tool("steady", timeout=0.05)
+    @tool("steady", timeout=5)
     async def steady(params: kit.Text, ctx) -> None:
         """Stay, and then ask for everything."""
         try:

@@ -318,7 +318,7 @@ async def test_deadline_of_the_caller_holds(make_host):
     web = Plugin("op", "web", SimpleNamespace(sideband_ops=lambda: OpFamily("web", (stay,))))
     async with make_host(web, geo("web", ops=(wait,)), settings=giving("web")) as host:
         with pytest.raises(OpTimeout):
-            await host.op("geo.stay", {}, grants=[], deadline=0.1)
+            await host.op("geo.stay", {}, grants=[], deadline=5)
         (child,) = await query(host.ledger.folder, op="web.stay")
     assert child.error["code"] in ("op.timeout", "op.cancelled")
 
