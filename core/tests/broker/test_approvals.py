@@ -1,6 +1,7 @@
 """Approvals of effects: stored, asked once, bound to exactly what was shown, and used once."""
 
 import time
+from contextvars import ContextVar
 
 import anyio
 import anyio.lowlevel
@@ -23,6 +24,7 @@ from sideband.ops import Grant, Level, LimitExceeded, OpContext, OpDenied, Origi
 pytestmark = pytest.mark.anyio
 
 BOTH_BACKENDS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+is_late = ContextVar("is_late", default=False)
 LETTER = {"to": "ann", "text": "hello"}
 
 
@@ -370,6 +372,44 @@ async def test_equal_effects_in_parallel_are_never_admitted_by_the_same_answer(m
             for _ in range(5):
                 tasks.start_soon(send)
     assert (len(asked), len(sent), len(denied)) == (3, 2, 3)
+
+
+@BOTH_BACKENDS
+@pytest.mark.parametrize("answer", [Approval("allow", "always"), Approval("deny")])
+async def test_answer_that_is_given_while_an_equal_effect_looks_for_one_is_for_both(make_host, mail, sent, answer):
+    approver = answering(answer)
+    async with make_host(*mail, approver=approver) as host:
+        reached, answered, outcomes = anyio.Event(), anyio.Event(), []
+        whole = type(host.store)
+
+        class Slow(whole):
+            """Reads the request of the late effect before the answer, and returns it after that."""
+
+            __slots__ = ()
+
+            async def get(self, key):
+                found = await whole.get(self, key)
+                if is_late.get() and key.startswith("approval/") and not reached.is_set():
+                    reached.set()
+                    await answered.wait()
+                return found
+
+        host.store.__class__ = Slow
+
+        async def send(late):
+            is_late.set(late)
+            try:
+                await host.op("mail.send", LETTER)
+            except OpDenied:
+                outcomes.append("denied")
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(send, True)
+            await reached.wait()
+            await send(False)
+            answered.set()
+    assert len(approver.asked) == 1
+    assert (len(sent), len(outcomes)) == ((2, 0) if answer.allowed else (0, 2))
 
 
 @BOTH_BACKENDS

@@ -16,7 +16,7 @@ from base64 import b64encode
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 from attrs import define, evolve, field
@@ -29,11 +29,13 @@ from ._requests import Approval, ApprovalKind, ApprovalRequest, ApprovalScope, A
 
 _PREFIX = "approval/"
 _GRANTS = "approval-grant/"
-_MAX_REFUSALS = 1_000
+_MOST_KEPT = 1_000
 _MAX_RUNS = 10_000
 _MAX_CAPABILITY = 2_000  # a longer one cannot be shown exactly
 _MOST_REQUESTS = 100
 _KEPT_SECONDS = 7 * 86_400.0
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 
 
 @define(eq=False)
@@ -65,6 +67,8 @@ class Approvals:
     _record: Callable[[StoredApproval], Awaitable[None]]
     _questions: dict[str, _Question] = field(factory=dict, init=False)
     _refused: dict[tuple[str, str], StoredApproval] = field(factory=dict, init=False)
+    _latest: dict[str, tuple[int, StoredApproval]] = field(factory=dict, init=False)
+    _answered: int = field(default=0, init=False)
     _requested: Counter[str] = field(factory=Counter, init=False)
     _is_tidy: bool = field(default=False, init=False)
 
@@ -180,6 +184,7 @@ class Approvals:
             LimitExceeded: if there is no approver, and too many requests of the run are stored.
         """
         about = about or request.digest
+        began = self._answered
         while True:
             answer = await self._find(request, about)
             if answer is not None:
@@ -187,7 +192,9 @@ class Approvals:
             if approver is None:
                 await self._open(request, limited=True)
                 return None
-            if (question := self._questions.get(about)) is None:
+            if (latest := self._latest.get(about)) is not None and latest[0] > began and _is_for(latest[1], request):
+                answer = latest[1]  # given while this call looked for one
+            elif (question := self._questions.get(about)) is None:
                 answer = await self._ask(request, approver, about)
             else:
                 await question.answered.wait()
@@ -196,7 +203,7 @@ class Approvals:
                 continue
             if not answer.allowed:
                 return self._keep_refusal(answer, request, about)
-            if _holds_for(answer, request):
+            if _is_for(answer, request):
                 return answer
 
     async def _ask(self, request: ApprovalRequest, approver: Approver, about: str) -> StoredApproval | None:
@@ -218,6 +225,9 @@ class Approvals:
                 question.answer = await self._answer(request.id, approval)
                 if request.kind == "grant" or approval.scope != "once":
                     await self._record(question.answer)
+                if not question.answer.allowed or approval.scope != "once":
+                    self._answered += 1
+                    _keep(self._latest, about, (self._answered, question.answer))
             return question.answer
         finally:
             del self._questions[about]
@@ -229,9 +239,7 @@ class Approvals:
 
     def _keep_refusal(self, answer: StoredApproval, request: ApprovalRequest, about: str) -> StoredApproval:
         if answer.answered is not None and request.origin.run is not None:
-            self._refused[about, request.origin.run] = answer
-            if len(self._refused) > _MAX_REFUSALS:
-                del self._refused[next(iter(self._refused))]
+            _keep(self._refused, (about, request.origin.run), answer)
         return answer
 
     async def _find(self, request: ApprovalRequest, about: str) -> StoredApproval | None:
@@ -351,9 +359,17 @@ def _is_remembered(request: ApprovalRequest, scope: ApprovalScope) -> bool:
     return request.kind == "grant" and scope == "always"
 
 
-def _holds_for(answer: StoredApproval, request: ApprovalRequest) -> bool:
-    """Return whether the grant that an answer created allows another request that asks the same."""
-    assert answer.answer is not None  # noqa: S101  the caller checks it
+def _keep(kept: dict[_Key, _Value], key: _Key, value: _Value) -> None:
+    """Keep a value among the newest."""
+    kept[key] = value
+    if len(kept) > _MOST_KEPT:
+        del kept[next(iter(kept))]
+
+
+def _is_for(answer: StoredApproval, request: ApprovalRequest) -> bool:
+    """Return whether an answer holds for another request that asks the same: a no, or one that created a grant."""
+    if answer.answer is None or not answer.allowed:
+        return True
     scope, session = answer.answer.scope, answer.request.origin.session
     return scope == "always" or (scope == "session" and session == request.origin.session)
 
