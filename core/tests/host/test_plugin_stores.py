@@ -5,11 +5,12 @@ import sys
 from contextlib import ExitStack, asynccontextmanager
 from types import SimpleNamespace
 
+import attrs
 import pytest
 import sideband_store_sqlite.plugin
 from pydantic import BaseModel
 from sideband import Host, Plugin, hookimpl
-from sideband.ops import OpContext, OpFamily, op
+from sideband.ops import Credential, OpContext, OpFamily, Scope, op
 from sideband.plugins import PluginError, PluginHost
 from sideband.store import StoreSpec
 
@@ -57,6 +58,42 @@ async def test_store_of_an_op_is_that_of_its_plugin_and_survives_the_host(make_h
         assert [key for key in await host.store.keys() if key.startswith("plugin/")] == [
             *("plugin/one/calls", "plugin/two/calls")
         ]
+
+
+async def test_store_of_a_resolver_of_credentials_is_that_of_its_plugin(make_host):
+    class Resolver:
+        async def resolve(self, handle, audience, ctx):
+            await ctx.store.put(handle, {})
+            return Credential(handle, "a secret value")
+
+    @attrs.frozen
+    class KeeperScope(Scope, family="secrets"):
+        name: str | None = None
+        mode: str | None = None
+
+    @op("secrets.list")
+    async def listed(params: Nothing, ctx: OpContext) -> None: ...
+
+    @op("asking.use")
+    async def use(params: Nothing, ctx: OpContext) -> None:
+        await ctx.credential("token", "https://example.org")
+        await ctx.store.put("used", {})
+
+    families = [
+        OpFamily(name="asking", ops=(use,)),
+        OpFamily(name="secrets", ops=(listed,), scope=KeeperScope, credentials=Resolver()),
+    ]
+    plugins = [Plugin("op", one.name, SimpleNamespace(sideband_ops=lambda one=one: one)) for one in families]
+    async with make_host(*plugins) as host:
+        await host.op("asking.use", {})
+        assert list(await host.store.keys("plugin/")) == ["plugin/asking/used", "plugin/secrets/token"]
+
+
+async def test_plugins_of_several_kinds_with_one_name_share_its_store(make_host):
+    async with make_host(counter("one")) as host:
+        assert await host.op("one.count", {}) == 1
+        assert await host.context_for("one").store.keys() == ["calls"]
+        assert await host.context_for("two").store.keys() == []
 
 
 async def test_store_is_available_in_the_lifespan_of_a_hook_and_in_the_hook(make_host):
@@ -145,7 +182,7 @@ import sideband_store_sqlite.plugin
 from pydantic import BaseModel
 from sideband import Host, Plugin
 from sideband.errors import ReservationRefused
-from sideband.ops import OpContext, OpFamily, op
+from sideband.ops import Credential, OpContext, OpFamily, Scope, op
 from sideband.store import Reservations
 
 

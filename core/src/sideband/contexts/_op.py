@@ -94,9 +94,9 @@ class EffectContext(Protocol):
     def store(self) -> Store:
         """The plugin's own part of the host's store, with documents, streams and transactions.
 
-        Other plugins have their own. It is available from the beginning of the ``lifespan`` until the host closes, but
-        not after the ``yield`` of the ``lifespan``. What a plugin writes is not redacted: check data that may contain a
-        secret with ``check_egress(None, …)`` first.
+        Plugins with another name have their own. It is available from the beginning of the ``lifespan`` until the host
+        closes, but not after the ``yield`` of the ``lifespan``. What a plugin writes is not redacted: check data that
+        may contain a secret with ``check_egress(None, …)`` first.
         """
 
     async def dispatch(
