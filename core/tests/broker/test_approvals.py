@@ -535,3 +535,15 @@ async def test_denial_of_a_lasting_answer_revokes_its_grant(make_host, mail, sen
         records = await query(host.ledger.folder, op="approval.answer")
     assert sent == ["hello"]
     assert [one.status for one in records] == ["denied", "done"]
+
+
+async def test_answer_is_not_shared_with_effects_that_come_later(make_host, mail, sent):
+    approver = answering(Approval("deny"), Approval("allow", "always"), Approval("deny"))
+    async with make_host(*mail, approver=approver) as host:
+        with pytest.raises(OpDenied):
+            await host.op("mail.send", LETTER)
+        await host.op("mail.send", LETTER)
+        await host.approvals.answer(approver.asked[0].id, Approval("deny"))  # revokes the grant
+        with pytest.raises(OpDenied):
+            await host.op("mail.send", LETTER)
+    assert (len(approver.asked), sent) == (3, ["hello"])
