@@ -290,3 +290,23 @@ def test_parked_run_of_a_killed_host_continues(shop):
     answer = shop.run(**ASK, approve=True)
     assert [one[:3] for one in shop.lines("effects")] == ["a 1", "b 1"]
     assert answer["unknown"] is True
+
+
+@pytest.mark.parametrize("asked", ["till.pay", "buyer.buy"])
+def test_run_waits_for_its_approval_even_if_no_guard_asks_again(shop, asked):
+    shop.run(ask=[asked])
+    answer = shop.run()
+    assert (answer["run"], answer["requests"]) == (PARKED, [[asked, "open"]])
+    assert shop.lines("effects") == []
+    answer = shop.run(answer=ALLOW)
+    assert answer["run"] == ["completed", None]
+    assert [one[:3] for one in shop.lines("effects")] == ["a 1", "b 1"]
+
+
+@pytest.mark.parametrize("asked", ["till.pay", "buyer.buy"])
+def test_denial_holds_for_a_run_that_continues_even_if_no_guard_asks_again(shop, asked):
+    shop.run(ask=[asked])
+    answer = shop.run(answer=DENY)
+    assert answer["error"]
+    assert "it was not approved (too expensive)" in answer["text"]
+    assert shop.lines("effects") == []

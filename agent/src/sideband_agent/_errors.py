@@ -257,7 +257,7 @@ class ToolDenied(OpDenied):
 
     def __init__(self, tool: str, decision: Decision, answer: StoredApproval | None = None) -> None:
         hint = decision.error.hint if decision.error else ""
-        reason = decision.reason if answer is None else refusal(answer, decision.question)
+        reason = decision.reason if answer is None else refusal(answer)
         super().__init__(tool, reason, hint=hint, plugin=decision.plugin)
         self.message += f"; {hint}" if hint else ""
 

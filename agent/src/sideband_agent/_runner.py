@@ -107,6 +107,7 @@ class Runner:
         run.messages = list(stored_messages(self.session, run.id))
         run.step = sum(isinstance(message, AssistantMessage) for message in run.messages)
         run.usage = usage_of(run.messages)
+        await self.tools.questions.approvals.resume(run.id)
         return await self._execute(run, None)
 
     def _has_other_branch(self, run: str) -> bool:

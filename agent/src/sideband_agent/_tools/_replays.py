@@ -122,7 +122,7 @@ class Replays:
             return found
         question = found.question(tool)
         answer = await self.questions.ask_again(tool, params["arguments"], ctx, question, found.key)
-        return evolve(found, decisions=(answer_as_data(answer),)) if answer.allowed else refusal(answer, question)
+        return evolve(found, decisions=(answer_as_data(answer),)) if answer.allowed else refusal(answer)
 
     async def _interruptions(self, key: str, last: int) -> int:
         """Return how many of the attempts of a call were interrupted by the end of their host."""

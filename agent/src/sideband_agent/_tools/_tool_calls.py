@@ -227,9 +227,9 @@ class ToolCalls:
         if decision.verdict is Verdict.DENY:
             one.answer = await self._refuse(one, ToolDenied(tool.name, decision))
             return RunHalted(decision.reason, decision.plugin) if decision.halt else None
-        if decision.verdict is Verdict.ASK:
-            ctx = self.contexts.make(tool, one.part.id, one.step)
-            answer = await self.questions.ask(tool, one.arguments, ctx, decision)
+        ctx = self.contexts.make(tool, one.part.id, one.step)
+        answer = await self.questions.ask(tool, one.arguments, ctx, decision)
+        if answer is not None:
             one.decisions.append(answer_as_data(answer))
             if not answer.allowed:
                 one.answer = await self._refuse(one, ToolDenied(tool.name, decision, answer))

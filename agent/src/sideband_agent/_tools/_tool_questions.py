@@ -7,8 +7,8 @@ from typing import Any
 
 from attrs import field, frozen
 from sideband.approvals import ApprovalNeeded, Approvals, Approver, StoredApproval
-from sideband.broker import risk_of
-from sideband.hooks import Decision
+from sideband.broker import ASKED_BEFORE, risk_of
+from sideband.hooks import Decision, Verdict
 from sideband.host import ToolRegistry
 from sideband.ops import Capability
 from sideband.tools import Tool
@@ -32,16 +32,22 @@ class ToolQuestions:
 
     async def ask(
         self, tool: Tool, arguments: Mapping[str, Any], ctx: ToolCallContext, decision: Decision
-    ) -> StoredApproval:
-        """Ask for the approval of a call that guards require.
+    ) -> StoredApproval | None:
+        """Ask for the approval of a call that guards require, or that the run waited for when it parked.
+
+        Returns:
+            The answer; ``None`` if the call needs no approval.
 
         Raises:
             ApprovalNeeded: if there is no approver.
         """
+        asks = decision.verdict is Verdict.ASK
+        if not asks and not self.approvals.is_continued(ctx.origin.run):
+            return None
         request = self.approvals.request(
             "tool",
             tool.name,
-            decision.question,
+            decision.question or ASKED_BEFORE,
             arguments,
             origin=ctx.origin,
             code=await self.registry.code(tool),
@@ -50,6 +56,8 @@ class ToolQuestions:
             level=tool.level,
             risk=risk_of(decision),
         )
+        if not asks and not self.approvals.is_waited_for(request):
+            return None
         answer = await self.approvals.decide(request, self.approver)
         if answer is None:
             raise ApprovalNeeded(request, decision.plugin)

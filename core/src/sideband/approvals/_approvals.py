@@ -70,6 +70,7 @@ class Approvals:
     _latest: dict[str, tuple[int, StoredApproval]] = field(factory=dict, init=False)
     _answered: int = field(default=0, init=False)
     _requested: Counter[str] = field(factory=Counter, init=False)
+    _continued: dict[str, set[str]] = field(factory=dict, init=False)
     _is_tidy: bool = field(default=False, init=False)
 
     async def list(self) -> Sequence[StoredApproval]:
@@ -107,8 +108,23 @@ class Approvals:
         await self._record(answered)
         return answered
 
+    async def resume(self, run: str) -> None:
+        """Prepare to continue a run: what it waited for needs its approval, even if no guard asks about it again."""
+        stored = [one for one in await self.list() if one.request.origin.run == run and one.used is None]
+        if stored:
+            self._continued[run] = {one.request.id for one in stored}
+
+    def is_continued(self, run: str | None) -> bool:
+        """Return whether a run that continues waited for approvals that have not been used yet."""
+        return run in self._continued
+
+    def is_waited_for(self, request: ApprovalRequest) -> bool:
+        """Return whether a run that continues waited for the answer to this request."""
+        return request.id in self._continued.get(request.origin.run or "", ())
+
     async def withdraw(self, run: str) -> None:
         """Delete the requests of a run that will not continue."""
+        self._continued.pop(run, None)
         for key in await self._store.keys(_PREFIX):
             found = await self._read(key)
             if found is not None and found[0].request.origin.run == run and found[0].used is None:
@@ -273,6 +289,11 @@ class Approvals:
             await self._store.put(_PREFIX + request.id, used.as_dict(), version=version)
         except StoreConflict:
             return None  # another effect used it, or another answer replaced it
+        run = request.origin.run or ""
+        if run in self._continued:
+            self._continued[run] -= {request.id}
+            if not self._continued[run]:
+                del self._continued[run]
         return used
 
     async def _open(self, request: ApprovalRequest, *, limited: bool = False) -> None:

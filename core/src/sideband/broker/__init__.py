@@ -4,7 +4,7 @@ from ._attempt import CONTINUES, Attempt
 from ._broker import Broker
 from ._call import Call, EffectReport, Progress
 from ._claims import Claims, LedgerClaims, Replay
-from ._decisions import answer_as_data, decisions_as_data, refusal, risk_of
+from ._decisions import ASKED_BEFORE, answer_as_data, decisions_as_data, refusal, risk_of
 from ._egress import check_egress
 from ._errors import EffectMissing, KeyReused, safe_text
 from ._json_text import redact_json_text
@@ -17,6 +17,7 @@ from ._undo import PlannedStep, UndoneStep, UndoPlan, carry_out, plan_undo
 from ._values import recordable, shortened
 
 __all__ = [
+    "ASKED_BEFORE",
     "CONTINUES",
     "Attempt",
     "BoundOp",

@@ -11,11 +11,15 @@ from ._dispatch import Dispatch
 from ._gate import exactly
 from ._values import secret_fields
 
+ASKED_BEFORE = "A guard asked about this before the run continued. May it happen?"
+
 
 async def enforce(
     approvals: Approvals, approver: Approver | None, dispatch: Dispatch, event: OpCall, decision: Decision
 ) -> None:
     """Enforce the decision of the guards. If they require an approval, ask for it and note the answer.
+
+    What a parked run waited for needs its approval even if they allow it now: a guard that counts may begin again.
 
     Args:
         approvals: asks each question once.
@@ -31,13 +35,14 @@ async def enforce(
     if decision.verdict is Verdict.DENY:
         hint = decision.error.hint if decision.error else ""
         raise OpDenied(event.op, decision.reason, hint=hint, plugin=decision.plugin)
-    if decision.verdict is not Verdict.ASK:
+    asks = decision.verdict is Verdict.ASK
+    if not asks and not approvals.is_continued(event.origin.run):
         return
-    question, spec = decision.question, dispatch.found.spec
+    spec = dispatch.found.spec
     request = approvals.request(
         "effect",
         event.op,
-        question,
+        decision.question or ASKED_BEFORE,
         {**event.params, **dict.fromkeys(secret_fields(dispatch.valid) & event.params.keys(), "…")},
         origin=event.origin,
         exact=[dispatch.valid.model_dump(), event.grant],
@@ -48,6 +53,8 @@ async def enforce(
         preview=await _previewed(event),
         risk=risk_of(decision),
     )
+    if not asks and not approvals.is_waited_for(request):
+        return
     answer = await approvals.decide(request, approver)
     dispatch.decisions.append(answer_as_data(answer))
     if answer is None:
@@ -56,7 +63,7 @@ async def enforce(
             dispatch.call.attempt.wait_for(needed)
         raise needed
     if not answer.allowed:
-        raise OpDenied(event.op, refusal(answer, question), plugin=decision.plugin)
+        raise OpDenied(event.op, refusal(answer), plugin=decision.plugin)
 
 
 async def _previewed(event: OpCall) -> str | None:
@@ -74,10 +81,10 @@ def risk_of(decision: Decision) -> str:
     return "\n".join(f"{note.plugin}: {note.text}" for note in decision.notes)
 
 
-def refusal(answer: StoredApproval, question: str) -> str:
+def refusal(answer: StoredApproval) -> str:
     """Return why an effect or a tool call is denied, after the answer of an approver."""
     reason = f" ({answer.answer.reason})" if answer.answer is not None and answer.answer.reason else ""
-    return f"it was not approved{reason}: {question}"
+    return f"it was not approved{reason}: {answer.request.question}"
 
 
 def decisions_as_data(decision: Decision) -> list[dict[str, Any]]:
