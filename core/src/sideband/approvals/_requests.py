@@ -186,7 +186,7 @@ class StoredApproval:
 
     def as_decision(self) -> dict[str, Any]:
         """Return the answer as ledger data: who answered, when, and what was shown."""
-        answer = self.answer or Approval("deny", by="nobody")
+        answer = self.answer or Approval("deny", by="host")
         request = self.request
         scope = {"scope": answer.scope} if answer.allowed else {}
         shown = f"shown: {request.preview[:_MAX_SHOWN]}" if request.preview else ""

@@ -97,5 +97,5 @@ def decisions_as_data(decision: Decision) -> list[dict[str, Any]]:
 def answer_as_data(answer: StoredApproval | None) -> dict[str, Any]:
     """Return the answer to a request as ledger data; ``None`` if there was no approver."""
     if answer is None:
-        return {"by": "nobody", "said": "refuse", "note": "no approver is available"}
+        return {"by": "host", "said": "refuse", "note": "no approver is available"}
     return answer.as_decision()
