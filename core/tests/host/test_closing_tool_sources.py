@@ -6,9 +6,8 @@ from types import SimpleNamespace
 
 import anyio
 import pytest
-import sideband_store_sqlite.plugin
 from pydantic import BaseModel
-from sideband import Host, Level, Plugin
+from sideband import Level, Plugin
 from sideband.host import _tool_sources
 from sideband.ops import OpFamily, op
 
@@ -41,17 +40,6 @@ class Source:
 
 def plugin(*items):
     return Plugin("tool", "desk", SimpleNamespace(sideband_tools=lambda: list(items)))
-
-
-@pytest.fixture
-def hosting(tmp_path):
-    """Return a function that makes a host with these plugins."""
-
-    def make_host(*plugins):
-        store = Plugin("store", "sqlite", sideband_store_sqlite.plugin)
-        return Host(home=tmp_path / "home", plugins=[store, *plugins], autoload=False)
-
-    return make_host
 
 
 async def listed(host):

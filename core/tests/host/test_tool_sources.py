@@ -8,8 +8,7 @@ from types import SimpleNamespace
 
 import anyio
 import pytest
-import sideband_store_sqlite.plugin
-from sideband import Host, Plugin
+from sideband import Plugin
 from sideband.host import _tool_sources
 from sideband.loading import LoadedSkills, SkillSpec, ToolSpec
 from sideband.plugins import PluginInvalid
@@ -69,17 +68,6 @@ def skills(found):
         return LoadedSkills(tuple(map(skill, found)))
 
     return Plugin("loader", "list", SimpleNamespace(sideband_loaders=lambda: [SimpleNamespace(name="l", load=load)]))
-
-
-@pytest.fixture
-def hosting(tmp_path):
-    """Return a function that makes a host with these plugins."""
-
-    def make_host(*plugins):
-        store = Plugin("store", "sqlite", sideband_store_sqlite.plugin)
-        return Host(home=tmp_path / "home", plugins=[store, *plugins], autoload=False)
-
-    return make_host
 
 
 async def until(condition):
