@@ -59,8 +59,9 @@ def levels_page() -> list[str]:
             "The level of a capability is the highest of the effects that it allows. A host or another value with a "
             "trailing `*` does not count as limited: `api.github.com*` also allows `api.github.com.example.org`. If a "
             "grant has several capabilities of a family, an effect has the highest level of those that it could need, "
-            "because a redirect may lead to what another one allows. It counts the ops of the capability's own family; "
-            "those of other families that require nothing else have their level when they run."
+            "because a redirect may lead to what another one allows. An op of another family that requires the "
+            "capability cannot exceed its level: such an effect of a skill is denied. Ops that require nothing do "
+            "not count; they have their level when they run."
         ),
         "",
         *table(["capability", "level"], [[f"`{text}`", level_of_grant(text).name] for text in _capabilities()]),

@@ -1,11 +1,13 @@
 """Guards see and the ledger records the level of an effect, which depends on its grant and its parameters."""
 
+import anyio
 import attrs
 import pytest
 from pydantic import BaseModel
 from sideband import hookimpl
+from sideband.broker import Call
 from sideband.hooks import Allow, Deny, Replace
-from sideband.ops import LIMITED, Level, Lower, OpContext, OpDenied, Scope, op
+from sideband.ops import LIMITED, Level, Lower, OpContext, OpDenied, Origin, Scope, op
 
 pytestmark = pytest.mark.anyio
 
@@ -191,3 +193,24 @@ async def test_lower_level_does_not_make_a_change_less_durable(make_host, road, 
         await host.op("road.take", {}, grants=["road:to=farm"])
         await host.op("road.take", {}, grants=["road"])
     assert durable == [(Level.MONITORED, True), (Level.CONTROLLED, True)]
+
+
+@pytest.mark.parametrize(
+    ("granted", "allowed"), [("road:load=none", True), ("road:to=farm,load=none", False), ("road:to=farm", True)]
+)
+async def test_op_of_another_family_does_not_exceed_the_level_of_the_grant(make_host, road, family, granted, allowed):
+    @op("sea.load", requires="road", level=Level.CONTROLLED)
+    async def load(params: Trip, ctx: OpContext) -> str:
+        return "loaded"
+
+    async with make_host(road, family("sea", load)) as host:
+        grant = await host.broker.ops.grant([granted])
+        later = anyio.current_time() + 60
+        of_skill = Call(id="call", grant=grant, domain="skill", origin=Origin(skill="hauler"), deadline=later)
+        if allowed:
+            assert await host.broker.dispatch(of_skill, "sea.load", {}) == "loaded"
+        else:
+            with pytest.raises(OpDenied, match="CONTROLLED, but the granted `road` reaches only MONITORED") as caught:
+                await host.broker.dispatch(of_skill, "sea.load", {})
+            assert "author of the plugin `sea`" in caught.value.hint
+        assert await host.op("sea.load", {}, grants=[granted]) == "loaded"

@@ -6,14 +6,17 @@ from types import SimpleNamespace
 import anyio
 import attrs
 import pytest
+from attrs import evolve
 from pydantic import BaseModel
 from sideband import Plugin
 from sideband.approvals import Approval, ApprovalNeeded
+from sideband.broker import Call
 from sideband.errors import ConfigurationError
 from sideband.hooks import Ask, Deny, Replace, hookimpl
 from sideband.ledger import query
 from sideband.ops import (
     ContextRevoked,
+    Grant,
     Level,
     OpContext,
     OpDenied,
@@ -21,6 +24,7 @@ from sideband.ops import (
     OpFamily,
     OpTimeout,
     OpUnavailable,
+    Origin,
     Scope,
     op,
 )
@@ -178,12 +182,19 @@ async def test_declaration_that_grows_asks_for_the_difference_when_it_is_needed(
     assert person.asked == [(NORTH,), (SOUTH,)]
 
 
-async def test_refusal_denies_the_effect_and_nothing_is_remembered(make_host, tmp_path):
-    async with make_host(WEB, geo(NORTH), approver=Person("deny")) as host:
+async def test_refusal_denies_the_effect_and_nothing_is_remembered(make_host, tmp_path, hook):
+    seen = []
+
+    @hookimpl
+    async def effect(event):
+        if event.op == "web.get":
+            seen.append(event.grant)
+
+    async with make_host(WEB, geo(NORTH), hook("watch", effect), approver=Person("deny")) as host:
         with pytest.raises(OpDenied, match="the plugin `geo` requests it") as caught:
             await find_on(host)
         (child,) = await query(host.ledger.folder, op="web.get")
-    assert (child.status, child.grant) == ("denied", ())
+    assert (child.status, child.grant, seen) == ("denied", (), [()])
     assert f'"plugin:geo" = ["{NORTH}"]' in caught.value.hint
     assert not (tmp_path / "home" / "grants.toml").exists()
 
@@ -194,6 +205,39 @@ async def test_approval_of_one_effect_gives_no_right_to_the_next(make_host):
         await find_on(host)
         await find_on(host)
     assert len(person.asked) == 2
+
+
+async def test_approval_of_one_effect_does_not_admit_what_a_guard_makes_of_it(make_host, hook):
+    @hookimpl
+    async def op_call(event):
+        return Replace({"host": "south.example"}) if event.op == "web.get" else None
+
+    class OnlyNorth(Person):
+        async def __call__(self, request):
+            await super().__call__(request)
+            allowed = request.effect["arguments"] == {"host": "north.example"}
+            return Approval("allow" if allowed else "deny", "once")
+
+    person = OnlyNorth(scope="once")
+    async with make_host(WEB, geo(NORTH, SOUTH), hook("strict", op_call), approver=person) as host:
+        with pytest.raises(OpDenied, match="the plugin `geo` requests it"):
+            await host.op("geo.find", {"host": "north.example"}, grants=[])
+        (child,) = await query(host.ledger.folder, op="web.get")
+    assert (child.status, child.params, len(person.asked)) == ("denied", {"host": "south.example"}, 2)
+
+
+@pytest.mark.parametrize("other", [("2", "a"), ("1", "b")], ids=["used plugin", "skill"])
+async def test_request_for_one_effect_depends_on_the_versions_of_what_it_concerns(make_host, other):
+    async def digest(version, code):
+        async with make_host(evolve(WEB, version=version), geo(NORTH)) as host:
+            later = anyio.current_time() + 60
+            call = Call(id="call", grant=Grant(), domain="skill", origin=Origin(), deadline=later, code=code)
+            with pytest.raises(ApprovalNeeded) as caught:
+                await host.broker.dispatch(call, "geo.find", {})
+            return caught.value.request.digest
+
+    assert await digest("1", "a") == await digest("1", "a")
+    assert await digest("1", "a") != await digest(*other)
 
 
 async def test_without_an_approver_the_request_is_stored_and_its_answer_counts(make_host):

@@ -32,6 +32,7 @@ from ..ops import (
     OpTimeout,
     Origin,
     Recorded,
+    reach,
 )
 from ..plugins import LoadedPlugin
 from ._attempts import Attempts
@@ -42,7 +43,7 @@ from ._context import DispatchContext, StartProgram
 from ._decisions import decisions_as_data, enforce
 from ._dispatch import Dispatch
 from ._errors import validation_problems
-from ._gate import OwnRights, check_grant, check_own_grant, level_with
+from ._gate import OwnRights, check_grant, check_level, check_own_grant, level_with
 from ._handlers import run_handler
 from ._lookup import BoundOp, Ops
 from ._recorder import EffectRecorder
@@ -140,10 +141,7 @@ class Broker:
             spec = await self._look_up(dispatch)
             self._validate(dispatch, spec, params)
             dispatch.check_lease()
-            if dispatch.owner is None:
-                check_grant(dispatch)
-            else:
-                await check_own_grant(dispatch, self.own_rights, dispatch.owner)
+            await self._check_rights(dispatch)
             replay = None if dispatch.call.attempt is None else await self._recorder.recall(dispatch)
             await self._decide(dispatch, spec)
             replay = replay or await self._recorder.intend(dispatch)
@@ -228,6 +226,15 @@ class Broker:
             problems = validation_problems(error, known=known, shown=spec.record)
             raise OpParamsInvalid(spec.name, problems) from None
 
+    async def _check_rights(self, dispatch: Dispatch) -> None:
+        if dispatch.owner is None:
+            check_grant(dispatch)
+        else:
+            await check_own_grant(dispatch, self.own_rights, dispatch.owner)
+        requires, family = dispatch.found.spec.requires, dispatch.found.family.name
+        if requires != family and requires is not None and dispatch.origin.skill is not None:
+            check_level(dispatch, reach((await self.ops.plugin(requires)).contribution.ops, dispatch.grant))
+
     async def _decide(self, dispatch: Dispatch, spec: OpSpec) -> None:
         hooks = dispatch.call.hooks or self._hooks
         if dispatch.decided or not hooks.has("op_call"):
@@ -253,7 +260,7 @@ class Broker:
         if decision.replaced_by and decision.arguments is not None:
             # Parameters replaced by a guard must pass validation and the grant check too.
             self._validate(dispatch, spec, decision.arguments)
-            check_grant(dispatch)
+            await self._check_rights(dispatch)
             event = event.with_arguments(decision.arguments)
         await enforce(self.approvals, hooks.approver or self._approver, dispatch, event, decision)
 

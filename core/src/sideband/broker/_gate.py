@@ -25,10 +25,28 @@ def check_grant(dispatch: Dispatch) -> None:
     Raises:
         OpDenied: if no capability allows it.
     """
-    dispatch.reached = None  # parameters that are denied have the declared level
+    # Parameters that are denied have the declared level, and no capability allows them.
+    dispatch.reached, dispatch.covering = None, []
     allowed_by, dispatch.reached = _check_op(dispatch.grant, dispatch.found.spec, dispatch.params)
     dispatch.covering = [str(capability) for capability in allowed_by]
     dispatch.used = set(allowed_by)
+
+
+def check_level(dispatch: Dispatch, highest: Level) -> None:
+    """Check that the effect of a skill has no higher level than its grant, which was computed from other ops.
+
+    Args:
+        dispatch: a dispatch of an op that requires the capability of another family.
+        highest: what the grant reaches with the ops of that family.
+
+    Raises:
+        OpDenied: if its level is higher.
+    """
+    spec = dispatch.found.spec
+    if spec.level > highest:
+        what = f"it has the level {spec.level.name}, but the granted `{spec.requires}` reaches only {highest.name}"
+        hint = f"report to the author of the plugin `{spec.family}` that it must require a capability of its own"
+        raise OpDenied(spec.name, what, hint=hint)
 
 
 @frozen
@@ -70,15 +88,13 @@ async def check_own_grant(dispatch: Dispatch, rights: OwnRights, owner: LoadedPl
     limit, dispatch.grant = dispatch.grant, Grant()
     held = await rights.of(owner)
     dispatch.sources = held.sources
-    denied = _denied_with(dispatch, held.grant.narrow(limit))
     # The user is not asked for rights that would not be enough.
-    if denied is not None and held.missing and _denied_with(dispatch, limit) is None:
-        dispatch.grant = held.grant
-        if await rights.ask(dispatch, owner, held.missing):
-            dispatch.sources = {**held.sources, **dict.fromkeys(held.missing.texts(), "person")}
-            denied = _denied_with(dispatch, limit)
+    asks = bool(held.missing) and _denied_with(dispatch, limit) is None
+    denied = _denied_with(dispatch, held.grant.narrow(limit))
+    if denied is not None and asks and await rights.ask(dispatch, owner, held.missing):
+        dispatch.sources = {**held.sources, **dict.fromkeys(held.missing.texts(), "person")}
+        denied = _denied_with(dispatch, limit)
     if denied is not None:
-        dispatch.grant = held.grant
         name, missing = f"plugin:{owner.record.name}", json.dumps(held.missing.texts())
         what = f"the plugin `{owner.record.name}` requests it with rights of its own, and {denied.reason}"
         hint = f'add it to `[grants]` as "{name}" = {missing}' if held.missing else "declare it in `OpFamily.uses`"
@@ -165,11 +181,10 @@ def check_used(grant: Grant, op: str, used: Grant) -> None:
 
 
 def _any_of(grant: Grant, spec: OpSpec) -> Capability:
-    family = spec.requires or ""
     for capability in grant.capabilities:
-        if capability.family == family:
+        if capability.family == spec.requires:
             return capability
-    raise _missing(grant, spec.name, [Capability(family)])
+    raise _missing(grant, spec.name, [Capability(spec.requires or "")])
 
 
 def _denied(grant: Grant, op: str, scopes: Sequence[Scope]) -> OpDenied:

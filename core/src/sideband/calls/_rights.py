@@ -113,19 +113,10 @@ class Rights:
         origin: Origin,
     ) -> ApprovalRequest:
         # Only what the user sees: the rest comes from the policy or from this host, and ends with it.
-        capabilities = missing.texts()
-        effect = {
-            "holder": digest,
-            "name": skill.name,
-            "source": str(skill.source),
-            "capabilities": capabilities,
-            "remarks": {str(one): one.remark for one in missing.capabilities if one.remark},
-            "tool": tool.full_name,
-            "arguments": arguments,
-        }
+        shown = _shown(digest, skill.name, str(skill.source), missing, tool=tool.full_name, arguments=arguments)
         question = f"Grant these capabilities to the skill `{skill.name}`?"
         return self._approvals.request(
-            "grant", f"skill:{skill.key}", question, effect, origin=origin, code=digest, grants=capabilities
+            "grant", f"skill:{skill.key}", question, shown, origin=origin, code=digest, grants=missing.texts()
         )
 
     async def _wanted(self, skill: SkillSpec) -> Grant:
@@ -187,24 +178,18 @@ class PluginRights:
         Raises:
             ApprovalNeeded: if there is no approver.
         """
-        record, call, capabilities = plugin.record, dispatch.call, missing.texts()
+        record, call = plugin.record, dispatch.call
+        source = f"{record.distribution} {record.version}"
         request = self._approvals.request(
             "grant",
             f"plugin:{record.name}",
             f"Grant these capabilities to the plugin `{record.name}`, for every caller of its ops?",
-            {
-                "holder": record.holder,
-                "name": record.name,
-                "source": f"{record.distribution} {record.version}",
-                "capabilities": capabilities,
-                "remarks": {str(one): one.remark for one in missing.capabilities if one.remark},
-                "op": dispatch.op,
-                "arguments": dispatch.recorded,
-            },
+            _shown(record.holder, record.name, source, missing, op=dispatch.op, arguments=dispatch.recorded),
             origin=dispatch.origin,
-            exact=dispatch.valid.model_dump(),
+            exact=[dispatch.valid.model_dump(), call.code],
             code=record.holder,
-            grants=capabilities,
+            plugins=[dispatch.plugin],
+            grants=missing.texts(),
             level=await self._ops.reach(missing),
         )
         approver = (call.hooks and call.hooks.approver) or self._approver
@@ -215,6 +200,13 @@ class PluginRights:
                 call.attempt.wait_for(needed)
             raise needed
         return answer.allowed
+
+
+def _shown(holder: str, name: str, source: str, missing: Grant, **call: Any) -> Mapping[str, Any]:
+    """Return what a request for a grant shows: who gets which capabilities, and the call that needs them."""
+    remarks = {str(one): one.remark for one in missing.capabilities if one.remark}
+    texts = missing.texts()
+    return {"holder": holder, "name": name, "source": source, "capabilities": texts, "remarks": remarks, **call}
 
 
 async def _configured(settings: LoadedSettings, ops: Ops, holder: str) -> Grant:
