@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 _MARK = "sideband_from_host"
@@ -41,7 +41,10 @@ class FromHost:
     def __repr__(self) -> str:
         return f"FromHost({self.value!r})"
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Mapping[str, Any]]) -> dict[str, Any]:
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any = None) -> dict[str, Any]:
+        if handler is None:  # pydantic has called it on the class, and `self` and `source` are the arguments
+            name, mark = source.field_name, 'FromHost("principal")'
+            raise TypeError(f"`{name}`: `FromHost` must name a value: write `{name}: Annotated[str, {mark}]`")
         schema = handler(source)
         return {**schema, "metadata": {**schema.get("metadata", {}), _MARK: self.value}}
 

@@ -117,6 +117,13 @@ def test_parameter_with_a_generated_alias_is_refused():
         declare(model(Annotated[str, FromHost("principal")], alias_generator=str.upper))
 
 
+@pytest.mark.parametrize("annotation", [Annotated[str, FromHost], Annotated[str, FromHost] | None])
+def test_mark_without_a_value_is_refused(annotation):
+    remedy = r'write `author: Annotated\[str, FromHost\("principal"\)\]`'
+    with pytest.raises(TypeError, match=f"`author`: `FromHost` must name a value: {remedy}"):
+        model(annotation)
+
+
 def test_value_must_be_a_text():
     with pytest.raises(TypeError):
         FromHost(["principal"])

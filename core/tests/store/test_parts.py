@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sideband import StoreConflict
-from sideband.errors import StoreKeyInvalid
+from sideband.errors import StoreError, StoreKeyInvalid
 from sideband.store import Store, StorePart
 from sideband_agent._memory_store import MemoryStore
 from sideband_store_sqlite import open_sqlite
@@ -187,6 +187,24 @@ async def test_conflict_names_the_key_of_the_part(whole):
             await attempt
         assert (caught.value.key, caught.value.expected, caught.value.found) == ("a", 3, 1)
         assert caught.value.message == "`a` is at version 1, not 3"
+
+
+@pytest.mark.parametrize("name", ["notes", 'é/"'])
+async def test_error_about_a_value_names_the_key_of_the_part(tmp_path, name):
+    def fails():
+        return pytest.raises(StoreError, match=r"^value for 'a' is not valid JSON: expected an object, got a list$")
+
+    async with open_sqlite(tmp_path) as store:
+        notes = part(store, name)
+        with fails() as caught:
+            await notes.put("a", [1])
+        assert caught.value.message == str(caught.value)
+        with fails():
+            await notes.append("a", [{}, [1]])
+        async with notes.transaction() as transaction:
+            with fails():
+                await transaction.put("a", [1])
+        assert await store.keys() == ()
 
 
 async def test_part_passes_durability_on():

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections import Counter
 from functools import partial
+from types import SimpleNamespace
 
 import anyio
 import pytest
@@ -67,6 +68,21 @@ async def test_refusal_says_how_much_is_left_and_when_enough_is_free(limits, clo
     assert await taken(limits, count=2, of=5, seconds=64) is None
     clock.now += 0.2
     assert await taken(limits, count=2, of=5, seconds=64)
+
+
+@pytest.mark.parametrize(("waited", "hint"), [(63.9, "try again in 2 s"), (64.9, "try again in 1 s")])
+async def test_time_of_the_next_attempt_is_rounded_up(limits, clock, waited, hint):
+    await limits.take("posts", of=1, seconds=64)
+    clock.now += waited
+    with pytest.raises(ReservationRefused) as caught:
+        await limits.take("posts", of=1, seconds=64)
+    assert caught.value.hint == hint
+
+
+async def test_context_in_place_of_its_store_is_refused():
+    context = SimpleNamespace(store=MemoryStore())
+    with pytest.raises(TypeError, match=r"`Reservations` needs a store, such as `ctx\.store`, got SimpleNamespace"):
+        Reservations(context)
 
 
 async def test_amount_is_available_again_when_its_window_has_passed(limits, clock):

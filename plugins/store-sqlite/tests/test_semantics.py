@@ -95,6 +95,16 @@ async def test_error_for_a_value_that_is_not_json_names_its_key(store, value):
     assert await store.read("s") == ()
 
 
+@pytest.mark.parametrize("value", [[], [["a", 1]], "ab", None], ids=["list", "pairs", "text", "none"])
+async def test_value_that_is_not_an_object_is_rejected(store, value):
+    problem = f"value for 'a' is not valid JSON: expected an object, got a {type(value).__name__}"
+    with pytest.raises(ValueNotStorable, match=problem):
+        await store.put("a", value)
+    with pytest.raises(ValueNotStorable, match=problem):
+        await store.append("a", [value])
+    assert (await store.get("a"), await store.read("a")) == (None, ())
+
+
 async def test_lone_surrogate_in_a_key_is_rejected(store):
     with pytest.raises(ValueNotStorable):
         await store.put("\ud800", {})

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Self, cast
 from urllib.parse import quote
 
 from attrs import frozen
 
-from ..errors import StoreConflict, StoreKeyInvalid
+from ..errors import StoreConflict, StoreError, StoreKeyInvalid
 from ._protocol import Document, Record, Store, Transaction
 
 _MAX_BYTES = 1_024
@@ -28,19 +28,13 @@ class _Part:
 
     async def put(self, key: str, value: Mapping[str, Any], *, version: int | None = None, **durable: bool) -> int:
         """Write ``value`` and return its new version."""
-        path = self._path(key)
-        try:
+        with self._named(key) as path:
             return await self._whole().put(path, value, version=version, **durable)
-        except StoreConflict as error:
-            raise StoreConflict(key, expected=error.expected, found=error.found) from None
 
     async def delete(self, key: str, *, version: int | None = None, **durable: bool) -> bool:
         """Delete the document and return whether it existed."""
-        path = self._path(key)
-        try:
+        with self._named(key) as path:
             return await self._whole().delete(path, version=version, **durable)
-        except StoreConflict as error:
-            raise StoreConflict(key, expected=error.expected, found=error.found) from None
 
     async def keys(self, prefix: str = "") -> Sequence[str]:
         """Return the keys that start with ``prefix``, sorted."""
@@ -49,7 +43,8 @@ class _Part:
 
     async def append(self, stream: str, values: Sequence[Mapping[str, Any]], **durable: bool) -> int:
         """Append all values to a stream atomically and return the position of the first."""
-        return await self._whole().append(self._path(stream), values, **durable)
+        with self._named(stream) as path:
+            return await self._whole().append(path, values, **durable)
 
     async def read(self, stream: str, *, start: int = 0, limit: int | None = None) -> Sequence[Record]:
         """Return at most ``limit`` records of a stream in order, from position ``start``."""
@@ -58,6 +53,18 @@ class _Part:
     async def delete_stream(self, stream: str, **durable: bool) -> bool:
         """Delete a whole stream and return whether it existed."""
         return await self._whole().delete_stream(self._path(stream), **durable)
+
+    @contextmanager
+    def _named(self, key: str) -> Iterator[str]:
+        """Yield the key in the whole store. Errors of the store name it as the user of the part does."""
+        path = self._path(key)
+        try:
+            yield path
+        except StoreError as error:
+            error.clean(lambda text: text.replace(self._beginning, "", 1))
+            if isinstance(error, StoreConflict):
+                error.key = key
+            raise
 
     def _path(self, key: str) -> str:
         """Return the key in the whole store. Stores differ in what they accept, so a part accepts what all do."""

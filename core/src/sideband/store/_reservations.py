@@ -45,8 +45,13 @@ class Reservations:
         ...         await taken.give_back()
     """
 
-    store: Store
+    store: Store = field()
     clock: Callable[[], float] = time.time
+
+    @store.validator
+    def _check_store(self, _: object, store: object) -> None:
+        if not hasattr(store, "put"):
+            raise TypeError(f"`Reservations` needs a store, such as `ctx.store`, got {type(store).__name__}")
 
     async def take(self, name: str, count: int = 1, *, of: int, seconds: float, durable: bool = True) -> Reservation:
         """Take ``count`` of the ``of`` that may be taken within any period of ``seconds``.
@@ -77,7 +82,7 @@ class Reservations:
             _expire(amounts, current)
             left = of - sum(amounts.values())
             if left < count:
-                free_in = (_free_at(amounts, count - left) - now) * seconds / _SLICES
+                free_in = math.ceil((_free_at(amounts, count - left) - now) * seconds / _SLICES)
                 return ReservationRefused(name, count, left=max(left, 0), of=of, seconds=seconds, free_in=free_in)
             amounts[current] = amounts.get(current, 0) + count
             return None

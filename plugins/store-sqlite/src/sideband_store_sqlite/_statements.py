@@ -153,6 +153,8 @@ def _check_size(limit: int | None, values: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _json(key: str, value: Mapping[str, Any]) -> str:
+    if not isinstance(value, Mapping):  # a list of pairs would become an object
+        raise ValueNotStorable(key, f"expected an object, got a {type(value).__name__}")
     try:
         return _encode(dict(value))
     except (TypeError, ValueError, RecursionError) as error:
