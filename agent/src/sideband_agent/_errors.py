@@ -256,10 +256,9 @@ class ToolDenied(OpDenied):
     code = "tool.denied"
 
     def __init__(self, tool: str, decision: Decision, answer: StoredApproval | None = None) -> None:
-        hint = decision.error.hint if decision.error else ""
         reason = decision.reason if answer is None else refusal(answer)
-        super().__init__(tool, reason, hint=hint, plugin=decision.plugin)
-        self.message += f"; {hint}" if hint else ""
+        super().__init__(tool, reason, hint=decision.hint, plugin=decision.plugin)
+        self.message += f"; {decision.hint}" if decision.hint else ""
 
 
 class ToolRejected(OpError, ValueError):

@@ -135,6 +135,8 @@ class Broker:
             _depth.reset(outer)
             if parent is not None and owner is None:  # the caller need not have what the plugin used of its own
                 parent.used |= dispatch.used
+            if dispatch.reserved:
+                await dispatch.give_back()
 
     async def _dispatch(self, dispatch: Dispatch, params: Mapping[str, Any]) -> Any:
         try:
@@ -247,9 +249,11 @@ class Broker:
             origin=dispatch.origin,
             grant=dispatch.grant.texts(),
             idempotent=spec.idempotent,
+            indirect=spec.indirect,
             key=dispatch.key,
             preview=partial(self._preview, dispatch) if spec.preview else None,
             level_of=(lambda params: level_with(dispatch, self._parse(spec, params))) if spec.lower else None,
+            reserved=dispatch.reserved,
         )
 
         def validate(params: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -276,6 +280,7 @@ class Broker:
             context.end()
 
     async def _run(self, dispatch: Dispatch, spec: OpSpec) -> Any:
+        dispatch.reserved.clear()
         call, now = dispatch.call, self.clock()
         deadline = min(now + (spec.timeout or _DEFAULT_TIMEOUT), call.deadline)
         # What another op dispatches may outlive it, in a task of its plugin, which is not cancelled with the call.

@@ -33,8 +33,7 @@ async def enforce(
         OpDenied: if it was denied or not approved.
     """
     if decision.verdict is Verdict.DENY:
-        hint = decision.error.hint if decision.error else ""
-        raise OpDenied(event.op, decision.reason, hint=hint, plugin=decision.plugin)
+        raise OpDenied(event.op, decision.reason, hint=decision.hint, plugin=decision.plugin)
     asks = decision.verdict is Verdict.ASK
     if not asks and not approvals.is_continued(event.origin.run):
         return

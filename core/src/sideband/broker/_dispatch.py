@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from time import perf_counter
 from typing import Any
 
+from anyio import CancelScope
 from attrs import Factory, define, field
 from pydantic import BaseModel
 
 from ..contexts import Lease
 from ..ops import Capability, ContextRevoked, Grant, Level, OpError, Origin
 from ..plugins import LoadedPlugin
+from ..store import Reservation
 from ._call import Call
 from ._errors import as_op_error
 from ._lookup import BoundOp
@@ -37,6 +40,7 @@ class Dispatch:
         decided: whether guards have decided about it in an attempt that was interrupted.
         owner: the plugin whose own rights it gets, instead of those of the call.
         sources: who gave each of these rights.
+        reserved: what guards reserved for it, given back if it does not begin.
         lease: the lease of what dispatches it; ``None`` for a worker, which cannot dispatch too late.
     """
 
@@ -62,6 +66,7 @@ class Dispatch:
     decided: bool = Factory(lambda self: self.call.decided, takes_self=True)
     owner: LoadedPlugin | None = None
     sources: Mapping[str, str] = field(factory=dict)
+    reserved: dict[str, Reservation] = field(factory=dict)
     lease: Lease | None = None
 
     @property
@@ -101,6 +106,13 @@ class Dispatch:
         """
         if self.lease is not None and self.lease.is_over():
             raise ContextRevoked(self.op)
+
+    async def give_back(self) -> None:
+        """Give back what guards reserved for it."""
+        with CancelScope(shield=True):
+            for one in self.reserved.values():
+                with suppress(Exception):  # it stays taken until its window has passed
+                    await one.give_back()
 
     def error(self, raised: Exception) -> OpError:
         """Return the typed error for an exception that the plugin's code raised."""

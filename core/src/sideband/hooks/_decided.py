@@ -8,6 +8,7 @@ from typing import Any, Self
 from attrs import evolve, field, frozen
 
 from ..ops import Level, Origin
+from ..store import Reservation
 from ._event import DecideEvent, Failure
 from ._frozen import as_tuple, freeze
 from ._results import Allow, Ask, Cancel, Deny, Replace
@@ -75,10 +76,14 @@ class OpCall(DecideEvent):
         origin: the caller as recorded by the host, not as claimed by a worker.
         grant: the capabilities of the call, as text.
         idempotent: whether repeating the op has no further effect.
+        indirect: whether it only causes other effects, about which guards decide too, such as the call of a skill.
         key: the idempotency key, if any.
         preview: a function that describes what the op would do with given parameters, without doing it; ``None`` if
             the op has no preview.
         level_of: a function that returns the level with given parameters; ``None`` if it does not depend on them.
+        reserved: what guards have reserved for this effect, each under the name of its plugin. The host gives it back
+            if the effect does not begin: because of another guard or the user, because the host could not record it or
+            was asked to cancel it, or because the answer of an earlier effect is used again.
 
     Example:
         >>> from sideband.hooks import Allow, Deny, OpCall, hookimpl
@@ -102,9 +107,11 @@ class OpCall(DecideEvent):
     origin: Origin
     grant: tuple[str, ...] = field(default=(), converter=as_tuple)
     idempotent: bool = False
+    indirect: bool = False
     key: str | None = None
     preview: Callable[[Mapping[str, Any]], Awaitable[str]] | None = field(default=None, repr=False, eq=False)
     level_of: Callable[[Mapping[str, Any]], Level] | None = field(default=None, repr=False, eq=False)
+    reserved: dict[str, Reservation] = field(factory=dict, repr=False, eq=False)
 
     def with_arguments(self, arguments: Mapping[str, Any]) -> Self:
         """Return a copy of the event with other parameters, and with the level that the effect has with these."""

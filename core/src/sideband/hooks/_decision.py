@@ -57,6 +57,7 @@ class Decision:
         verdict: the verdict. ``ASK`` is not a permission: the user has to approve first.
         arguments: the final arguments, which every implementation has seen; ``None`` if the event has no arguments.
         reason: the reason of a denial; otherwise empty.
+        hint: what to do after a denial; may be empty.
         plugin: the plugin that denied or was the first to ask; ``None`` if the verdict is ``ALLOW``.
         halt: whether the whole run must end.
         notes: the notes of plugins that allowed it, in order.
@@ -74,6 +75,7 @@ class Decision:
     verdict: Verdict = Verdict.ALLOW
     arguments: Mapping[str, Any] | None = None
     reason: str = ""
+    hint: str = ""
     plugin: str | None = None
     halt: bool = False
     notes: tuple[Note, ...] = ()

@@ -212,9 +212,9 @@ class DecideFold(Fold[DecideEvent]):
         plugin = implementation.plugin
         match answer:
             case Deny():
-                return self._deny(plugin, answer.reason, halt=answer.halt)
+                return self._deny(plugin, answer)
             case Cancel():
-                return self._deny(plugin, answer.reason)
+                return self._deny(plugin, Deny(answer.reason))
             case Ask():
                 self._add(plugin, "ask", answer.question)
             case Allow() if answer.note:
@@ -228,7 +228,8 @@ class DecideFold(Fold[DecideEvent]):
         if self._spec.on_failure is not Failure.DENY:
             return False
         plugin = implementation.plugin
-        return self._deny(plugin, f"{error.message}; an event that cannot be checked is denied", error=error)
+        reason = f"{error.message}; an event that cannot be checked is denied"
+        return self._deny(plugin, Deny(reason, hint=error.hint), error)
 
     def _add(self, plugin: str, answer: Literal["allow", "replace", "ask", "deny"], text: str = "") -> None:
         self._answers.append((self._current, Said(plugin, answer, text)))
@@ -241,14 +242,15 @@ class DecideFold(Fold[DecideEvent]):
     def _replaced_by(self) -> list[str]:
         return [answer.plugin for _, answer in self._answers if answer.answer == "replace"]
 
-    def _deny(self, plugin: str, reason: str, *, halt: bool = False, error: HookError | None = None) -> bool:
-        self._add(plugin, "deny", reason)
+    def _deny(self, plugin: str, denial: Deny, error: HookError | None = None) -> bool:
+        self._add(plugin, "deny", denial.reason)
         self.outcome = attrs.evolve(
             self.decision,
             verdict=Verdict.DENY,
             plugin=plugin,
-            reason=reason,
-            halt=halt,
+            reason=denial.reason,
+            hint=denial.hint,
+            halt=denial.halt,
             error=error,
             questions=(),
             said=tuple(answer for _, answer in self._answers),
@@ -262,7 +264,7 @@ class DecideFold(Fold[DecideEvent]):
         replaced_by = self._replaced_by()
         if len(replaced_by) == _MAX_REPLACEMENTS:
             rivals = ", ".join(f"`{name}`" for name in sorted({plugin, *replaced_by}))
-            return self._deny(plugin, f"{rivals} keep replacing each other's arguments")
+            return self._deny(plugin, Deny(f"{rivals} keep replacing each other's arguments"))
         self.event = self.event.with_arguments(valid)
         self._add(plugin, "replace")
         self._version += 1

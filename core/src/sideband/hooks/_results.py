@@ -95,10 +95,12 @@ class Deny:
     Args:
         reason: one sentence for the model and the user: what is denied, and what would be allowed.
         halt: whether to end the whole run, not only this call.
+        hint: what to do next, such as when to try again; may be empty.
     """
 
     reason: str = field(validator=_text)
     halt: bool = field(default=False, validator=_flag)
+    hint: str = field(default="", validator=_text)
 
 
 def _is_mapping(_: object, attribute: Attribute[Any], value: object) -> None:
