@@ -103,7 +103,8 @@ def test_grant_of_a_skill_is_given_after_it_was_shown(sideband, make_skill):
     assert f"  {SQL}" in unconfirmed.stderr
     assert sideband(*words).returncode == 3
     approved = sideband("approvals", "approve", identifier, "--always", "--yes")
-    assert f"with --always, granted for all sessions:\n  {SQL}" in approved.stdout
+    assert f"requests:\n  {SQL}\n" in approved.stdout
+    assert "\nalways: for all tools of this version of the skill\n" in approved.stdout
     assert sideband(*words).stdout == "7\n"
     (record,) = json.loads(sideband("audit", "query", "--op", "approval.answer", "--json").stdout)
     assert record["entries"][0]["decisions"][0]["scope"] == "always"

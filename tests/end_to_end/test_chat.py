@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+CTRL_D = "\x04"
 GATE = {"tool_calls": [{"name": "gate__wait"}]}
 ASKER = "from sideband.skill import tool\n@tool\nasync def look() -> int:\n    return 1\n"
 LOOK = {"tool_calls": [{"name": "asker__look"}]}
@@ -179,14 +180,16 @@ def test_queued_message_of_an_aborted_run_returns_to_the_prompt(chat, turns, gat
     leave(chat)
 
 
-@pytest.mark.parametrize(("answer", "outcome"), [("y", "ok"), ("n", "failed"), ("\x04", "failed")])
+@pytest.mark.parametrize(
+    ("answer", "outcome"), [("y", "ok"), ("s", "ok"), ("a", "ok"), ("n later", "failed"), (CTRL_D, "failed")]
+)
 def test_grant_is_requested_in_the_chat(chat, turns, make_skill, answer, outcome):
     skill = make_skill("asker", ASKER, "sql:path=notes.db")
     chat = chat("--skill-dir", skill, *turns(LOOK, "done"))
     chat.say("look")
-    chat.wait_for("sql:path=notes.db", "[y/N]")
-    chat.type(answer + "\r" * (answer != "\x04"))
-    chat.wait_for(outcome, "done")
+    chat.wait_for("sql:path=notes.db", "[y/s/a/N]")
+    chat.type(answer + "\r" * (answer != CTRL_D))
+    chat.wait_for(outcome, "done", f"▌ Grant this? [y/s/a/N] {answer.replace(CTRL_D, 'n')}\n")
     leave(chat)
 
 
@@ -202,16 +205,16 @@ def test_other_calls_print_nothing_between_a_question_and_its_reason(chat, turns
     calls = [*LOOK["tool_calls"], {"name": "hello__greet", "arguments": {"name": "Ada"}}]
     chat = chat("--skill-dir", skill, "--skill-dir", hello, *turns({"tool_calls": calls}, "done"))
     chat.say("look")
-    chat.wait_for("[y/N]")
+    chat.wait_for("[y/s/a/N]")
     deadline = time.monotonic() + 20
     while not has_done_a_call(tmp_path / "home"):
         assert time.monotonic() < deadline
     for count in range(1, 9):  # by the time it has shown these, it would have shown the outcome
         chat.type("x")
-        chat.wait_for("[y/N] " + "x" * count)
+        chat.wait_for("[y/s/a/N] " + "x" * count)
     chat.type("\r")
     chat.wait_for("hello.greet name=Ada: ok", "done")
-    assert "requests:\n▌   sql:path=notes.db\n▌   highest level: controlled\n▌ Grant this" in chat.text
+    assert "requests:\n▌   sql:path=notes.db\n▌   highest level: controlled\n▌ session or always:" in chat.text
     leave(chat)
 
 
@@ -219,13 +222,13 @@ def test_text_typed_before_a_question_does_not_answer_it_and_is_restored_afterwa
     skill = make_skill("asker", ASKER, "sql:path=notes.db")
     chat = chat("--skill-dir", skill, "--skill-dir", gate.folder, *turns(GATE, LOOK, "done"))
     chat.say("look")
-    chat.wait_for("http:host=127.0.0.1", "[y/N]")
+    chat.wait_for("http:host=127.0.0.1", "[y/s/a/N]")
     chat.type("y\r")
     assert gate.reached.wait(20)
     chat.type("y")
     chat.wait_for("> y")
     gate.opened.set()
-    chat.wait_for("sql:path=notes.db\n▌   highest level: controlled\n▌ Grant this and remember it", "[y/N]")
+    chat.wait_for("sql:path=notes.db\n▌   highest level: controlled\n▌ session or always", "[y/s/a/N]")
     chat.type("\r")
     chat.wait_for("failed", "done", "]\n> y")
     chat.type("\x03")
@@ -244,7 +247,7 @@ def test_question_of_a_guard_shows_all_arguments_and_is_not_in_the_history(chat,
     call = {"tool_calls": [{"name": "hello__greet", "arguments": {"name": hidden}}]}
     chat = chat("--skill-dir", hello, *turns(call, "done"), **environment)
     chat.say("greet")
-    chat.wait_for("is this wise?", "[y/N]")
+    chat.wait_for("is this wise?", "[y/s/a/N]")
     assert "hidden" in chat.text
     chat.type("yes\r")
     chat.wait_for("ok", "done")

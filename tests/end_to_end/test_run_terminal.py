@@ -40,7 +40,7 @@ def test_grant_can_be_declined_at_the_terminal(terminal, turns, make_skill):
     code = "from sideband.skill import tool\n@tool\nasync def look() -> int:\n    return 1\n"
     skill = make_skill("modest", code, "sql:path=notes.db")
     run = terminal("run", "look", "--skill-dir", skill, *turns({"tool_calls": [{"name": "modest__look"}]}, "done"))
-    run.wait_for("sql:path=notes.db", "[y/N]")
+    run.wait_for("sql:path=notes.db", "[y/s/a/N]")
     run.type("n\n")
     assert run.wait() == 3
     assert re.search(r"^▌ \* modest\.look$\n▌   failed: ", run.text, re.MULTILINE)
@@ -96,12 +96,12 @@ def test_parallel_calls_ask_one_question_that_nothing_overwrites(terminal, turns
     calls = [LOOK, {"name": "hello__greet", "arguments": {"name": "Ada"}}, LOOK]
     folders = ["--skill-dir", skill, "--skill-dir", hello]
     run = terminal("run", "look", *folders, *turns({"tool_calls": calls}, "done"))
-    run.wait_for("[y/N]")
+    run.wait_for("[y/s/a/N]")
     assert "The tool `modest.look` of the skill `modest`" in run.text
-    run.type("y\n")
+    run.type("s\n")
     assert run.wait() == 0
-    assert run.text.count("[y/N]") == 1
-    assert re.search(r"^▌ Grant this .* \[y/N\] y$", run.text, re.MULTILINE)
+    assert run.text.count("[y/s/a/N]") == 1
+    assert "▌ Grant this? [y/s/a/N] s" in run.text.splitlines()
     assert len(re.findall(r"^▌ \* (?:modest\.look|hello\.greet name=Ada): ok", run.text, re.MULTILINE)) == 3
 
 
@@ -118,7 +118,7 @@ def test_text_typed_before_a_question_does_not_answer_it(terminal, turns, make_s
     run.type("y\n")
     run.wait_for("gate.waity")
     gate.opened.set()
-    run.wait_for("[y/N]")
+    run.wait_for("[y/s/a/N]")
     run.type("n\n")
     assert run.wait() == 0
     assert "the user refused to grant" in run.text
@@ -167,9 +167,9 @@ def test_interrupt_at_a_question_in_a_chat_aborts_the_run_and_leaves_no_line_beh
     chat = terminal("chat", "--skill-dir", skill, *turns({"tool_calls": [LOOK]}, "done"))
     chat.wait_for("\n>")
     chat.say("look")
-    chat.wait_for("[y/N]")
+    chat.wait_for("[y/s/a/N]")
     chat.type("\x03")
-    chat.wait_for("[y/N] n", "aborted: interrupted")
+    chat.wait_for("[y/s/a/N] n", "aborted: interrupted")
     chat.wait_for("\n>")
     assert "Exception" not in chat.text
     assert "modest.look" not in chat.text.rpartition("aborted: interrupted")[2]

@@ -26,7 +26,8 @@ from sideband_cli._agent._run_output import RunOutput
 from sideband_cli._terminal._columns import columns
 from sideband_cli._terminal._printing import joined, marked, notice, print_json, print_result, print_text
 from sideband_cli._terminal._progressbar import Progressbar
-from sideband_cli._terminal._questions import Questions, question_rows
+from sideband_cli._terminal._questions import Answer, Questions
+from sideband_cli._terminal._request_text import question_rows
 from sideband_cli._terminal._tables import format_table
 from sideband_cli._undo._plan_text import describe_plan
 from wcwidth import wcwidth
@@ -68,15 +69,15 @@ class Stream(io.StringIO):
         return self._terminal
 
 
-def show_question(ask, *, yes=False):
-    async def at_terminal(reason, question):
+def show_question(request, *, yes=False):
+    async def at_terminal(reason, question, keys):
         sys.stderr.write("".join(f"{line}\n" for line in marked(question_rows(reason, WIDTH - 3), sys.stderr)))
-        return False
+        return Answer()
 
-    anyio.run(ask, Questions(at_terminal, yes=yes))
+    anyio.run(Questions(at_terminal, yes=yes).approver(), request)
 
 
-def effect(name="files.write", question="May it?", arguments=(), previewed=None, *, yes=False):
+def effect(name="files.write", question="May it?", arguments=(), previewed=None, *, yes=False, **fields):
     request = ApprovalRequest(
         id="1",
         kind="effect",
@@ -86,8 +87,9 @@ def effect(name="files.write", question="May it?", arguments=(), previewed=None,
         preview=previewed,
         digest="",
         grantee="",
+        **fields,
     )
-    show_question(lambda questions: questions._approve(request), yes=yes)
+    show_question(request, yes=yes)
 
 
 def grant_of(name, source="/skills", capabilities=("http",)):
@@ -139,12 +141,12 @@ PLACES = {
     "name of an op": lambda text: effect(name=f"x{text}"),
     "name of an argument": lambda text: effect(arguments={f"x{text}": 1}),
     "value of an argument": lambda text: effect(arguments={"x": text, "y": [{text: text}]}),
+    "note of a guard in a question": lambda text: effect(risk=f"keeper: {text}"),
+    "grant in a question": lambda text: effect(name=f"x{text}", grants={"session": (text,), "always": (f"x{text}",)}),
     "effect allowed by --yes": lambda text: effect(f"x{text}", f"x{text}", {f"x{text}": text}, f"x{text}", yes=True),
-    "name of a skill that asks": lambda text: show_question(lambda one: one._grant(grant_of(text))),
-    "folder of a skill that asks": lambda text: show_question(
-        lambda one: one._grant(grant_of("x", f"/{text}".replace("\0", "")))
-    ),
-    "skill granted by --yes": lambda text: show_question(lambda one: one._grant(grant_of(text)), yes=True),
+    "name of a skill that asks": lambda text: show_question(grant_of(text)),
+    "folder of a skill that asks": lambda text: show_question(grant_of("x", f"/{text}".replace("\0", ""))),
+    "skill granted by --yes": lambda text: show_question(grant_of(text), yes=True),
     "notice": lambda text: notice(f"notice: {text}"),
     "error": lambda text: error(f"x{text}", f"x{text}", f"x{text}"),
     "log line of a skill": lambda text: Progressbar().notice(f"[stdout] {text}"),
@@ -282,7 +284,7 @@ def test_grant_of_many_capabilities_repeats_their_number_and_the_skill_at_its_en
     stream = Stream(terminal=True)
     capabilities = [f"http:host=h{number}.example" for number in range(1_000)]
     with redirect_stderr(stream):
-        show_question(lambda questions: questions._grant(grant_of("flood", capabilities=capabilities)))
+        show_question(grant_of("flood", capabilities=capabilities))
     assert stream.getvalue().endswith("(1,000 capabilities in total, requested by `flood`)\n")
 
 

@@ -159,6 +159,11 @@ class StoredApproval:
         return self.answer is not None and self.answer.allowed
 
     @property
+    def reason(self) -> str:
+        """The reason of the answer; may be empty."""
+        return "" if self.answer is None else self.answer.reason
+
+    @property
     def state(self) -> Literal["open", "approved", "denied", "used", "expired", "granted"]:
         """``open``, ``approved``, ``denied``, ``used``, ``expired``, or ``granted`` if the answer created a grant."""
         if self.answer is None or self.answered is None:

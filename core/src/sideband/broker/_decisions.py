@@ -76,13 +76,13 @@ async def _previewed(event: OpCall) -> str | None:
 
 
 def risk_of(decision: Decision) -> str:
-    """Return what guards noted about an effect or a tool call."""
-    return "\n".join(f"{note.plugin}: {note.text}" for note in decision.notes)
+    """Return what guards noted about an effect or a tool call. Further lines of a note are indented."""
+    return "\n".join(f"{note.plugin}: {note.text}".replace("\n", "\n  ") for note in decision.notes)
 
 
 def refusal(answer: StoredApproval) -> str:
     """Return why an effect or a tool call is denied, after the answer of an approver."""
-    reason = f" ({answer.answer.reason})" if answer.answer is not None and answer.answer.reason else ""
+    reason = f" ({answer.reason})" if answer.reason else ""
     return f"it was not approved{reason}: {answer.request.question}"
 
 

@@ -95,9 +95,10 @@ class Rights:
             request = evolve(request, level=await self._ops.reach(rights[0]))
             # The question is about the skill, whichever tool is called.
             answer = await self._approvals.decide(request, approver, about=f"{digest} {missing}")
-            if answer is None or not answer.allowed:
-                needed = ApprovalNeeded(request) if answer is None else None
-                raise GrantRequired(skill.name, missing.texts(), refused=needed is None, needed=needed)
+            if answer is None:
+                raise GrantRequired(skill.name, missing.texts(), needed=ApprovalNeeded(request))
+            if not answer.allowed:
+                raise GrantRequired(skill.name, missing.texts(), refused=answer.reason)
         else:
             self._complete[skill.key] = skill, stored, rights
         return rights

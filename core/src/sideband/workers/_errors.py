@@ -88,7 +88,7 @@ class GrantRequired(CallError, PermissionError):
     Args:
         skill: the name of the skill.
         missing: the capabilities.
-        refused: whether the user was asked and refused.
+        refused: why the user refused, which may be empty; ``None`` if the user was not asked.
         needed: the stored request for approval, if there was no approver.
     """
 
@@ -96,19 +96,20 @@ class GrantRequired(CallError, PermissionError):
     exit_code = ExitCode.DENIED
 
     def __init__(
-        self, skill: str, missing: Iterable[str], *, refused: bool = False, needed: ApprovalNeeded | None = None
+        self, skill: str, missing: Iterable[str], *, refused: str | None = None, needed: ApprovalNeeded | None = None
     ) -> None:
         self.skill = skill
         self.needed = needed
         self.missing = tuple(missing)
-        self.refused = refused
-        why = "the user refused to grant" if refused else "it was not granted"
+        self.refused = refused is not None
+        why = "the user refused to grant" if self.refused else "it was not granted"
+        why += f" ({refused})" if refused else ""
         options = granting(self.missing)
         once = f"pass {options} to grant them once, " if options else ""
         hint = f"{once}pass --yes to grant them to this version of the skill, or add them to `[grants]`"
         if needed is not None:
             hint = f"{hint}; or run `sideband approvals approve {needed.request.id}` and repeat it"
-        if refused:
+        if self.refused:
             hint = f"the refusal holds for this run; in the next one, answer yes, or {hint}"
         super().__init__(f"skill `{skill}` requests capabilities that {why}: {' '.join(self.missing)}", hint=hint)
 

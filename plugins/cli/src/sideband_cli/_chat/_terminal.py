@@ -24,7 +24,8 @@ from sideband.rendering import MARK, indented, render
 
 from .._terminal._columns import fitted
 from .._terminal._printing import marked
-from .._terminal._questions import question_rows
+from .._terminal._questions import Answer, parse_answer, prompt
+from .._terminal._request_text import question_rows
 from .._terminal._streamed_text import LineBreaker, StreamRenderer
 from .._terminal._style import dim, has_colours
 from .._terminal._words import one_line
@@ -124,9 +125,9 @@ class TerminalFrontend:
                     self._print(*self._marked(indented(f"> {text}")))
                 return str(text)
 
-    async def ask(self, reason: Sequence[str], question: str) -> bool:
+    async def ask(self, reason: Sequence[str], question: str, keys: str) -> Answer:
         """Ask a question in place of the prompt, then restore the text that was typed there."""
-        (question,) = self._marked([question])
+        (asked,) = self._marked([prompt(question, keys)])
         self._questions += 1
         try:
             self._yield_to_question()
@@ -134,13 +135,14 @@ class TerminalFrontend:
                 self.end_text()
                 self._print(*self._marked(question_rows(reason, self._width() - len(MARK) - 1)))
                 with self._holding():
-                    answer = await self._answer(question)
-                    self._write(f"{question}{'y' if answer else 'n'}")
+                    text = await self._answer(asked)
+                    answer = parse_answer(text or "", keys)
+                    self._write(f"{asked}{' '.join(filter(None, answer))}")
         finally:
             self._questions -= 1
-        if answer is None:
+        if text is None:
             self._interrupt()  # only now, because it cancels the task that reads the answer
-        return bool(answer)
+        return answer
 
     def suggest(self, text: str) -> None:
         """Insert a text into the prompt, rendered: the user must see what they send."""
@@ -155,8 +157,8 @@ class TerminalFrontend:
         self._left = True
         self._exit(exception=EOFError())
 
-    async def _answer(self, question: str) -> bool | None:
-        """Return the answer; ``None`` after Ctrl-C."""
+    async def _answer(self, question: str) -> str | None:
+        """Return what the user answers; ``None`` after Ctrl-C."""
         from prompt_toolkit.history import DummyHistory
         from prompt_toolkit.input.typeahead import clear_typeahead
         from prompt_toolkit.key_binding import KeyBindings
@@ -184,8 +186,8 @@ class TerminalFrontend:
         try:
             text = await self._prompt(session, message=question)
         except EOFError:
-            return False
-        return None if text is _INTERRUPTED else text.strip().lower() in ("y", "yes")
+            return ""
+        return None if text is _INTERRUPTED else str(text)
 
     async def _prompt(self, session: PromptSession[Any], **options: Any) -> Any:
         self._app = session.app

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sideband.commands import Command
 from sideband.exit_codes import ExitCode
+from sideband.rendering import render
 
 from .._errors import ApprovalUnconfirmed
 from .._host._options import add_host_options, make_host
@@ -15,7 +16,8 @@ from .._host._running import run
 from .._terminal._columns import terminal_width
 from .._terminal._printing import notice, print_data
 from .._terminal._progressbar import Progressbar
-from .._terminal._questions import ask_at_terminal, question_rows, request_lines, user_name
+from .._terminal._questions import ask_at_terminal, user_name
+from .._terminal._request_text import offer_lines, question_rows, request_lines
 from .._terminal._tables import format_table
 
 if TYPE_CHECKING:
@@ -123,38 +125,29 @@ async def _answer(
 
 async def _confirm(request: ApprovalRequest, scope: ApprovalScope) -> None:
     """Show the grant exactly, and ask the user to confirm it."""
+    lines = [*request_lines(request), *offer_lines(request, scope)]
     ask = ask_at_terminal(Progressbar())
     if ask is None:
-        for line in _grant_lines(request, scope):
-            notice(line)
+        notice("\n".join(map(render, lines)))
         raise ApprovalUnconfirmed(asked=False)
-    if not await ask([*request_lines(request), *_grant_lines(request, scope)], "Grant this? [y/N] "):
+    if not (await ask(lines, "Grant this?", "y")).is_yes:
         raise ApprovalUnconfirmed(asked=True)
 
 
 def _described(stored: StoredApproval) -> list[str]:
     request, answer = stored.request, stored.answer
     lines = [f"{request.id}  ({stored.state}, asked {_time(request.asked)})"]
-    lines += question_rows(request_lines(request), terminal_width())
-    if request.level is not None and request.kind != "grant":  # the lines of a grant have its level
-        lines.append(f"level: {request.level.name}")
-    lines += question_rows([f"noted by {line}" for line in request.risk.splitlines()], terminal_width())
-    for scope in request.grants:
-        lines += question_rows(_grant_lines(request, scope), terminal_width())
+    lines += question_rows([*request_lines(request), *offer_lines(request)], terminal_width())
     if answer is not None and stored.answered is not None:
         verdict = f"approved ({answer.scope})" if answer.allowed else "denied"
         reason = f": {answer.reason}" if answer.reason else ""
         lines += question_rows([f"{verdict} by {answer.by}, {_time(stored.answered)}{reason}"], terminal_width())
     if stored.state == "open":
-        lines.append(f"to answer it: sideband approvals approve {request.id}, or deny")
+        options = f" [{'|'.join(f'--{scope}' for scope in request.grants)}]" if request.grants else ""
+        lines.append(f"to answer it: sideband approvals approve {request.id}{options}, or deny")
     elif stored.state == "approved":
         lines.append("the answer is used when the same is requested again, for example with `sideband run --resume`")
     return lines
-
-
-def _grant_lines(request: ApprovalRequest, scope: ApprovalScope) -> list[str]:
-    option = {"session": "for this session", "always": "for all sessions"}[scope]
-    return [f"with --{scope}, granted {option}:", *(f"  {one}" for one in request.grants[scope])]
 
 
 def _data(stored: StoredApproval) -> dict[str, Any]:

@@ -93,7 +93,7 @@ async def _confirm(arguments: Namespace, plan: UndoPlan, ask: Ask | None) -> Non
     if ask is None:
         notice(text)
         raise UndoDeclined(plan.effect, asked=False)
-    if not await ask(text.split("\n"), "Continue? [y/N] "):
+    if not (await ask(text.split("\n"), "Continue?", "y")).is_yes:
         raise UndoDeclined(plan.effect, asked=True)
 
 
