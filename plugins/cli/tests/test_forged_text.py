@@ -10,6 +10,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from types import SimpleNamespace
 
 import anyio
+import attrs
 import pyte
 import pytest
 from hypothesis import given, settings
@@ -341,3 +342,19 @@ def test_answer_of_yes_prints_joiners_as_escapes():
     with redirect_stderr(stream):
         effect(arguments={"path": "漢\u200d"}, yes=True)
     assert '  path = "漢\\u200d"' in stream.getvalue()
+
+
+@pytest.mark.parametrize("grant", [tuple(f"x:n={number}" for number in range(41)), ("x:n=" + "a" * 5_000,)])
+def test_grant_that_would_move_the_request_off_the_screen_is_not_offered(grant):
+    shown = []
+
+    async def ask(reason, question, keys):
+        shown.extend([*reason, keys])
+        return Answer()
+
+    request = attrs.evolve(
+        grant_of("x"), kind="effect", effect={"path": "a"}, grants={"session": ("x:n=1",), "always": grant}
+    )
+    anyio.run(Questions(ask).approver(), request)
+    assert shown[-1] == "ys"
+    assert not [line for line in shown if "always" in line]

@@ -15,7 +15,7 @@ from ._columns import terminal_width
 from ._held_output import held_output
 from ._printing import marked, notice
 from ._progressbar import Progressbar
-from ._request_text import capability_lines, offer_lines, question_rows, request_lines
+from ._request_text import capability_lines, is_offered, offer_lines, question_rows, request_lines
 
 if TYPE_CHECKING:
     from sideband.approvals import Approval, ApprovalRequest, ApprovalScope, Approver
@@ -104,9 +104,10 @@ class Questions:
         from sideband.approvals import Approval
 
         by = f"{user_name()} (terminal)"
-        keys = "".join(key for key, scope in _SCOPES.items() if scope == "once" or scope in request.grants)
-        legend = [f"{', '.join(_LEGEND[key] for key in keys)}, n or n REASON = no"] if request.grants else []
-        reason = [*request_lines(request), *offer_lines(request), *legend]
+        offered = [scope for scope in request.grants if is_offered(request, scope)]
+        keys = "".join(key for key, scope in _SCOPES.items() if scope == "once" or scope in offered)
+        legend = [f"{', '.join(_LEGEND[key] for key in keys)}, n or n REASON = no"] if offered else []
+        reason = [*request_lines(request), *offer_lines(request, offered), *legend]
         question = "Grant this?" if request.kind == "grant" else "Allow this?"
         answer = Answer() if self._ask is None else await self._ask(reason, question, keys)
         if answer.is_yes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _MAX_LENGTH = 4_000  # of all arguments, and of the preview
 _MAX_LINES = 40
+_MAX_INDENT = 8
 
 
 def question_rows(reason: Sequence[str], width: int) -> list[str]:
@@ -24,7 +25,7 @@ def question_rows(reason: Sequence[str], width: int) -> list[str]:
     rows = []
     for line in reason:
         text = render(line)
-        indent = text[: len(text) - len(text.lstrip())]
+        indent = text[: min(len(text) - len(text.lstrip()), _MAX_INDENT)]
         first, *_ = broken(text, width)
         rest = text[len(first) :].removeprefix(" ")
         rows += [first, *(f"{indent}  {row}" for row in broken(rest, width - len(indent) - 2) if rest)]
@@ -46,22 +47,27 @@ def request_lines(request: ApprovalRequest) -> list[str]:
     ]
 
 
-def offer_lines(request: ApprovalRequest, *only: ApprovalScope) -> list[str]:
-    """Return the lines that say which grant an approval with another scope than `once` gives, in full.
-
-    Args:
-        request: the request.
-        only: the scopes to describe, by default all that it offers.
-    """
+def offer_lines(request: ApprovalRequest, offered: Iterable[ApprovalScope]) -> list[str]:
+    """Return the lines that say, in full, which grants approvals with these scopes give."""
     scopes: dict[Sequence[str], list[str]] = {}
-    for scope in only or request.grants:
+    for scope in offered:
         scopes.setdefault(request.grants[scope], []).append(scope)
     lines = []
     for texts, names in scopes.items():
         lines.append(f"{' or '.join(names)}: {_extent(request)}")
-        if request.kind != "grant" or texts != request.grants.get("always"):  # which `request_lines` has
-            lines += [f"  {one}" for one in texts]
+        lines += [f"  {one}" for one in _added(request, texts)]
     return lines
+
+
+def is_offered(request: ApprovalRequest, scope: ApprovalScope) -> bool:
+    """Return whether a question may offer a scope: not if its grant would move the request off the screen."""
+    added = _added(request, request.grants.get(scope, ()))
+    return scope in request.grants and len(added) <= _MAX_LINES and sum(map(len, added)) <= _MAX_LENGTH
+
+
+def _added(request: ApprovalRequest, capabilities: Sequence[str]) -> Sequence[str]:
+    """Return the capabilities of a grant that `request_lines` does not show."""
+    return () if request.kind == "grant" and capabilities == request.grants.get("always") else capabilities
 
 
 def _extent(request: ApprovalRequest) -> str:

@@ -125,7 +125,7 @@ async def _answer(
 
 async def _confirm(request: ApprovalRequest, scope: ApprovalScope) -> None:
     """Show the grant exactly, and ask the user to confirm it."""
-    lines = [*request_lines(request), *offer_lines(request, scope)]
+    lines = [*request_lines(request), *offer_lines(request, [scope])]
     ask = ask_at_terminal(Progressbar())
     if ask is None:
         notice("\n".join(map(render, lines)))
@@ -137,7 +137,7 @@ async def _confirm(request: ApprovalRequest, scope: ApprovalScope) -> None:
 def _described(stored: StoredApproval) -> list[str]:
     request, answer = stored.request, stored.answer
     lines = [f"{request.id}  ({stored.state}, asked {_time(request.asked)})"]
-    lines += question_rows([*request_lines(request), *offer_lines(request)], terminal_width())
+    lines += question_rows([*request_lines(request), *offer_lines(request, request.grants)], terminal_width())
     if answer is not None and stored.answered is not None:
         verdict = f"approved ({answer.scope})" if answer.allowed else "denied"
         reason = f": {answer.reason}" if answer.reason else ""
