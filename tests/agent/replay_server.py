@@ -23,7 +23,7 @@ import sideband_skills.plugin
 from attrs import evolve
 from pydantic import BaseModel
 from sideband import CallRequest, Host, Plugin
-from sideband.approvals import Approval
+from sideband.approvals import Approval, ApprovalNeeded
 from sideband.hooks import Ask, Deny, Replace, hookimpl
 from sideband.messages import ToolResultMessage, Usage
 from sideband.ops import Level, OpFamily, Reconciled, op
@@ -108,6 +108,18 @@ async def find(params: Mark, ctx) -> str:
     return await ctx.dispatch("till.look", {"mark": "own"}, rights="own")
 
 
+@op("prices.fix", level=Level.CONTROLLED)
+async def fix(params: Mark, ctx) -> str:
+    """Look with the rights of this family, and then make a change."""
+    try:
+        found = await ctx.dispatch("till.look", {"mark": "own"}, rights="own")
+    except ApprovalNeeded as error:
+        error.nothing_happened = params.mark == "careful"
+        raise
+    note(ctx.home, "effects", params.mark)
+    return f"fixed {found}"
+
+
 class Nothing(BaseModel):
     pass
 
@@ -178,7 +190,7 @@ PLUGINS = (
     Plugin("op", "secrets", sideband_secrets.plugin),
     Plugin("loader", "skills", sideband_skills.plugin),
     Plugin("op", "till", SimpleNamespace(sideband_ops=lambda: OpFamily("till", (pay, send, look, point)))),
-    Plugin("op", "prices", SimpleNamespace(sideband_ops=lambda: OpFamily("prices", (find,), uses=["till"]))),
+    Plugin("op", "prices", SimpleNamespace(sideband_ops=lambda: OpFamily("prices", (find, fix), uses=["till"]))),
     Plugin("tool", "twice", twice),
     Plugin("tool", "delegate", delegate),
     Plugin("tool", "entrust", entrust),

@@ -64,6 +64,25 @@ async def buy() -> list:
     assert (shop.lines("effects"), shop.lines("looks")) == (["a"], ["own"])
 
 
+@pytest.mark.parametrize(
+    ("mark", "effects", "error"), [("careful", ["careful"], None), ("hasty", [], "effect.unknown")]
+)
+def test_change_that_waited_for_rights_continues_if_its_op_says_that_nothing_happened(shop, mark, effects, error):
+    shop.write(f"""
+from sideband.skill import prices
+
+@tool
+async def buy() -> str:
+    \"\"\"Fix a price.\"\"\"
+    return await prices.fix(mark="{mark}")
+""")
+    assert shop.run()["run"] == PARKED
+    answer = shop.run(answer={**ALLOW, "scope": "always"})
+    assert (answer["run"], shop.lines("effects")) == (["completed", None], effects)
+    newest, *_ = shop.records(op="prices.fix")
+    assert (newest.error and newest.error["code"]) == error
+
+
 def test_grant_for_one_call_is_not_for_the_next(shop):
     none = {"skill_grants": {"other": ["till"]}, "calls": 2}
     shop.write("""
