@@ -6,8 +6,9 @@ from contextlib import asynccontextmanager
 from types import SimpleNamespace
 
 import anyio
+import anyio.lowlevel
 import pytest
-from anyio import to_thread
+from anyio import from_thread, to_thread
 from sideband import Plugin
 from sideband.ledger import query
 from sideband.ops import ContextRevoked, OpContext, OpFamily, op
@@ -87,15 +88,19 @@ async def test_late_dispatch_of_a_tool_is_recorded_as_an_effect_of_its_call(stag
 
 @BOTH_BACKENDS
 async def test_tool_that_ignores_its_timeout_cannot_use_its_context(stage, kit, area):
-    @tool("slow", timeout=5)
+    begun = []
+
+    @tool("slow", timeout=0.2)
     async def slow(params: kit.Text, ctx) -> None:
         """Stay."""
+        begun.append("slow")
         await area.stay(ctx)
         raise AssertionError
 
-    @tool("steady", timeout=5)
+    @tool("steady", timeout=0.2)
     async def steady(params: kit.Text, ctx) -> None:
         """Stay, and then ask for everything."""
+        begun.append("steady")
         try:
             await anyio.sleep_forever()
         finally:
@@ -106,10 +111,12 @@ async def test_tool_that_ignores_its_timeout_cannot_use_its_context(stage, kit, 
                 area.codes.append(await code_of(ctx.spawn_child, "go on"))
                 area.codes.append(await code_of(ctx.credential, "name", "https://example.org"))
 
-    calls = [Turn(tool_calls=[("slow", {}), ("steady", {})]), "ok"]
+    calls = [Turn(tool_calls=[("slow", {}), ("steady", {})]), "ok"] * 100
     async with stage(calls, Plugin("tool", "slow", slow), Plugin("tool", "steady", steady), area.plugin) as agent:
-        assert (await agent.invoke("hi")).text == "ok"
-        assert (area.codes, await marks(agent)) == (["agent.call"] * 3, LATE)
+        while set(begun) != {"slow", "steady"}:  # on a busy machine, a call may time out before it begins
+            assert (await agent.invoke("hi")).text == "ok"
+        assert (set(area.codes), set(await marks(agent))) == ({"agent.call"}, set(LATE))
+        assert len(area.codes) == begun.count("slow") + 2 * begun.count("steady")
 
 
 @BOTH_BACKENDS
@@ -205,6 +212,42 @@ async def test_op_of_an_aborted_run_cannot_dispatch_from_a_thread(stage, kit, th
             agent.abort()
             threaded.aborted.set()
         assert (threaded.codes, await marks(agent)) == (["op.revoked"], LATE)
+
+
+@BOTH_BACKENDS
+@pytest.mark.parametrize("place", ["agent", "child"])
+async def test_tool_in_a_run_that_is_cancelled_from_outside_cannot_dispatch_from_a_thread(stage, kit, area, place):
+    loops, cancelled = [], threading.Event()
+
+    async def mark_late(ctx):
+        area.codes.append(await code_of(ctx.dispatch, "area.mark", {"text": "late"}))
+
+    @tool("worker")
+    async def worker(params: kit.Text, ctx) -> None:
+        """Work in a thread, which cannot be cancelled, or let a child do it until a timeout."""
+        if place == "child" and not params.text:
+            with anyio.CancelScope() as area.scope:
+                await ctx.spawn_child("do it")
+            return
+        loops.append(anyio.lowlevel.current_token())
+
+        def work():
+            from_thread.run_sync(area.staying.set, token=loops[0])
+            cancelled.wait(60)
+            from_thread.run(mark_late, ctx, token=loops[0])
+
+        await to_thread.run_sync(work)
+
+    turns = [Turn(tool_calls=[("worker", {})]), Turn(tool_calls=[("worker", {"text": "child"})]), "ok", "ok"]
+    async with stage(turns, Plugin("tool", "worker", worker), area.plugin) as agent:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(agent.invoke, "hi")
+            await area.staying.wait()
+            (area.scope if place == "child" else tasks.cancel_scope).cancel()
+            with anyio.CancelScope(shield=True):
+                await anyio.wait_all_tasks_blocked()
+                cancelled.set()
+        assert (area.codes, await marks(agent)) == (["agent.call"], LATE)
 
 
 @BOTH_BACKENDS

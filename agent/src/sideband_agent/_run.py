@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
+import anyio
 from attrs import define, field, frozen
 from sideband.contexts import Lease
 from sideband.exit_codes import ExitCode
@@ -50,6 +51,13 @@ class Run:
     def is_over(self) -> bool:
         """See ``Lease``."""
         return self.aborted or (self.outer is not None and self.outer.is_over())
+
+    async def abort_if_cancelled(self, ended: anyio.Event) -> None:
+        """Note at once that the run was cancelled from outside, even while a tool waits for a thread."""
+        try:
+            await ended.wait()
+        finally:
+            self.aborted = self.aborted or not ended.is_set()
 
 
 @frozen

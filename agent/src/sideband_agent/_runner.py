@@ -126,14 +126,18 @@ class Runner:
         self.current = run
         run.outer = self.outer
         try:
-            with anyio.CancelScope() as scope:
-                self._scope = scope
-                try:
-                    handled = await self._go(run, queued)
-                except RunParked as raised:
-                    status, error = "parked", raised
-                except Exception as raised:  # noqa: BLE001  close the run first; defects are raised again below
-                    status, error = "failed", raised
+            ended = anyio.Event()
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(run.abort_if_cancelled, ended)
+                with anyio.CancelScope() as scope:
+                    self._scope = scope
+                    try:
+                        handled = await self._go(run, queued)
+                    except RunParked as raised:
+                        status, error = "parked", raised
+                    except Exception as raised:  # noqa: BLE001  close the run first; defects are raised again below
+                        status, error = "failed", raised
+                ended.set()
             self._scope = None
             if scope.cancelled_caught or (scope.cancel_called and status == "failed"):
                 # errors caused by the cancellation are not failures of the run

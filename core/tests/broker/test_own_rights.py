@@ -1,6 +1,7 @@
 """Rights of an op family of its own: declared, given to the plugin by name, and out of the reach of others."""
 
 import re
+from functools import partial
 from types import SimpleNamespace
 
 import anyio
@@ -22,7 +23,6 @@ from sideband.ops import (
     OpDenied,
     OpError,
     OpFamily,
-    OpTimeout,
     OpUnavailable,
     Origin,
     Scope,
@@ -351,20 +351,57 @@ async def test_guards_decide_about_the_effect_and_their_parameters_are_checked(m
 
 
 async def test_deadline_of_the_caller_holds(make_host):
+    @op("web.until", requires="web")
+    async def until(params: Request, ctx: OpContext) -> float:
+        return ctx.deadline
+
+    @op("geo.until", timeout=30)
+    async def compare(params: Request, ctx: OpContext) -> bool:
+        return await ctx.dispatch("web.until", {}, rights="own") == ctx.deadline
+
+    web = Plugin("op", "web", SimpleNamespace(sideband_ops=lambda: OpFamily("web", (until,))))
+    async with make_host(web, geo("web", ops=(compare,)), settings=giving("web")) as host:
+        assert not await host.op("geo.until", {}, grants=[])
+        assert await host.op("geo.until", {}, grants=[], deadline=20)
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+async def test_effect_is_cancelled_with_its_caller(make_host):
+    staying = anyio.Event()
+
     @op("web.stay", requires="web")
     async def stay(params: Request, ctx: OpContext) -> None:
+        staying.set()
         await anyio.sleep_forever()
 
-    @op("geo.stay", timeout=30)
+    @op("geo.stay")
     async def wait(params: Request, ctx: OpContext) -> None:
         await ctx.dispatch("web.stay", {}, rights="own")
 
     web = Plugin("op", "web", SimpleNamespace(sideband_ops=lambda: OpFamily("web", (stay,))))
     async with make_host(web, geo("web", ops=(wait,)), settings=giving("web")) as host:
-        with pytest.raises(OpTimeout):
-            await host.op("geo.stay", {}, grants=[], deadline=5)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(partial(host.op, "geo.stay", {}, grants=[]))
+            await staying.wait()
+            tasks.cancel_scope.cancel()
         (child,) = await query(host.ledger.folder, op="web.stay")
-    assert child.error["code"] in ("op.timeout", "op.cancelled")
+    assert child.status == "cancelled"
+
+
+async def test_effect_belongs_to_the_call_and_the_session_of_its_caller(make_host):
+    answered = []
+
+    async def on_answer(effect, op, answer):
+        answered.append(op)
+
+    async with make_host(WEB, geo(NORTH), settings=giving(NORTH)) as host:
+        origin = Origin("ann", "s", "r", "1.0", "trip", "find")
+        later = anyio.current_time() + 60
+        call = Call("call", Grant(), "skill", origin, later, on_answer=on_answer)
+        await host.broker.dispatch(call, "geo.find", {})
+        (child,) = await query(host.ledger.folder, op="web.get")
+    assert child.origin == evolve(origin, plugin="geo")
+    assert answered == ["web.get", "geo.find"]
 
 
 async def test_revoked_context_cannot_use_them(make_host):

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from types import SimpleNamespace
 
 import anyio
@@ -12,9 +12,10 @@ import pytest
 from anyio import from_thread, to_thread
 from pydantic import BaseModel
 from sideband import Plugin
+from sideband.broker import Call
 from sideband.hooks import Allow, hookimpl
 from sideband.ledger import query
-from sideband.ops import ContextRevoked, Credential, OpContext, OpFamily, OpTimeout, op
+from sideband.ops import ContextRevoked, Credential, Grant, OpContext, OpFamily, OpTimeout, Origin, op
 
 pytestmark = pytest.mark.anyio
 BOTH_BACKENDS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
@@ -140,6 +141,67 @@ async def test_thread_that_outlasts_the_deadline_of_its_op_cannot_dispatch(make_
     async with make_host(family("area", work, mark)) as host:
         await host.op("area.work", {})
         assert (codes, await marks(host)) == (["op.revoked"], [("late", "denied", "op.revoked")])
+
+
+@BOTH_BACKENDS
+async def test_thread_of_a_child_effect_cannot_dispatch_after_the_deadline_of_its_parent(make_host, family):
+    codes, deadline = [], []
+
+    async def mark_late(ctx):
+        codes.append(await code_of(ctx.dispatch, "area.mark", {"text": "late"}))
+
+    @op("area.work")
+    async def work(params: Text, ctx: OpContext) -> None:
+        loop = anyio.lowlevel.current_token()
+
+        def in_thread():
+            while from_thread.run_sync(anyio.current_time, token=loop) < deadline[0]:
+                time.sleep(0.01)
+            from_thread.run(mark_late, ctx, token=loop)
+
+        await to_thread.run_sync(in_thread)
+
+    @op("area.outer", timeout=0.5)
+    async def outer(params: Text, ctx: OpContext) -> None:
+        deadline.append(ctx.deadline)
+        await ctx.dispatch("area.work", {})
+
+    async with make_host(family("area", work, outer, mark)) as host:
+        while not codes:  # on a busy machine, the deadline may pass before the thread begins
+            deadline.clear()
+            with suppress(OpTimeout):
+                await host.op("area.outer", {})
+        assert (codes, await marks(host)) == (["op.revoked"], [("late", "denied", "op.revoked")])
+
+
+@BOTH_BACKENDS
+async def test_child_effect_that_outlives_its_parent_may_dispatch(make_host):
+    state = SimpleNamespace(begun=anyio.Event(), ended=anyio.Event(), done=anyio.Event())
+
+    @op("area.stay")
+    async def stay(params: Text, ctx: OpContext) -> None:
+        state.begun.set()
+        await state.ended.wait()
+        state.code = await code_of(ctx.dispatch, "area.mark", {"text": "later"})
+        state.done.set()
+
+    @op("area.start")
+    async def start(params: Text, ctx: OpContext) -> None:
+        state.tasks.start_soon(ctx.dispatch, "area.stay", {})
+        await state.begun.wait()
+
+    @asynccontextmanager
+    async def lifespan(ctx):
+        async with anyio.create_task_group() as state.tasks:
+            yield
+
+    module = SimpleNamespace(sideband_ops=lambda: OpFamily("area", (start, stay, mark)), lifespan=lifespan)
+    async with make_host(Plugin("op", "area", module)) as host:
+        call = Call("call", Grant(), "plugin", Origin(), anyio.current_time() + 60)
+        await host.broker.dispatch(call, "area.start", {})
+        state.ended.set()
+        await state.done.wait()
+        assert (state.code, await marks(host)) == ("allowed", [("later", "done", None)])
 
 
 async def test_abandoned_thread_cannot_dispatch_after_its_op(make_host, family):

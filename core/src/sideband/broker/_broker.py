@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from ..approvals import Approvals, Approver
 from ..blobs import BlobStore
-from ..contexts import ModelContext
+from ..contexts import Lease, ModelContext
 from ..hooks import HookRegistry, OpCall
 from ..ledger import EffectRecord, Intent, Ledger, LedgerError
 from ..ops import (
@@ -310,6 +310,7 @@ class Broker:
             grant=dispatch.grant,
             note=dispatch.note if dispatch.intended else None,
             used=dispatch.used,
+            outer=dispatch.lease,
         )
 
     def context(
@@ -323,6 +324,7 @@ class Broker:
         grant: Grant | None = None,
         note: dict[str, Any] | None = None,
         used: set[Capability] | None = None,
+        outer: Lease | None = None,
     ) -> DispatchContext:
         """Return the context for code of ``plugin``, with the call's grant or the narrower ``grant``.
 
@@ -335,6 +337,7 @@ class Broker:
             grant: a narrower grant than that of the call.
             note: the notes made so far, or ``None`` if no effect is running and notes are not allowed.
             used: a set to which the capabilities that the code uses are added.
+            outer: the lease of what dispatched the effect.
         """
         return DispatchContext(
             op=op,
@@ -347,6 +350,7 @@ class Broker:
             seam=self,
             note=note,
             used=set() if used is None else used,
+            outer=outer,
         )
 
     async def call_spec(

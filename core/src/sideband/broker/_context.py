@@ -11,6 +11,7 @@ from attrs import define, evolve, field, frozen
 from pydantic_core import to_json
 
 from ..blobs import BlobStore
+from ..contexts import Lease
 from ..messages import JsonPieces
 from ..ops import (
     Capability,
@@ -84,6 +85,7 @@ class DispatchContext:
     Attributes:
         owner: the plugin whose code uses the context.
         used: the capabilities that the dispatch and its child effects have used.
+        ended: whether the dispatch has ended.
         parts: the redaction of emitted parts, if there were any. It may hold back text for ``emit_rest``.
     """
 
@@ -97,7 +99,8 @@ class DispatchContext:
     _seam: Seam = field(repr=False)
     _note: dict[str, Any] | None = field(default=None, repr=False)
     used: set[Capability] = field(factory=set, repr=False)
-    _ended: bool = field(default=False, init=False, repr=False)
+    _outer: Lease | None = field(default=None, repr=False)
+    ended: bool = field(default=False, init=False, repr=False)
     parts: PartRedaction | None = field(default=None, init=False, repr=False)
 
     @property
@@ -147,14 +150,18 @@ class DispatchContext:
 
     def end(self) -> None:
         """Revoke the context, so that tasks that outlive the handler cannot use it."""
-        self._ended = True
+        self.ended = True
 
     def is_over(self) -> bool:
         """See ``Lease``. A handler that is past its deadline may still record what it has done."""
-        return self._ended or self._seam.clock() >= self.deadline or self._call.is_over()
+        if self.ended or self._seam.clock() >= self.deadline or self._call.is_over():
+            return True
+        # An effect may outlive the one that caused it, but not its deadline while that one waits for it.
+        outer = self._outer
+        return isinstance(outer, DispatchContext) and not outer.ended and outer.is_over()
 
     def _check_alive(self, *, over: bool = False) -> None:
-        if self._ended or over:
+        if self.ended or over:
             raise ContextRevoked(self.op)
 
     def require(self, *scopes: Scope) -> None:
@@ -176,14 +183,14 @@ class DispatchContext:
         unit: str | None = None,
     ) -> None:
         """See ``OpContext.progress``."""
-        if self._call.on_progress is None or self._ended:
+        if self._call.on_progress is None or self.ended:
             return
         text = None if message is None else self._seam.redactor.text(message)[:_MAX_MESSAGE]
         self._call.on_progress(Progress(self._call.id, self.op, current, total, text, unit))
 
     async def emit(self, part: Mapping[str, Any]) -> None:
         """See ``OpContext.emit``."""
-        if self._call.on_part is None or self._ended:
+        if self._call.on_part is None or self.ended:
             return
         if self.parts is None:
             self.parts = PartRedaction(self._seam.redactor)
