@@ -154,11 +154,10 @@ class DispatchContext:
 
     def is_over(self) -> bool:
         """See ``Lease``. A handler that is past its deadline may still record what it has done."""
-        if self.ended or self._seam.clock() >= self.deadline or self._call.is_over():
-            return True
         # An effect may outlive the one that caused it, but not its deadline while that one waits for it.
         outer = self._outer
-        return isinstance(outer, DispatchContext) and not outer.ended and outer.is_over()
+        is_late = isinstance(outer, DispatchContext) and not outer.ended and outer.is_over()
+        return is_late or self.ended or self._seam.clock() >= self.deadline or self._call.is_over()
 
     def _check_alive(self, *, over: bool = False) -> None:
         if self.ended or over:
