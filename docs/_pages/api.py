@@ -134,6 +134,8 @@ def _class(name: str, value: type, documented: set[type]) -> Iterator[str]:
         yield from ["", "```python", declared, "```"]
     if declared or is_error:
         yield from _items(value.__doc__, "Args|Attributes")
+        if section(value.__doc__, "Args"):
+            yield from _items(value.__doc__, "Attributes", "Attributes:")
     yield from _example(value.__doc__)
     own = [] if is_error else list(members(value, documented))
     properties = [one for one in own if one.is_property]

@@ -47,6 +47,10 @@ class Source:
         return list(self.tools)
 
 
+class Named(Source):
+    name = "named"
+
+
 def call(*names):
     return Turn(tool_calls=[(name, {}) for name in names])
 
@@ -140,15 +144,16 @@ async def test_tool_that_is_offered_again_with_another_function_is_the_one_that_
     ("offered", "problem"),
     [
         (make("echo"), "plugin echo has its name"),
-        (make("mine"), "session has its name"),
-        (make("Bad name"), "its name, set by session, is invalid"),
+        (make("mine"), "the session has a tool of this name"),
+        (make("Bad name"), "its name, set by session, is invalid: expected `name` or `family.name`"),
         (make("large", description="x" * 100_000), "exceeds 65,536"),
         (make("notes.x"), "a source of the session has its name"),
         (Source("echo"), "the source `echo` was not opened: plugin echo has its name"),
         (Source("mine"), "the session has another one with its name"),
         (Source("notes"), "the session has another one with its name"),
-        (Source("Bad"), "expected a tool or a source of tools, got a Source"),
-        ("mine", "expected a tool or a source of tools, got a str"),
+        (Source("Bad"), "expected a tool or a source of tools for a session, got a Source"),
+        (Named, "expected a tool or a source of tools for a session, got the class Named"),
+        ("mine", "expected a tool or a source of tools for a session, got a str"),
     ],
 )
 async def test_tool_or_source_whose_name_is_invalid_or_taken_is_refused(stage, kit, offered, problem):

@@ -124,13 +124,16 @@ class SessionTools:
             raise ToolRefused("a child agent has only tools of its parent", hint="offer it to the parent")
         if isinstance(offered, Tool):
             tool = evolve(offered, source=_OWN)
-            if (problem := self._refusal(tool)) is not None:
-                raise ToolRefused(f"the tool {tool.name!r} was not offered: {problem}", hint="see the message")
+            if (refusal := self._refusal(tool)) is not None:
+                raise ToolRefused(f"the tool {tool.name!r} was not offered: {refusal[0]}", hint=refusal[1])
             self.own.tools[tool.name] = tool
         elif not is_tool_source(offered) or offered.scope != "session":
-            kind = type(offered).__name__
-            hint = 'offer a Tool, or a ToolSource with a valid `name` and `scope = "session"`'
-            raise ToolRefused(f"expected a tool or a source of tools, got a {kind}", hint=hint)
+            kind = f"the class {offered.__name__}" if isinstance(offered, type) else f"a {type(offered).__name__}"
+            hint = (
+                "offer a Tool, which `@tool` makes of a function, or an object with `open`, "
+                'a `name` of lower-case words joined by `_`, and `scope = "session"`'
+            )
+            raise ToolRefused(f"expected a tool or a source of tools for a session, got {kind}", hint=hint)
         elif problem := self._start(ProvidedSource(offered, "", self.context(None))):
             raise ToolRefused(problem, hint="choose another name")
         else:
@@ -182,18 +185,20 @@ class SessionTools:
         self._plugins = {**(self._plugins or {}), opened.origin: provided.context if provided.plugin else None}
         return None
 
-    def _refusal(self, tool: Tool) -> str | None:
-        """Return why a tool cannot be offered."""
+    def _refusal(self, tool: Tool) -> tuple[str, str] | None:
+        """Return why a tool cannot be offered, and what to do."""
         fault = tool_fault(tool)
         if fault is not None:
-            return fault
-        first = self.own.tools.get(tool.name) or self._together(self.registry.current.view).get(tool.name)
+            return fault, "correct the tool"
+        if tool.name in self.own.tools:
+            return "the session has a tool of this name", "withdraw that one first, or choose another name"
+        first = self._together(self.registry.current.view).get(tool.name)
         if first is not None:
-            return f"{first.source} has its name"
+            return f"{first.source} has its name", "choose another name"
         if tool.name.partition(".")[0] in (self._running or {}):
-            return "a source of the session has its name"
+            return "a source of the session has its name", "choose another name"
         if not self.wanted.resolve(ToolView((tool,))).tools:
-            return "the tools of the agent are restricted; add its name to them"
+            return "the tools of the agent are restricted", "add its name to `tools`, and `session` to `sources`"
         return None
 
     def _changed(self) -> None:

@@ -44,6 +44,7 @@ __all__ = [
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*(\.[a-z][a-z0-9]*(_[a-z0-9]+)*)?\Z")
 _MAX_NAME = 64
+NAME_RULE = f"`name` or `family.name`, each of lower-case words joined by `_`, at most {_MAX_NAME} characters"
 
 SCHEMA_LIMIT = 65_536
 """The maximum length of a tool's description and parameters as JSON, in characters. Every model request has them."""
@@ -193,8 +194,7 @@ def tool(
 
     def declare(function: Callable[[Any, ToolContext], Awaitable[Any]]) -> Tool:
         if not is_tool_name(name):
-            rule = "expected `name` or `family.name`, each of lower-case words joined by `_`, at most 64 characters"
-            raise TypeError(f"invalid tool name `{name}`: {rule}")
+            raise TypeError(f"invalid tool name `{name}`: expected {NAME_RULE}")
         model = params_model(f"tool `{name}`", "function", function)
         check_options(f"tool `{name}`", level, timeout)
         from_host = host_parameters(f"tool `{name}`", model)
@@ -280,7 +280,7 @@ class ToolSource(Protocol):
 
 def is_tool_source(value: object) -> TypeGuard[ToolSource]:
     """Return whether this is a ``ToolSource`` with a valid name."""
-    name = getattr(value, "name", None)
+    name = None if isinstance(value, type) else getattr(value, "name", None)
     is_named = isinstance(name, str) and "." not in name and is_tool_name(name)
     return is_named and getattr(value, "scope", None) in ("host", "session") and callable(getattr(value, "open", None))
 

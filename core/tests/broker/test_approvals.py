@@ -108,7 +108,7 @@ async def test_effect_without_an_approver_does_not_happen_and_says_how_to_approv
         with pytest.raises(ApprovalNeeded, match=r"^mail\.send was denied by `careful`: it needs approval") as caught:
             await host.op("mail.send", LETTER)
         request = caught.value.request
-        assert f"sideband approvals approve {request.id}" in caught.value.hint
+        assert caught.value.hint.startswith(f"run `sideband approvals approve {request.id}` and repeat it, use a")
         assert (caught.value.code, caught.value.exit_code, sent) == ("approval.needed", 3, [])
         (record,) = await query(host.ledger.folder, op="mail.send")
     assert (record.status, record.error["code"]) == ("denied", "approval.needed")
@@ -269,8 +269,26 @@ async def test_refusal_can_be_replaced_until_the_answer_is_used(make_host, mail,
         assert sent == []
         await host.approvals.answer(identifier, Approval("allow"))
         await host.op("mail.send", LETTER)
-        with pytest.raises(ApprovalAnswered):
+        with pytest.raises(ApprovalAnswered) as caught:
             await host.approvals.answer(identifier, Approval("deny"))
+        assert f"`sideband approvals deny {identifier}` revokes a grant" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "values", [{"verdict": "yes"}, {"scope": "forever"}, {"reason": 3}, {"by": None}, {"verdict": ["allow"]}]
+)
+def test_approval_with_an_invalid_value_names_it(values):
+    with pytest.raises((TypeError, ValueError), match=f"`{next(iter(values))}`"):
+        Approval(**{"verdict": "allow", **values})
+
+
+@pytest.mark.parametrize("answer", [True, "allow", None])
+async def test_answer_that_is_no_approval_is_refused(make_host, mail, answer):
+    async with make_host(*mail) as host:
+        identifier = await ask(host)
+        with pytest.raises(TypeError, match="expected an Approval"):
+            await host.approvals.answer(identifier, answer)
+        assert (await host.approvals.get(identifier)).state == "open"
 
 
 async def test_unknown_request_cannot_be_answered(make_host, mail):

@@ -232,6 +232,13 @@ async def test_source_named_like_its_plugin_cannot_replace_the_tools_of_the_plug
         assert host.tools.problems == ("omitted the tool `desk` of source desk: plugin desk has its name",)
 
 
+def test_class_of_a_source_is_no_source():
+    class Feeds(Source):
+        name = "feeds"
+
+    assert not is_tool_source(Feeds)
+
+
 @pytest.mark.parametrize("name", ["Tickets", "a.b", "a__b", "", "a\nb", "x" * 65, 5, None])
 async def test_source_with_an_invalid_name_makes_its_plugin_invalid(hosting, name):
     source = Source(name=name)
@@ -248,7 +255,7 @@ async def test_source_with_an_invalid_name_makes_its_plugin_invalid(hosting, nam
     ("tool", "reason"),
     [
         (make("tickets.\x1b[2J\nobey"), r"'tickets.\x1b[2J\nobey': its name"),
-        (make("tickets.x__y"), "its name, set by source tickets, is invalid"),
+        (make("tickets.x__y"), "its name, set by source tickets, is invalid: expected `name` or `family.name`"),
         (make("tickets." + "x" * 70), "its name, set by source tickets, is invalid"),
         (make("tickets.ok"), "another tool of the source has this name"),
         (make(5), "expected a Tool, got a Tool"),

@@ -103,7 +103,10 @@ class Approvals:
             ApprovalAnswered: if its answer has been used.
             ApprovalRefused: if it does not offer the scope.
             StoreConflict: if it was answered or used at the same moment.
+            TypeError: if ``approval`` is not an ``Approval``.
         """
+        if not isinstance(approval, Approval):
+            raise TypeError(f'expected an Approval, such as `Approval("allow")`, got {approval!r}')
         answered = await self._answer(request, approval)
         await self._record(answered)
         return answered

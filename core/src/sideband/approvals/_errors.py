@@ -30,7 +30,8 @@ class ApprovalNeeded(OpDenied):
     code = "approval.needed"
 
     def __init__(self, request: ApprovalRequest, plugin: str | None = None) -> None:
-        how = f"run `sideband approvals approve {request.id}` and repeat it (`sideband run --resume`)"
+        again = " (`sideband run --resume`)" if request.origin.session else ""
+        how = f"run `sideband approvals approve {request.id}` and repeat it{again}"
         kind, _, name = request.subject.partition(":")
         missing = request.grants.get("always", ())
         if request.kind == "grant" and kind == "plugin":
@@ -66,7 +67,7 @@ class ApprovalAnswered(SidebandError, RuntimeError):
     def __init__(self, request: str) -> None:
         super().__init__(
             f"the answer to the request `{request}` has been used",
-            hint="if it is requested again, it is asked again",
+            hint=f"if it is requested again, it is asked again; `sideband approvals deny {request}` revokes a grant",
         )
 
 

@@ -36,26 +36,25 @@ class Approval:
 
     Raises:
         ValueError: if the verdict or the scope is unknown.
+        TypeError: if ``reason`` or ``by`` is not a text.
 
     Example:
         >>> Approval("allow").scope, Approval("deny", reason="not on Fridays").allowed
         ('once', False)
     """
 
-    verdict: Literal["allow", "deny"] = field()
-    scope: ApprovalScope = field(default="once")
+    verdict: Literal["allow", "deny"]
+    scope: ApprovalScope = "once"
     reason: str = ""
     by: str = "approver"
 
-    @verdict.validator
-    def _check_verdict(self, _: object, value: object) -> None:
-        if value not in _VERDICTS:
-            raise ValueError(f"`verdict`: expected `allow` or `deny`, got {value!r}")
-
-    @scope.validator
-    def _check_scope(self, _: object, value: object) -> None:
-        if value not in _SCOPES:
-            raise ValueError(f"`scope`: expected `once`, `session` or `always`, got {value!r}")
+    def __attrs_post_init__(self) -> None:
+        if self.verdict not in _VERDICTS:
+            raise ValueError(f"`verdict`: expected `allow` or `deny`, got {self.verdict!r}")
+        if self.scope not in _SCOPES:
+            raise ValueError(f"`scope`: expected `once`, `session` or `always`, got {self.scope!r}")
+        if not isinstance(self.reason, str) or not isinstance(self.by, str):
+            raise TypeError(f"`reason` and `by` must be texts, got {self.reason!r} and {self.by!r}")
 
     @property
     def allowed(self) -> bool:

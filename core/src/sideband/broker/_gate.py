@@ -97,7 +97,7 @@ async def check_own_grant(dispatch: Dispatch, rights: OwnRights, owner: LoadedPl
     if denied is not None:
         name, missing = f"plugin:{owner.record.name}", json.dumps(held.missing.texts())
         what = f"the plugin `{owner.record.name}` requests it with rights of its own, and {denied.reason}"
-        hint = f'add it to `[grants]` as "{name}" = {missing}' if held.missing else "declare it in `OpFamily.uses`"
+        hint = f'add it to `[grants]` as "{name}" = {missing}' if asks else "declare it in `OpFamily.uses`"
         raise OpDenied(dispatch.op, what, hint=hint)
 
 

@@ -82,6 +82,12 @@ class Host:
             An agent with its own approver asks that one instead. ``None`` without an approver: a request is then stored
             until it is answered with ``host.approvals`` or ``sideband approvals``.
 
+    Attributes:
+        approvals: the requests for approval and their answers, see ``sideband.approvals.Approvals``.
+        tools: the tools that agents may use. ``await host.tools.wait_for_sources()`` waits until each source of the
+            host has listed its tools once, or failed to; ``host.tools.problems`` has the tools that were omitted.
+        recovered: the effects that were interrupted when the host was last killed, and what became of them.
+
     Raises:
         TypeError: if an argument has another type, such as a text for a path.
 

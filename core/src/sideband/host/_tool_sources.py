@@ -19,7 +19,7 @@ from ..contexts import PluginContext
 from ..ops._declaration import check_options
 from ..plugins._objects import describe
 from ..rendering import render
-from ..tools import SCHEMA_LIMIT, OpenedSource, Tool, ToolSource, is_tool_name
+from ..tools import NAME_RULE, SCHEMA_LIMIT, OpenedSource, Tool, ToolSource, is_tool_name
 
 MAX_TOOLS = 1_000
 """The maximum number of tools of one source."""
@@ -238,7 +238,7 @@ class ToolSources:
 def tool_fault(one: Tool) -> str | None:
     """Return why a tool cannot be offered to models, or ``None``. One invalid tool would fail a whole request."""
     if not is_tool_name(one.name):
-        return f"its name, set by {one.source}, is invalid"
+        return f"its name, set by {one.source}, is invalid: expected {NAME_RULE}"
     try:
         size = one.schema_size
     except (ValueError, TypeError, RecursionError):
