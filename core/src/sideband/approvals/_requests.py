@@ -18,8 +18,6 @@ ApprovalScope = Literal["once", "session", "always"]
 """What an approval admits: exactly this request, once; or whatever the grant allows that the request shows for it."""
 
 ONCE_SECONDS = 3_600.0
-_VERDICTS = ("allow", "deny")
-_SCOPES = ("once", "session", "always")
 _TEXTS = ("id", "kind", "subject", "question", "preview", "risk", "digest", "grantee")
 _MAX_SHOWN = 2_000
 
@@ -49,9 +47,9 @@ class Approval:
     by: str = "approver"
 
     def __attrs_post_init__(self) -> None:
-        if self.verdict not in _VERDICTS:
+        if self.verdict not in ("allow", "deny"):
             raise ValueError(f"`verdict`: expected `allow` or `deny`, got {self.verdict!r}")
-        if self.scope not in _SCOPES:
+        if self.scope not in ("once", "session", "always"):
             raise ValueError(f"`scope`: expected `once`, `session` or `always`, got {self.scope!r}")
         if not isinstance(self.reason, str) or not isinstance(self.by, str):
             raise TypeError(f"`reason` and `by` must be texts, got {self.reason!r} and {self.by!r}")
