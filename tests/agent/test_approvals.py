@@ -234,6 +234,32 @@ def test_run_parks_for_an_approval_of_its_model_call(shop):
     answer = shop.run(ask=["llm.generate"])
     assert (answer["run"], answer["requests"]) == (PARKED, [["llm.generate", "open"]])
     assert shop.lines("asked model") == []
+    answer = shop.run(ask=["llm.generate"], answer=ALLOW)
+    assert shop.lines("asked model") == ["go 0"]  # messages that were stored meanwhile are the same
+    while answer["run"] == PARKED:
+        answer = shop.run(ask=["llm.generate"], answer=ALLOW)
+    assert answer["run"] == ["completed", None]
+
+
+@pytest.mark.parametrize(
+    ("order", "waits"),
+    [
+        ({"ask": ["llm.generate"]}, "llm.generate"),
+        ({"ask": ["payer"], "tool": "delegate"}, "payer"),
+        ({"ask": ["till.pay"], "tool": "entrust", "arguments": {"task": "buyer__buy"}}, "till.pay"),
+        ({"ask": ["buyer.buy"], "tool": "entrust", "arguments": {"task": "entrust buyer__buy"}}, "buyer.buy"),
+    ],
+)
+def test_new_input_cancels_the_requests_of_a_model_call_and_of_all_children(shop, order, waits):
+    assert shop.run(**order)["requests"] == [[waits, "open"]]
+    answer = shop.run(**{**order, "ask": []}, new_input=True)
+    assert (answer["run"], answer["requests"]) == (["completed", None], [])
+
+
+def test_request_of_a_child_that_cannot_continue_ends_with_it(shop):
+    order = {"tool": "entrust", "arguments": {"task": "payer"}, "ask": ["payer"], "policy": {"resume": "never"}}
+    answer = shop.run(**order)
+    assert (answer["run"], answer["requests"]) == (["completed", None], [])
 
 
 def test_aborted_run_withdraws_its_requests(shop):

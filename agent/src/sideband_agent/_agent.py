@@ -23,6 +23,7 @@ from ._child_sessions import ChildSession
 from ._children import Children
 from ._errors import InputEmpty
 from ._inherited import Inherited
+from ._memory_store import MemoryStore
 from ._phase import AgentPhase, CurrentPhase
 from ._queues import Queues
 from ._run import RunResult
@@ -253,7 +254,10 @@ class Agent(AgentState):
 
     async def run_child(self, own: ChildSession, task: str, *, tools: Sequence[str] | None, share: float) -> RunResult:
         """Run a task in a child agent with this session, or continue with it, and wait for it."""
-        return await self._children.run(task, self._parts, tools=tools, share=share, own=own)
+        result = await self._children.run(task, self._parts, tools=tools, share=share, own=own)
+        if result.requests and isinstance(own.store, MemoryStore):  # it cannot continue
+            await self.host.approvals.withdraw(sessions=[own.id])
+        return result
 
     # Sessions, models and reloading
 

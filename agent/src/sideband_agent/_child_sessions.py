@@ -13,6 +13,7 @@ from typing import Self
 
 import anyio
 from attrs import field, frozen
+from sideband.approvals import Approvals
 from sideband.broker import Attempt
 from sideband.ledger import query
 from sideband.ops import EffectUnknown, Level
@@ -77,12 +78,14 @@ class ChildSessions:
         store: the store of that session.
         session: its id.
         ledger: the folder of the ledger.
+        approvals: those of the host.
         sync: returns when everything recorded so far is on disk.
     """
 
     store: Store = field(repr=False)
     session: str
     ledger: Path
+    approvals: Approvals = field(repr=False)
     sync: Callable[[], Awaitable[None]] = field(repr=False)
 
     async def find(self, run: str, step: str, *, attempt: Attempt, effect: str, spawner: Sequence[str]) -> ChildSession:
@@ -112,7 +115,10 @@ class ChildSessions:
         """Delete the sessions of the children of a call that will not run again."""
         beginning = self._beginning(run, step)
         with anyio.CancelScope(shield=True):
-            if await self.store.keys(beginning):
+            if keys := await self.store.keys(beginning):
+                # The rest of a key has the ids of the child's session, and of those of its own children.
+                ended = {part for key in keys for part in key.removeprefix(beginning).split("/")}
+                await self.approvals.withdraw(sessions=ended)
                 await self.sync()  # the record of the call's outcome must not be lost before them
                 async with self.store.transaction(durable=False) as transaction:
                     await delete_within(transaction, beginning)

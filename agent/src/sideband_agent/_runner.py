@@ -170,6 +170,8 @@ class Runner:
         else:
             run.is_stored = True
         if not run.messages:  # a new run does not answer the tool calls of an earlier one
+            if (abandoned := self.session.unfinished_run()) is not None:
+                await self.tools.questions.approvals.withdraw(run=abandoned.run)
             await settle_calls(self.session, self.tools, self.sync)
         await self._prepare(run)
         await self.turns.go(run)
@@ -209,7 +211,7 @@ class Runner:
         until = error.until if isinstance(error, RunParked) else None
         ended = RunEntry(run=run.id, status=status, source=run.source, error=data, resume_at=until)
         if status == "aborted":
-            await self.tools.questions.approvals.withdraw(run.id)
+            await self.tools.questions.approvals.withdraw(run=run.id)
         # answer interrupted calls: every tool call in the conversation needs a result
         interrupted = self.tools.interrupted() if status == "aborted" else ()
         answers = [MessageEntry(message=one, run=run.id) for one in interrupted]

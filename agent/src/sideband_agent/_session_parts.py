@@ -186,7 +186,7 @@ class SessionPartsMaker:
             contexts=ToolContexts(
                 agent=self.agent,
                 broker=host.broker,
-                children=ChildSessions(self.store, spending.session.id, host.ledger.folder, host.sync),
+                children=ChildSessions(self.store, spending.session.id, host.ledger.folder, host.approvals, host.sync),
                 tools=tools,
                 of_skills=own,
                 results=results,

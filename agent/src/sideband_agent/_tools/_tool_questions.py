@@ -82,7 +82,7 @@ class ToolQuestions:
             question,
             arguments,
             origin=ctx.origin,
-            exact=attempt,
+            exact=[arguments, attempt],
             code=await self.registry.code(tool),
             plugins=[ctx.plugin],
             level=tool.level,

@@ -27,8 +27,6 @@ async def settle_calls(session: Session, tools: ToolCalls, sync: Callable[[], Aw
         return
     message, calls = pending
     asked = _asked(session, message)
-    if asked.run and not session.tree.is_copied(asked.id):
-        await tools.questions.approvals.withdraw(asked.run)
     results = []
     for call in calls:
         step = f"{asked.step}.{message.tool_calls.index(call)}"

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import time
-from base64 import b64encode
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -24,6 +22,7 @@ from attrs import define, evolve, field
 from ..errors import StoreConflict
 from ..ops import Grant, Level, LimitExceeded, Origin
 from ..store import Store
+from ._canonical import canonical
 from ._errors import ApprovalAnswered, ApprovalRefused, ApprovalUnknown
 from ._requests import Approval, ApprovalKind, ApprovalRequest, ApprovalScope, Approver, StoredApproval
 
@@ -34,6 +33,9 @@ _MAX_RUNS = 10_000
 _MAX_CAPABILITY = 2_000  # a longer one cannot be shown exactly
 _MOST_REQUESTS = 100
 _KEPT_SECONDS = 7 * 86_400.0
+_KEPT_FOR_RUNS = 365 * 86_400.0
+_Topic = tuple[str, str | None, int]
+"""What a question is about, on whose behalf it is asked, and the approver, who never answers for another one."""
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 
@@ -65,16 +67,19 @@ class Approvals:
     _remember: Callable[[ApprovalRequest], None]
     _forget: Callable[[ApprovalRequest], None]
     _record: Callable[[StoredApproval], Awaitable[None]]
-    _questions: dict[str, _Question] = field(factory=dict, init=False)
+    _questions: dict[_Topic, _Question] = field(factory=dict, init=False)
     _refused: dict[tuple[str, str], StoredApproval] = field(factory=dict, init=False)
-    _latest: dict[str, tuple[int, StoredApproval]] = field(factory=dict, init=False)
+    _latest: dict[_Topic, tuple[int, StoredApproval]] = field(factory=dict, init=False)
     _answered: int = field(default=0, init=False)
     _requested: Counter[str] = field(factory=Counter, init=False)
     _continued: dict[str, set[str]] = field(factory=dict, init=False)
     _is_tidy: bool = field(default=False, init=False)
 
     async def list(self) -> Sequence[StoredApproval]:
-        """Return all stored requests with their answers, oldest first. Those that were used are kept for a week."""
+        """Return all stored requests with their answers, oldest first.
+
+        Those that were used are kept for a week, and answers for which the run of an agent may wait for a year.
+        """
         found = [await self._read(key) for key in await self._store.keys(_PREFIX)]
         return sorted((one[0] for one in found if one is not None), key=lambda one: one.request.asked)
 
@@ -125,12 +130,15 @@ class Approvals:
         """Return whether a run that continues waited for the answer to this request."""
         return request.id in self._continued.get(request.origin.run or "", ())
 
-    async def withdraw(self, run: str) -> None:
-        """Delete the requests of a run that will not continue."""
+    async def withdraw(self, *, run: str = "", sessions: Collection[str] = ()) -> None:
+        """Delete the requests of a run that will not continue, and of sessions that end, unless they were used."""
         self._continued.pop(run, None)
         for key in await self._store.keys(_PREFIX):
             found = await self._read(key)
-            if found is not None and found[0].request.origin.run == run and found[0].used is None:
+            if found is None or found[0].used is not None:
+                continue
+            origin = found[0].request.origin
+            if origin.session in sessions or origin.run == run:
                 with suppress(StoreConflict):
                     await self._store.delete(key, version=found[1])
 
@@ -147,21 +155,22 @@ class Approvals:
         plugins: Iterable[str | None] = (),
         grants: Sequence[str] = (),
         level: Level | None = None,
-        preview: str | None = None,
         risk: str = "",
     ) -> ApprovalRequest:
         """Return a request.
 
         Args:
-            kind, subject, question, effect, origin, level, preview, risk: see ``ApprovalRequest``.
-            exact: everything else that an approval depends on: the unredacted parameters, and the grant.
+            kind, subject, question, effect, origin, level, risk: see ``ApprovalRequest``.
+            exact: what an approval depends on instead of the effect: all of the parameters, and the grant.
             code: the version of the code that requests it, if it is a skill's.
             plugins: the plugins whose versions it depends on, besides guards and the plugin of the origin.
             grants: the capabilities of the grant that another scope than ``once`` creates; none if it is not offered.
         """
         actor = [origin.principal, origin.skill, origin.tool, origin.plugin, code]
         versions = [*self._versions({*plugins, origin.plugin})]
-        digest = self._digest(kind, subject, effect, exact, actor, origin.session, versions, self._policy())
+        digest = self._digest(
+            kind, subject, effect if exact is None else exact, actor, origin.session, versions, self._policy()
+        )
         shown = [text for text in grants if len(text) <= _MAX_CAPABILITY and self._redact(text) == text]
         scopes: tuple[ApprovalScope, ...] = ("session", "always") if origin.session else ("always",)
         return ApprovalRequest(
@@ -170,7 +179,6 @@ class Approvals:
             subject=subject,
             question=self._redact(question),
             effect=self._redact(effect),
-            preview=preview,
             level=level,
             risk=self._redact(risk),
             origin=origin,
@@ -181,8 +189,7 @@ class Approvals:
         )
 
     def _digest(self, *parts: Any) -> str:
-        text = json.dumps(parts, sort_keys=True, default=_as_data)
-        return hmac.new(self._key(), text.encode(), hashlib.sha256).hexdigest()
+        return hmac.new(self._key(), canonical(parts).encode(), hashlib.sha256).hexdigest()
 
     async def decide(
         self, request: ApprovalRequest, approver: Approver | None, *, about: str = ""
@@ -192,8 +199,9 @@ class Approvals:
         Args:
             request: the request.
             approver: answers it; ``None`` without an approver.
-            about: what the question is about, if requests with other digests ask the same. Parallel calls share its
-                answer, unless that is an approval with the scope ``once``, which admits one of them.
+            about: what the question is about, if requests with other digests ask the same. Parallel calls with the
+                same principal and approver share its answer, unless that is an approval with the scope ``once``, which
+                admits one of them.
 
         Returns:
             The answer, which is marked as used if it allows the request; ``None`` without an approver. The
@@ -203,6 +211,7 @@ class Approvals:
             LimitExceeded: if there is no approver, and too many requests of the run are stored.
         """
         about = about or request.digest
+        topic = about, request.origin.principal, id(approver)
         began = self._answered
         while True:
             answer = await self._find(request, about)
@@ -211,10 +220,10 @@ class Approvals:
             if approver is None:
                 await self._open(request, limited=True)
                 return None
-            if (latest := self._latest.get(about)) is not None and latest[0] > began and _is_for(latest[1], request):
+            if (latest := self._latest.get(topic)) is not None and latest[0] > began and _is_for(latest[1], request):
                 answer = latest[1]  # given while this call looked for one
-            elif (question := self._questions.get(about)) is None:
-                answer = await self._ask(request, approver, about)
+            elif (question := self._questions.get(topic)) is None:
+                answer = await self._ask(request, approver, topic)
             else:
                 await question.answered.wait()
                 answer = question.answer
@@ -225,8 +234,8 @@ class Approvals:
             if _is_for(answer, request):
                 return answer
 
-    async def _ask(self, request: ApprovalRequest, approver: Approver, about: str) -> StoredApproval | None:
-        question = self._questions[about] = _Question()
+    async def _ask(self, request: ApprovalRequest, approver: Approver, topic: _Topic) -> StoredApproval | None:
+        question = self._questions[topic] = _Question()
         try:
             await self._open(request)
             try:
@@ -242,14 +251,14 @@ class Approvals:
             # If another answer was stored or used meanwhile, that one counts.
             with suppress(StoreConflict, ApprovalAnswered, ApprovalUnknown):
                 question.answer = await self._answer(request.id, approval)
-                if request.kind == "grant" or approval.scope != "once":
+                if request.kind in {"grant", "replay"} or approval.scope != "once":
                     await self._record(question.answer)
                 if not question.answer.allowed or approval.scope != "once":
                     self._answered += 1
-                    _keep(self._latest, about, (self._answered, question.answer))
+                    _keep(self._latest, topic, (self._answered, question.answer))
             return question.answer
         finally:
-            del self._questions[about]
+            del self._questions[topic]
             question.answered.set()
 
     def _no_answer(self, request: ApprovalRequest, problem: str) -> StoredApproval:
@@ -270,8 +279,10 @@ class Approvals:
     async def _granted(self, request: ApprovalRequest) -> StoredApproval | None:
         """Return the answer that created a grant which covers the request."""
         for scope, wanted in request.grants.items():
-            granted = await self._store.get(_grant_key(request, scope))
-            if granted is not None and Grant.parse(granted.value["capabilities"]).covers(Grant.parse(wanted)):
+            for key in await self._store.keys(_grants_of(request, scope)):
+                granted = await self._store.get(key)
+                if granted is None or not Grant.parse(granted.value["capabilities"]).covers(Grant.parse(wanted)):
+                    continue
                 answer = Approval("allow", scope, by=str(granted.value["by"]))
                 given = float(granted.value["answered"])
                 return StoredApproval(request=request, answer=answer, answered=given, used=given)
@@ -304,7 +315,8 @@ class Approvals:
         await self._tidy()
         key, run = _PREFIX + request.id, request.origin.run
         found = await self._read(key)
-        if found is not None and found[0].state == "open" and found[0].request.origin.run == run:
+        known = None if found is None or found[0].state != "open" else found[0].request
+        if known is not None and (known.digest, known.origin.run) == (request.digest, run):
             return
         if limited and run is not None:
             if self._requested[run] >= _MOST_REQUESTS:
@@ -318,6 +330,7 @@ class Approvals:
             await self._store.put(key, StoredApproval(request=request).as_dict(), version=version)
 
     async def _answer(self, identifier: str, approval: Approval) -> StoredApproval:
+        approval = evolve(approval, reason=self._redact(approval.reason), by=self._redact(approval.by))
         stored, version = await self._known(identifier)
         request, scope = stored.request, approval.scope
         revoked = stored.answer if stored.state == "granted" and not approval.allowed else None
@@ -326,6 +339,8 @@ class Approvals:
         creates = approval.allowed and scope != "once"
         if creates and scope not in request.grants:
             raise ApprovalRefused(request, scope)
+        if revoked is not None and _is_remembered(request, revoked.scope):
+            self._forget(request)  # before the answer: if the host ends between, it can be revoked again
         now = time.time()
         # From now on the grant counts, which can be revoked, and not the answer.
         answered = evolve(stored, answer=approval, answered=now, used=now if creates else None)
@@ -338,8 +353,6 @@ class Approvals:
                 await transaction.put(_grant_key(request, scope), grant)
         if creates and _is_remembered(request, scope):
             self._remember(request)
-        if revoked is not None and _is_remembered(request, revoked.scope):
-            self._forget(request)
         return answered
 
     async def _known(self, identifier: str) -> tuple[StoredApproval, int]:
@@ -366,16 +379,22 @@ class Approvals:
                 continue
             stored, version = found
             last = stored.used or stored.answered or stored.request.asked
-            # A request of an agent's run is kept until it is answered, or the run is cancelled. A grant can be revoked.
-            waits = stored.state == "open" and stored.request.origin.session is not None
-            if not waits and stored.state != "granted" and time.time() - last > _KEPT_SECONDS:
+            # An agent's run may wait for its request, and its answer, until it is cancelled. A grant can be revoked.
+            waits = stored.used is None and stored.request.origin.session is not None
+            kept = (waits and stored.state == "open") or stored.state == "granted"
+            if not kept and time.time() - last > (_KEPT_FOR_RUNS if waits else _KEPT_SECONDS):
                 with suppress(StoreConflict):
                     await self._store.delete(key, version=version)
 
 
-def _grant_key(request: ApprovalRequest, scope: ApprovalScope) -> str:
+def _grants_of(request: ApprovalRequest, scope: ApprovalScope) -> str:
+    """Return how the keys of the grants begin that were given to who requests this."""
     session = f"session/{request.origin.session}" if scope == "session" else "always"
-    return f"{_GRANTS}{session}/{request.grantee}"
+    return f"{_GRANTS}{session}/{request.grantee}/"
+
+
+def _grant_key(request: ApprovalRequest, scope: ApprovalScope) -> str:
+    return _grants_of(request, scope) + request.id
 
 
 def _is_remembered(request: ApprovalRequest, scope: ApprovalScope) -> bool:
@@ -396,17 +415,6 @@ def _is_for(answer: StoredApproval, request: ApprovalRequest) -> bool:
         return True
     scope, session = answer.answer.scope, answer.request.origin.session
     return scope == "always" or (scope == "session" and session == request.origin.session)
-
-
-def _as_data(value: Any) -> Any:
-    """Return a value that is not JSON as data, so that values that differ have data that differs."""
-    if isinstance(value, bytes):
-        return {"bytes": b64encode(value).decode()}
-    if isinstance(value, Mapping):
-        return dict(value)
-    if hasattr(value, "get_secret_value"):
-        return {"secret": value.get_secret_value()}
-    return {type(value).__name__: str(value)}
 
 
 def _text(error: BaseException) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 from attrs import asdict, field, frozen
+from attrs.validators import deep_iterable, deep_mapping, in_, instance_of, le, optional
 
 from ..ops import Level, Origin
 
@@ -20,6 +21,8 @@ ApprovalScope = Literal["once", "session", "always"]
 ONCE_SECONDS = 3_600.0
 _TEXTS = ("id", "kind", "subject", "question", "preview", "risk", "digest", "grantee")
 _MAX_SHOWN = 2_000
+_TEXT = instance_of(str)
+_NUMBER = instance_of((int, float))
 
 
 @frozen
@@ -82,28 +85,31 @@ class ApprovalRequest:
         digest: a digest of everything on which an approval with the scope ``once`` depends: the kind, the subject, the
             exact parameters, the grant, the policy, and the versions of the skill or plugin and of the guards. It
             contains a key of this host's home, so that it tells nothing about the parameters.
-        grantee: a digest of who gets the grant of an approval: the kind, the subject, the principal, and the tool and
-            the version of the skill or plugin that requests it.
+        grantee: a digest of who gets the grant of an approval: the kind, the subject, the principal, and the tool,
+            version of the skill, or plugin that requests it.
         grants: the capabilities of the grant that an approval with this scope creates. A scope that is missing here is
             not offered; ``once`` always is.
         expires: the seconds after which an approval with the scope ``once`` expires, counted from the answer.
         asked: when it was asked, in seconds since 1970.
     """
 
-    id: str
-    kind: ApprovalKind
-    subject: str
-    question: str
+    # A stored request may be damaged.
+    id: str = field(validator=_TEXT)
+    kind: ApprovalKind = field(validator=in_(get_args(ApprovalKind)))
+    subject: str = field(validator=_TEXT)
+    question: str = field(validator=_TEXT)
     effect: Mapping[str, Any] = field(factory=dict, converter=MappingProxyType)
-    preview: str | None = None
+    preview: str | None = field(default=None, validator=optional(_TEXT))
     level: Level | None = None
-    risk: str = ""
+    risk: str = field(default="", validator=_TEXT)
     origin: Origin = field(factory=Origin)
-    digest: str = field(repr=False)
-    grantee: str = field(repr=False)
-    grants: Mapping[ApprovalScope, tuple[str, ...]] = field(factory=dict, converter=_immutable)
-    expires: float = ONCE_SECONDS
-    asked: float = field(factory=time.time)
+    digest: str = field(validator=_TEXT, repr=False)
+    grantee: str = field(validator=_TEXT, repr=False)
+    grants: Mapping[ApprovalScope, tuple[str, ...]] = field(
+        factory=dict, converter=_immutable, validator=deep_mapping(in_(_SCOPES), deep_iterable(_TEXT))
+    )
+    expires: float = field(default=ONCE_SECONDS, validator=[_NUMBER, le(ONCE_SECONDS)])
+    asked: float = field(factory=time.time, validator=_NUMBER)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the request as data."""
@@ -147,8 +153,8 @@ class StoredApproval:
 
     request: ApprovalRequest
     answer: Approval | None = None
-    answered: float | None = None
-    used: float | None = None
+    answered: float | None = field(default=None, validator=optional(_NUMBER))
+    used: float | None = field(default=None, validator=optional(_NUMBER))
 
     @property
     def allowed(self) -> bool:

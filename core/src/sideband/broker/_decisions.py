@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from attrs import evolve
+
 from ..approvals import ApprovalNeeded, Approvals, Approver, StoredApproval
 from ..hooks import Decision, OpCall, Verdict
 from ..ops import OpDenied
@@ -44,16 +46,16 @@ async def enforce(
         decision.question or ASKED_BEFORE,
         {**event.params, **dict.fromkeys(secret_fields(dispatch.valid) & event.params.keys(), "…")},
         origin=event.origin,
-        exact=[dispatch.valid.model_dump(), event.grant],
+        exact=[dispatch.valid, dispatch.valid.model_fields_set, event.grant],
         code=dispatch.call.code,
         plugins=[dispatch.plugin],
         grants=[str(one) for one in exactly(spec, dispatch.valid)],
         level=event.level,
-        preview=await _previewed(event),
         risk=risk_of(decision),
     )
     if not asks and not approvals.is_waited_for(request):
         return
+    request = evolve(request, preview=await _previewed(event))
     answer = await approvals.decide(request, approver)
     dispatch.decisions.append(answer_as_data(answer))
     if answer is None:

@@ -140,14 +140,14 @@ def _check_op(grant: Grant, spec: OpSpec, params: Any) -> tuple[Sequence[Capabil
 def exactly(spec: OpSpec, params: Any) -> Sequence[Capability]:
     """Return the capabilities that allow ``spec`` with these validated parameters and, if it has a scope, nothing else.
 
-    Empty if it requires no capability, or if they would be too long to be shown.
+    Empty if it requires no capability, or if they would be too long to be shown, or have an empty value.
     """
     if spec.requires is None or spec.scope is None:
         return () if spec.requires is None else (Capability(spec.requires),)
     wanted = spec.scope(params)
     scopes = (wanted,) if isinstance(wanted, Scope) else tuple(wanted)
-    short = all(len(value) <= _MAX_QUOTED for scope in scopes for value in scope.fields().values())
-    return _fewest(scopes) if short else ()
+    shown = all(0 < len(value) <= _MAX_QUOTED for scope in scopes for value in scope.fields().values())
+    return _fewest(scopes) if shown else ()
 
 
 def check_scopes(grant: Grant, op: str, scopes: Sequence[Scope], *, known_later: bool) -> Sequence[Capability]:

@@ -181,13 +181,14 @@ class PluginRights:
         """
         record, call = plugin.record, dispatch.call
         source = f"{record.distribution} {record.version}"
+        shown = _shown(record.holder, record.name, source, missing, op=dispatch.op, arguments=dispatch.recorded)
         request = self._approvals.request(
             "grant",
             f"plugin:{record.name}",
             f"Grant these capabilities to the plugin `{record.name}`, for every caller of its ops?",
-            _shown(record.holder, record.name, source, missing, op=dispatch.op, arguments=dispatch.recorded),
+            shown,
             origin=dispatch.origin,
-            exact=[dispatch.valid.model_dump(), call.code],
+            exact=[shown, dispatch.valid, call.code],
             code=record.holder,
             plugins=[dispatch.plugin],
             grants=missing.texts(),

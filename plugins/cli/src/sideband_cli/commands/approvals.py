@@ -37,9 +37,13 @@ def sideband_commands() -> Command:
 def _configure(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     listing = actions.add_parser(
-        "list", help="list the requests that are open, whose answer was not used yet, or that gave a grant"
+        "list", help="list the requests that are open, that were approved and not used yet, or that gave a grant"
     )
-    listing.add_argument("--all", action="store_true", help="also list those whose answer was used or has expired")
+    listing.add_argument(
+        "--all",
+        action="store_true",
+        help="also list those that were denied, whose answer was used, or whose approval has expired",
+    )
     show = actions.add_parser("show", help="show exactly what is to be approved, and the answer")
     approve = actions.add_parser("approve", help="approve a request, once unless an option says otherwise")
     scope = approve.add_mutually_exclusive_group()
@@ -71,7 +75,7 @@ def _with_host(arguments: Namespace, do: Callable[[Host], Awaitable[Any]]) -> An
 
 def _list(arguments: Namespace) -> None:
     found = _with_host(arguments, lambda host: host.approvals.list())
-    shown = [one for one in found if arguments.all or one.state not in {"used", "expired"}]
+    shown = [one for one in found if arguments.all or one.state not in {"used", "expired", "denied"}]
     rows = [
         [one.request.id, one.state, _time(one.request.asked), one.request.subject, one.request.question]
         for one in shown
