@@ -106,7 +106,7 @@ class ApprovalRequest:
     digest: str = field(validator=_TEXT, repr=False)
     grantee: str = field(validator=_TEXT, repr=False)
     grants: Mapping[ApprovalScope, tuple[str, ...]] = field(
-        factory=dict, converter=_immutable, validator=deep_mapping(in_(_SCOPES), deep_iterable(_TEXT))
+        factory=dict, converter=_immutable, validator=deep_mapping(in_(get_args(ApprovalScope)), deep_iterable(_TEXT))
     )
     expires: float = field(default=ONCE_SECONDS, validator=[_NUMBER, le(ONCE_SECONDS)])
     asked: float = field(factory=time.time, validator=_NUMBER)
