@@ -76,8 +76,9 @@ def test_run_parks_and_continues_with_resume_once_its_call_is_approved(careful, 
     parked = careful("run", "greet Ada", *options, status=3)
     assert "sideband run --resume" in parked.stderr
     careful("run", "--resume", *options, status=3)
-    careful("approvals", "approve", id_in(parked))
-    resumed = careful("run", "--resume", *options)
+    approved = careful("approvals", "approve", id_in(parked)).stdout
+    (session,) = re.findall(r"`sideband run --resume --session (\w+)`", approved)
+    resumed = careful("run", "--resume", "--session", session, *options)
     assert resumed.stdout.endswith("done\n")
     (call,) = json.loads(careful("audit", "query", "--op", "tool.call", "--status", "done", "--json").stdout)
     answer = call["entries"][0]["decisions"][-1]
@@ -106,7 +107,9 @@ def test_grant_of_a_skill_is_given_after_it_was_shown(sideband, make_skill):
     assert f"requests:\n  {SQL}\n" in approved.stdout
     assert "\nalways: for all tools of this version of the skill\n" in approved.stdout
     assert sideband(*words).stdout == "7\n"
-    (record,) = json.loads(sideband("audit", "query", "--op", "approval.answer", "--json").stdout)
+    assert "is revoked\n" in sideband("approvals", "deny", identifier).stdout
+    assert sideband(*words).returncode == 3
+    (*_, record) = json.loads(sideband("audit", "query", "--op", "approval.answer", "--json").stdout)
     assert record["entries"][0]["decisions"][0]["scope"] == "always"
 
 

@@ -155,6 +155,14 @@ def test_doctor_shows_effective_settings_with_their_sources(sideband, tmp_path):
     assert (done.returncode, data["ok"]) == (0, True)
 
 
+def test_doctor_reports_rights_for_a_plugin_that_does_not_exist(sideband, tmp_path):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "sideband.toml").write_text('[grants]\n"plugin:sqll" = ["sql"]\n"plugin:sql" = ["sql"]\n')
+    done = sideband("doctor", "--json")
+    notice = "`[grants]` gives rights to the plugin `sqll`, but no op family has this name (did you mean `sql`?)"
+    assert [one for one in json.loads(done.stdout)["notices"] if "grants" in one] == [notice]
+
+
 def test_doctor_reports_unavailable_isolation(sideband, tmp_path):
     home = tmp_path / "home"
     home.mkdir()

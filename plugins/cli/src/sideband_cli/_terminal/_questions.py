@@ -93,7 +93,9 @@ class Questions:
 
         is_grant = request.kind == "grant"
         if is_grant:
-            notice(f"granted to `{request.effect['name']}`: {' '.join(map(str.strip, capability_lines(request)))}")
+            kind = "the plugin " if request.subject.startswith("plugin:") else ""
+            capabilities = " ".join(map(str.strip, capability_lines(request)))
+            notice(f"granted to {kind}`{request.effect['name']}`: {capabilities}")
         else:
             first, *rest = request_lines(request)
             notice("\n".join(map(render, [f"allowed by --yes: {first}", *rest])))

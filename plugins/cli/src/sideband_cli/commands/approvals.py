@@ -103,11 +103,14 @@ def _approve(arguments: Namespace) -> None:
 
 
 def _deny(arguments: Namespace) -> None:
-    async def do(host: Host) -> StoredApproval:
-        return await _answer(host, await _find(host, arguments.request), "deny", "once", arguments.reason)
+    async def do(host: Host) -> tuple[StoredApproval, bool]:
+        stored = await _find(host, arguments.request)
+        denied = await _answer(host, stored, "deny", "once", arguments.reason)
+        return denied, stored.state == "granted"
 
-    stored = _with_host(arguments, do)
-    print_data(arguments, _data(stored), "\n".join(_described(stored)))
+    denied, revokes = _with_host(arguments, do)
+    lines = [*_described(denied), *(["the grant that the earlier answer gave is revoked"] if revokes else ())]
+    print_data(arguments, _data(denied), "\n".join(lines))
 
 
 async def _find(host: Host, beginning: str) -> StoredApproval:
@@ -141,7 +144,9 @@ async def _confirm(request: ApprovalRequest, scope: ApprovalScope) -> None:
 def _described(stored: StoredApproval) -> list[str]:
     request, answer = stored.request, stored.answer
     lines = [f"{request.id}  ({stored.state}, asked {_time(request.asked)})"]
-    lines += question_rows([*request_lines(request), *offer_lines(request, request.grants)], terminal_width())
+    given = answer.scope if answer is not None and stored.state == "granted" else None
+    scopes = [one for one in request.grants if given in (None, one)]
+    lines += question_rows([*request_lines(request), *offer_lines(request, scopes)], terminal_width())
     if answer is not None and stored.answered is not None:
         verdict = f"approved ({answer.scope})" if answer.allowed else "denied"
         reason = f": {answer.reason}" if answer.reason else ""
@@ -150,7 +155,9 @@ def _described(stored: StoredApproval) -> list[str]:
         options = f" [{'|'.join(f'--{scope}' for scope in request.grants)}]" if request.grants else ""
         lines.append(f"to answer it: sideband approvals approve {request.id}{options}, or deny")
     elif stored.state == "approved":
-        lines.append("the answer is used when the same is requested again, for example with `sideband run --resume`")
+        session = request.origin.session
+        again = f", for example with `sideband run --resume --session {session}`" if session else ""
+        lines.append(f"the answer is used when the same is requested again{again}")
     return lines
 
 

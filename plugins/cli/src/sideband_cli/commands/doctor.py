@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sideband.commands import Command
 from sideband.exit_codes import ExitCode
+from sideband.suggestions import did_you_mean
 
 from .._audit._record_text import describe_verdict, verdict_data
 from .._host._options import add_host_options, load
@@ -118,12 +119,24 @@ async def _examine(opened: OpenPlugins, settings: LoadedSettings) -> dict[str, A
         "ledger": verdict and verdict_data(verdict) | {"text": describe_verdict(verdict)},
         "notices": [
             *settings.notices,
+            *_unused_grants(opened, settings),
             *(f"the source of secrets `{name}` is closed: {reason}" for name, reason in closed.items()),
             *(f"{problem.source}: {problem.reason}" for problem in problems_of_skills if not problem.fatal),
             *(host.tools.problems if host is not None else ()),
         ],
         "problems": list(dict.fromkeys(problems)),  # each plugin of a conflict reports it
     }
+
+
+def _unused_grants(opened: OpenPlugins, settings: LoadedSettings) -> list[str]:
+    """Return notices about rights for plugins that are not in use, which a typing error can be the reason for."""
+    known = opened.plugins.names("op", broken=True)
+    names = [one.removeprefix("plugin:") for one in settings.settings.grants if one.startswith("plugin:")]
+    return [
+        f"`[grants]` gives rights to the plugin `{name}`, but no op family has this name{did_you_mean(name, known)}"
+        for name in names
+        if name not in known
+    ]
 
 
 async def _probe(opened: OpenPlugins, policy: Policy) -> Probe:
