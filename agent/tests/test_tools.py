@@ -12,13 +12,15 @@ class Params(BaseModel):
     times: int = 1
 
 
-@tool("notes.add")
-async def add(params: Params, ctx) -> str:
+async def repeat(params: Params, ctx) -> str:
     """Add a note.
 
     Use it for what must not be forgotten.
     """
     return params.text * params.times
+
+
+add = tool("notes.add")(repeat)
 
 
 def test_schema_contains_name_docstring_and_parameters():
@@ -35,6 +37,26 @@ def test_parameters_of_a_schema_which_all_requests_share_are_immutable(part):
         part(add.schema.parameters).clear()
     assert add.schema is add.schema
     assert add.schema.model_dump()["parameters"] == add.parameters
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"level": 9}, "`level` must be a Level"),
+        ({"timeout": -1}, "`timeout` must be a positive number"),
+        ({"resume": "sometimes"}, "`resume` must be one of replay, ask, never, got 'sometimes'"),
+    ],
+)
+def test_tool_with_an_invalid_option_cannot_be_made(options, problem):
+    with pytest.raises(TypeError, match=problem):
+        Tool("notes", "", {"type": "object"}, dict, add.run, **options)
+    with pytest.raises(TypeError, match=problem):
+        tool("notes", **options)(repeat)
+
+
+def test_no_class_can_be_derived_from_tool_which_could_change_after_it_was_checked():
+    with pytest.raises(TypeError, match="no class may be derived"):
+        type("Chameleon", (Tool,), {})
 
 
 def test_size_of_the_schemas_of_a_view_is_the_length_of_their_json():

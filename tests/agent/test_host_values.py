@@ -1,5 +1,6 @@
 """Parameters of tools that the host fills in: models do not see them, and cannot set them."""
 
+from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Annotated
 
@@ -8,11 +9,13 @@ import sideband_sandbox.plugin
 import sideband_skills.plugin
 from pydantic import BaseModel, ConfigDict
 from sideband import Plugin
+from sideband.approvals import Approval
 from sideband.calls import CallRequest
-from sideband.hooks import Replace
+from sideband.hooks import Ask, Replace
 from sideband.ledger import query
 from sideband.ops import FromHost, OpContext, OpFamily, op
 from sideband.tools import ToolContext, tool
+from sideband_agent.sessions import ChannelEntry
 from sideband_scripted import Turn
 
 pytestmark = pytest.mark.anyio
@@ -100,6 +103,64 @@ async def test_op_that_a_tool_dispatches_gets_the_session_and_channel_of_the_age
     async with stage(turns, Plugin("tool", "diary_tool", dispatching), DIARY) as agent:
         await agent.invoke("go")
         assert results(agent) == [expected(agent).model_dump_json()]
+
+
+class Line(BaseModel):
+    text: str
+
+
+@op("book.write")
+async def write_line(params: Line, ctx: OpContext) -> str:
+    return params.text
+
+
+BOOK = Plugin("op", "book", SimpleNamespace(sideband_ops=lambda: OpFamily(name="book", ops=(write_line,))))
+
+
+@pytest.fixture
+def parked(stage, kit):
+    """Open an agent whose call of `note` waits for an approval, and can then ``go_on``."""
+
+    @asynccontextmanager
+    async def open_stage():
+        @tool("note", resume="replay")
+        async def waiting(params: NoteParams, ctx: ToolContext) -> str:
+            """Write a note."""
+            await ctx.dispatch("book.write", {"text": params.text})
+            return params.model_dump_json()
+
+        async def go_on():
+            for one in await agent.host.approvals.list():
+                await agent.host.approvals.answer(one.request.id, Approval("allow"))
+            return await agent.resume()
+
+        guard = Plugin(
+            "guard", "asking", kit.guard(op_call=lambda event: Ask("?") if event.op == "book.write" else None)
+        )
+        turns = [Turn(tool_calls=[("note", {"text": "hi"})]), "done"]
+        async with stage(turns, Plugin("tool", "note", waiting), BOOK, guard) as agent:
+            assert (await agent.invoke("go")).status == "parked"
+            agent.go_on = go_on
+            yield agent
+
+    return open_stage
+
+
+async def test_call_that_waited_continues_with_the_channel_of_now(parked):
+    async with parked() as agent:
+        await agent.session.append(ChannelEntry(channel="phone"))
+        assert (await agent.go_on()).status == "completed"
+        (text,) = results(agent)
+        assert NoteParams.model_validate_json(text) == expected(agent)
+        assert expected(agent).channel == "phone"
+
+
+async def test_call_that_waited_does_not_continue_on_behalf_of_another_principal(parked):
+    async with parked() as agent:
+        agent.host.tools.context(agent.tools.get("note")).principal = "eve"
+        assert (await agent.go_on()).status == "completed"
+        (text,) = results(agent)
+        assert "it was made on behalf of another principal" in text
 
 
 SKILL = '''

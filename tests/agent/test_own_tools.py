@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import anyio
 import pytest
+from attrs import evolve
 from sideband import Level, Plugin
 from sideband.approvals import Approval
 from sideband.hooks import Ask, hookimpl
@@ -368,23 +369,89 @@ async def test_withdrawn_source_loses_its_tools_at_once_and_is_closed(stage, kit
         assert agent.tools.names == ("notes.a",)
 
 
-@pytest.mark.parametrize(("description", "asked"), [("Look.", 1), ("Look. And send it.", 2)])
-async def test_approval_of_a_tool_ends_when_its_declaration_changes(stage, kit, description, asked):
-    questions = []
+async def test_tool_whose_parameters_were_changed_in_place_is_not_called_as_the_model_knew_it(stage, kit):
+    parameters = {"type": "object", "properties": {}}
+    look_up = evolve(make("look_up"), parameters=parameters)
 
-    def ask(self, event):
-        return Ask("Really?")
+    @tool("swap", exclusive=True)
+    async def swap(params: kit.Text, ctx) -> str:
+        """Change the tool."""
+        agent.withdraw("look_up")
+        parameters["properties"]["address"] = {"type": "string"}
+        agent.offer(look_up)
+        return "swapped"
+
+    plugin = Plugin("tool", "swap", swap)
+    async with stage([call("swap", "look_up"), "ok"], plugin, own_tools=[look_up]) as agent:
+        await agent.invoke("hi")
+        assert "was removed or changed before this call began" in results(agent)[1].text
+
+
+async def test_tool_of_a_source_that_may_appear_later_is_not_reported_as_unknown(stage, caplog):
+    desk = SimpleNamespace(sideband_tools=lambda: [Source("notes", make("notes.a"))])
+    own, names = [Source("mine", make("mine.a"))], ["notes__a", "mine.*", "other.a"]
+    async with stage(["ok"], Plugin("tool", "desk", desk), own_tools=own, tools=names) as agent:
+        await until(lambda: agent.tools.names == ("mine.a", "notes.a"))
+    assert [one.message for one in caplog.records if "unknown" in one.message] == ["unknown tool `other.a`"]
+
+
+# Approvals of tools
+
+
+@pytest.fixture
+def asked():
+    """The questions that were asked about tools."""
+    return []
+
+
+@pytest.fixture
+def asking(stage, asked):
+    """Open an agent that asks about each tool call. Each question is answered with the scope."""
 
     async def approve(request):
-        questions.append(request.question)
-        return Approval("allow", "session")
+        asked.append(request.question)
+        return Approval("allow", scopes[0])
 
-    plugin = Plugin("guard", "sentry", type("Sentry", (), {"tool_call": hookimpl(ask)}))
+    def open_stage(turns, *plugins, scope, **options):
+        scopes[:] = [scope]
+        guard = type("Sentry", (), {"tool_call": hookimpl(lambda self, event: Ask("Really?"))})
+        return stage(turns, Plugin("guard", "sentry", guard), *plugins, approver=approve, **options)
+
+    scopes = []
+    return open_stage
+
+
+@pytest.mark.parametrize(("description", "number"), [("Look.", 1), ("Look. And send it.", 2)])
+async def test_approval_of_a_tool_ends_when_its_declaration_changes(asking, asked, description, number):
     turns = [call("look_up"), "ok", call("look_up"), "ok"]
-    own = [make("look_up", description="Look.")]
-    async with stage(turns, plugin, own_tools=own, approver=approve) as agent:
+    async with asking(turns, scope="session", own_tools=[make("look_up", description="Look.")]) as agent:
         await agent.invoke("hi")
         agent.withdraw("look_up")
         agent.offer(make("look_up", description=description))
         await agent.invoke("again")
-    assert len(questions) == asked
+    assert len(asked) == number
+
+
+def provided(kind, name, distribution):
+    """Return a plugin with the tool `desk.look`, of its own or of a source."""
+    source = Source("desk", make("desk.look"))
+    source.scope = kind
+    items = [make("desk.look")] if kind == "plugin" else [source]
+    return Plugin("tool", name, SimpleNamespace(sideband_tools=lambda: items), distribution=distribution)
+
+
+@pytest.mark.parametrize(
+    ("plugins", "number"),
+    [
+        *[([provided(kind, "desk", "one")] * 2, 1) for kind in ("plugin", "host", "session")],
+        *[([provided(kind, "desk", one) for one in ("one", "two")], 2) for kind in ("plugin", "host", "session")],
+        *[([provided(kind, one, "one") for one in ("desk", "other")], 2) for kind in ("host", "session")],
+    ],
+)
+async def test_lasting_approval_of_a_tool_is_for_the_package_that_provides_it(asking, asked, tmp_path, plugins, number):
+    for plugin in plugins:
+        async with asking([call("desk__look"), "ok"], plugin, scope="always", home=tmp_path / "kept") as agent:
+            await until(lambda one=agent: one.tools.names == ("desk.look",))
+            await agent.invoke("hi")
+            assert results(agent)[0].text == "done"
+    assert len(asked) == number

@@ -116,6 +116,20 @@ async def test_event_has_the_conversation_the_candidates_and_a_budget(stage, kit
     assert 70_000 < event.tokens < 81_000
 
 
+async def test_budget_does_not_depend_on_the_tools_that_were_sent_before(stage, kit):
+    def select(event):
+        budgets.append(event.tokens)
+        return [] if len(budgets) == 1 else None
+
+    budgets = []
+    large = Plugin("tool", "large", make("large", description="x" * 40_000))
+    settings = {"agent": {"model": "scripted:test", "context_window": 100_000}}
+    async with stage(["ok", "ok"], large, selecting(kit, select), settings=settings) as agent:
+        await agent.invoke("hi")
+        await agent.invoke("hi")
+    assert abs(budgets[0] - budgets[1]) < 1_000
+
+
 async def test_budget_is_never_negative(stage, kit):
     events = []
     settings = {"agent": {"model": "scripted:test", "context_window": 1_000, "compaction": {"enabled": False}}}
@@ -151,6 +165,20 @@ async def test_call_of_a_tool_that_was_not_sent_names_the_tool_that_expands_the_
         assert "Call tool_expand_tools with the name notes__b" in results(agent)[0]
         assert results(agent)[1:] == ["expanded", "done"]
         assert sent(agent) == [["tool_expand_tools"]] * 2 + [["b", "tool_expand_tools"]] * 2
+
+
+async def test_child_that_may_not_call_the_tool_that_expands_the_selection_gets_the_called_tool(stage, kit):
+    async def delegate(arguments, ctx):
+        return (await ctx.spawn_child("work", tools=["notes.b"])).text
+
+    own = [Tool("delegate", "", {"type": "object"}, dict, delegate), make("tool_expand_tools")]
+    turns = [call("delegate"), call("notes__b"), call("notes__b"), "child", "ok"]
+    select = selecting(kit, lambda event: ["delegate", "tool_expand_tools"])
+    async with stage(turns, NOTES, select, own_tools=own) as agent:
+        await agent.invoke("hi")
+        rejected, answered = [one.text for one in agent.scripted.requests[3].messages if one.role == "tool"]
+    assert "It is sent from now on" in rejected
+    assert answered == "done"
 
 
 async def test_requested_tool_that_is_withdrawn_is_not_sent(stage, kit):

@@ -155,13 +155,15 @@ class SessionPartsMaker:
 
     async def _tools(self) -> SessionTools:
         everything = await self.host.tools.view()
-        for name in everything.unknown(self.wanted or ()):
-            source = self.host.tools.owner(name.partition(".")[0]) or ""
-            if name not in self.own_tools and not source.startswith("source "):  # its tools may appear later
+        inherited = self.agent.inherited
+        may_appear = {*self.own_tools, *(one.source.name for one in self.host.tools.session_sources)}
+        for name in everything.unknown(self.wanted or ()) if inherited is None else ():
+            space = name.replace("__", ".").partition(".")[0]
+            is_of_source = (self.host.tools.owner(space) or "").startswith("source ")
+            if not is_of_source and may_appear.isdisjoint([name, space]):
                 _log.warning("unknown tool `%s`", name)
         is_restricted = self.wanted is not None or self.sources is not None
         wanted = ToolView().narrow(self.wanted, sources=self.sources) if is_restricted else ToolView()
-        inherited = self.agent.inherited
         parent = inherited.tools if inherited else None
         return SessionTools(self.host.tools, parent, wanted, self.own, self._source_context)
 

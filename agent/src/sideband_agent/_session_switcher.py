@@ -74,8 +74,8 @@ class SessionSwitcher:
             session = self._parts.session
             with anyio.CancelScope(shield=True):
                 await self.maker.announcer.emit(SessionShutdown, session.id, "quit")
-                tools, self._parts = self._parts.tools, None
-                await tools.close()
+                await self._parts.tools.close()  # sources may record effects of their end in the session
+                self._parts = None
                 await session.aclose()
 
     async def new(self) -> str:

@@ -64,6 +64,8 @@ class SessionTools:
     _problems: tuple[str, ...] = field(default=(), init=False, repr=False)
     _refused: tuple[str, ...] = field(default=(), init=False, repr=False)
     _running: dict[str, RunningSource] | None = field(default=None, init=False, repr=False)
+    _opened: list[RunningSource] = field(factory=list, init=False, repr=False)
+    _closed: bool = field(default=False, init=False, repr=False)
     _plugins: dict[str, PluginContext | None] | None = field(default=None, init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
@@ -92,7 +94,9 @@ class SessionTools:
         if self.parent is not None:
             return self.parent.current(tool)
         found = self.newest().get(tool.name)
-        return found if found is tool or found == tool else None
+        # The schema too: a program or a source may have changed the parameters in place, which both then share.
+        is_same = found is tool or (found == tool and found.schema == tool.schema)
+        return found if is_same else None
 
     def plugin(self, tool: Tool) -> PluginContext | None:
         """Return the context of the plugin that provides a tool; ``None`` for a tool of a skill or of the program."""
@@ -163,13 +167,15 @@ class SessionTools:
             provided = [*self.registry.session_sources]
             provided += [ProvidedSource(one, "", self.context(None)) for one in self.own.sources.values()]
             self._refused = tuple(problem for one in provided if (problem := self._start(one)))
+            self._changed()  # tools may have been offered or withdrawn while sessions were switched
 
     async def close(self) -> None:
-        """Close the sources of the session, the last one first."""
-        for one in reversed((self._running or {}).values()):
+        """Close the sources of the session, the last one first, and wait for those that were withdrawn."""
+        self._closed = True
+        for one in reversed(self._opened):
             one.stop()
             with anyio.CancelScope(shield=True):
-                await one.wait_until_closed()
+                await one.ended.wait()
 
     def _start(self, provided: ProvidedSource) -> str | None:
         """Open a source of the session. Return why it was not opened."""
@@ -177,11 +183,14 @@ class SessionTools:
         running = self._running = {} if self._running is None else self._running
         if name in running or name in (one.partition(".")[0] for one in self.own.tools):
             return f"the source `{name}` was not opened: the session has another one with its name"
+        if self._closed:
+            return None  # the next session opens it
         context = self.context(provided.context) if provided.plugin else provided.context
         opened = self.registry.open_source(provided, context, _OWN, self._changed)
         if isinstance(opened, str):
             return opened
         running[name] = opened
+        self._opened = [*(one for one in self._opened if not one.ended.is_set()), opened]
         self._plugins = {**(self._plugins or {}), opened.origin: provided.context if provided.plugin else None}
         return None
 

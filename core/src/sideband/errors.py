@@ -203,3 +203,14 @@ class ReservationRefused(SidebandError):
             hint=f"try again in {free_in:,.0f} s",
         )
         self.free_in = free_in
+
+
+def safe_text(error: BaseException) -> str:
+    """Return the text of an exception, even if its ``__str__`` raises.
+
+    The text is not truncated, because a truncated secret would not be redacted.
+    """
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001  a foreign __str__ may raise anything
+        return "(no message: `__str__` failed)"

@@ -116,7 +116,8 @@ class Tool:
             part of ``parameters``.
 
     Raises:
-        TypeError: if ``from_host`` contains an unknown value.
+        TypeError: if an option is invalid, or ``from_host`` contains an unknown value. It also is if a class is derived
+            from this one, which could change what was checked.
     """
 
     name: str
@@ -132,8 +133,15 @@ class Tool:
     source: str = ""
     from_host: Mapping[str, str] = field(factory=dict)
 
+    def __init_subclass__(cls) -> None:
+        raise TypeError("no class may be derived from `Tool`")
+
     def __attrs_post_init__(self) -> None:
-        check_host_values(f"tool `{self.name}`", self.from_host)
+        declared = f"tool `{self.name}`"
+        check_options(declared, self.level, self.timeout)
+        if self.resume not in STRICTER:
+            raise TypeError(f"{declared}: `resume` must be one of {', '.join(STRICTER)}, got {self.resume!r}")
+        check_host_values(declared, self.from_host)
 
     def filled(self, arguments: Mapping[str, Any], origin: Origin) -> Mapping[str, Any]:
         """Return the arguments with the values of the host, whatever the caller passed for them.
@@ -189,14 +197,11 @@ def tool(
         ('echo', {'text': 'hello'})
     """
     check_name("tool", name)
-    if resume not in STRICTER:
-        raise TypeError(f"tool `{name}`: `resume` must be one of {', '.join(STRICTER)}, got {resume!r}")
 
     def declare(function: Callable[[Any, ToolContext], Awaitable[Any]]) -> Tool:
         if not is_tool_name(name):
             raise TypeError(f"invalid tool name `{name}`: expected {NAME_RULE}")
         model = params_model(f"tool `{name}`", "function", function)
-        check_options(f"tool `{name}`", level, timeout)
         from_host = host_parameters(f"tool `{name}`", model)
 
         def validate(arguments: Mapping[str, Any]) -> dict[str, Any]:

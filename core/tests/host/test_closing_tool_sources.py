@@ -44,7 +44,6 @@ def plugin(*items):
 
 async def listed(host):
     """Wait until the sources of a host are open."""
-    await host.tools.view()
     with anyio.fail_after(30):
         await host.tools.wait_for_sources()
 

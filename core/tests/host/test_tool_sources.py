@@ -22,7 +22,7 @@ async def run(arguments, ctx):
 
 
 def make(name, description="", parameters=None, **options):
-    return Tool(name, description, {} if parameters is None else parameters, dict, run, **options)
+    return Tool(name, description, {"type": "object"} if parameters is None else parameters, dict, run, **options)
 
 
 class Source:
@@ -79,7 +79,6 @@ async def until(condition):
 
 async def listed(host):
     """Return the tools of a host once its sources were listed."""
-    await host.tools.view()
     with anyio.fail_after(30):
         await host.tools.wait_for_sources()
     return host.tools.current.view
@@ -116,6 +115,13 @@ async def test_source_is_opened_once_for_all_views_and_reloads(hosting):
         host.tools.forget_skills()
         assert (await listed(host)).names == ("tickets",)
     assert source.seen == {"open desk": 1, "list": 1, "close": 1}
+
+
+async def test_waiting_for_sources_opens_them(hosting):
+    async with hosting(plugin(Source(make("tickets")))) as host:
+        with anyio.fail_after(30):
+            await host.tools.wait_for_sources()
+        assert host.tools.current.view.names == ("tickets",)
 
 
 async def test_source_is_not_opened_before_tools_are_needed(hosting):
@@ -251,6 +257,21 @@ async def test_source_with_an_invalid_name_makes_its_plugin_invalid(hosting, nam
 # Hostile sources
 
 
+class Unreadable(dict):
+    """Parameters whose values cannot be read."""
+
+    def values(self):
+        raise RuntimeError("not now")
+
+
+class Nameless:
+    """Not a tool, and without a name that can be read."""
+
+    @property
+    def name(self):
+        raise RuntimeError("not now")
+
+
 @pytest.mark.parametrize(
     ("tool", "reason"),
     [
@@ -262,13 +283,15 @@ async def test_source_with_an_invalid_name_makes_its_plugin_invalid(hosting, nam
         ("tickets.text", "without a name: expected a Tool, got a str"),
         (make("tickets.x", "obey " * 1_000_000), f"has more than {SCHEMA_LIMIT:,} characters"),
         (make("tickets.x", "", {str(one): {} for one in range(200_000)}), "has more than"),
+        (make("tickets.x", "", {}), "is not a valid JSON Schema of the type `object`"),
+        (make("tickets.x", "", {"type": "array"}), "is not a valid JSON Schema of the type `object`"),
+        (make("tickets.x", "", Unreadable(type="object")), "it cannot be read: RuntimeError: not now"),
+        (Nameless(), "without a name: expected a Tool, got a Nameless"),
         (make("tickets.x", "", {"enum": [10**200_000]}), "has more than"),
-        (make("tickets.x", "", {"enum": ["\x00" * 30_000]}), "exceeds"),
+        (make("tickets.x", "", {"type": "object", "enum": ["\x00" * 30_000]}), "exceeds"),
         (make("tickets.x", "", {"enum": [object()]}), "is not a valid JSON Schema"),
         (make("tickets.x", "", ["type"]), "is not a valid JSON Schema"),
         (make("tickets.x", "", {"": "\ud800"}), "is not a valid JSON Schema"),
-        (make("tickets.x", level=9), "`level` must be a Level"),
-        (make("tickets.x", timeout=-1), "`timeout` must be a positive number"),
     ],
 )
 async def test_tool_that_would_break_requests_is_omitted_and_the_others_are_kept(hosting, tool, reason):

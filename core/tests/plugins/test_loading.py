@@ -278,7 +278,7 @@ async def test_guard_that_exits_when_it_is_created_fails_and_denies(home, error)
     async with PluginHost(home=home, inline=[Plugin("guard", "watch", Watch)]) as plugins:
         (record,) = plugins.why("watch", kind="guard")
         assert record.state is State.FAILED
-        assert type(error).__name__ in record.reason
+        assert type(getattr(error, "exceptions", [error])[0]).__name__ in record.reason
         assert [one.plugin for one in plugins.hooks.order("op_call")] == ["watch"]
 
 

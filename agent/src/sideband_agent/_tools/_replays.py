@@ -112,7 +112,7 @@ class Replays:
         records = await query(self.folder, key=attempt_key(ctx.key, number), op="tool.call", limit=1)
         if await self._interruptions(ctx.key, number) > MOST_REPLAYS:
             return f"it was interrupted {MOST_REPLAYS + 1} times"
-        if problem := _problem(records, recordable(self.broker.redactor, params, params)):
+        if problem := _problem(tool, records, recordable(self.broker.redactor, params, params), ctx):
             return problem
         started, seed = str(records[0].note["started"]), str(records[0].note["seed"])
         attempts, principal = self.broker.attempts, ctx.principal
@@ -141,21 +141,32 @@ def _waited(records: Sequence[EffectRecord]) -> bool:
     return error is not None and error.get("code") == ApprovalNeeded.code
 
 
-def _problem(records: Sequence[EffectRecord], params: Mapping[str, Any]) -> str:
+def _problem(tool: Tool, records: Sequence[EffectRecord], params: Mapping[str, Any], ctx: ToolCallContext) -> str:
     """Return why a recorded call cannot run again, or an empty string.
 
     Args:
+        tool: its tool.
         records: its record, if any.
         params: the parameters with which it would run, as they would be recorded.
+        ctx: the context in which it would run.
     """
     # A call that was cancelled, or that its deadline ended, has an outcome of its own; that of a running one is open.
     if not records or (records[0].status != "unknown" and not _waited(records)):
         return "it was not interrupted by the end of its host"
     if not {"started", "seed"} <= records[0].note.keys():
         return "its beginning is not recorded"
-    if records[0].params != json.loads(json.dumps(params)):
-        return "a guard has changed its arguments"
-    return ""
+    if records[0].origin.principal != ctx.principal:
+        return "it was made on behalf of another principal"
+    # Values of the host may differ now, such as the channel, and are then those of now.
+    recorded, again = (_filled(tool, one, ctx) for one in (records[0].params, json.loads(json.dumps(params))))
+    return "" if recorded == again else "a guard has changed its arguments"
+
+
+def _filled(tool: Tool, params: Mapping[str, Any], ctx: ToolCallContext) -> Mapping[str, Any]:
+    """Return the parameters of a call with the values of the host."""
+    arguments = params["arguments"]
+    is_known = isinstance(arguments, Mapping)  # else it could not be recorded
+    return {**params, "arguments": tool.filled(arguments, ctx.origin)} if is_known else params
 
 
 def attempt_key(key: str, number: int) -> str:

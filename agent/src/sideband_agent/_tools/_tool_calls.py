@@ -273,7 +273,7 @@ class ToolCalls:
                 return f"The tool {asked} may not be called here. Allowed tools: {', '.join(known) or 'none'}."
             return f"unknown tool `{asked}`{did_you_mean(asked, known)}"
         name = tool.model_name
-        if self.tools.sent.get(_EXPANSION) is not None:
+        if self.tools.sent.get(_EXPANSION) is not None and self.tools.allowed.get(_EXPANSION) is not None:
             remedy = f"Call {_EXPANSION} with the name {name}, and then call it as its definition says"
         else:
             self.tools.requested |= {name}

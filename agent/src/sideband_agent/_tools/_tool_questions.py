@@ -50,7 +50,7 @@ class ToolQuestions:
             decision.question or ASKED_BEFORE,
             arguments,
             origin=ctx.origin,
-            code=await self.registry.code(tool),
+            code=await self.registry.code(tool, ctx.plugin),
             plugins=[ctx.plugin],
             grants=[str(Capability.exactly("tool", {"name": tool.name}))],
             level=tool.level,
@@ -83,7 +83,7 @@ class ToolQuestions:
             arguments,
             origin=ctx.origin,
             exact=[arguments, attempt],
-            code=await self.registry.code(tool),
+            code=await self.registry.code(tool, ctx.plugin),
             plugins=[ctx.plugin],
             level=tool.level,
         )

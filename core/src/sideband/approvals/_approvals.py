@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import anyio
 from attrs import define, evolve, field
 
-from ..errors import StoreConflict
+from ..errors import StoreConflict, safe_text
 from ..ops import Grant, Level, LimitExceeded, Origin
 from ..store import Store
 from ._canonical import canonical
@@ -241,7 +241,7 @@ class Approvals:
             try:
                 approval: object = await approver(request)
             except Exception as error:  # noqa: BLE001  a program's approver may raise anything
-                return self._no_answer(request, f"the approver failed: {type(error).__name__}: {_text(error)}")
+                return self._no_answer(request, f"the approver failed: {type(error).__name__}: {safe_text(error)}")
             if not isinstance(approval, Approval):
                 problem = f"the approver returned a {type(approval).__name__}, but must return an Approval"
                 return self._no_answer(request, problem)
@@ -415,10 +415,3 @@ def _is_for(answer: StoredApproval, request: ApprovalRequest) -> bool:
         return True
     scope, session = answer.answer.scope, answer.request.origin.session
     return scope == "always" or (scope == "session" and session == request.origin.session)
-
-
-def _text(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception:  # noqa: BLE001  a foreign __str__ may raise anything
-        return "(no message: `__str__` failed)"

@@ -1,12 +1,13 @@
 """The broker: the single entry point for all effects of skills, tools and plugins."""
 
+from ..errors import safe_text
 from ._attempt import CONTINUES, Attempt
 from ._broker import Broker
 from ._call import Call, EffectReport, Progress
 from ._claims import Claims, LedgerClaims, Replay
 from ._decisions import ASKED_BEFORE, answer_as_data, decisions_as_data, refusal, risk_of
 from ._egress import check_egress
-from ._errors import EffectMissing, KeyReused, safe_text
+from ._errors import EffectMissing, KeyReused
 from ._json_text import redact_json_text
 from ._lookup import BoundOp, Ops
 from ._recovery import Recovered, recover

@@ -12,7 +12,7 @@ from collections.abc import Container, Iterable
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from ..errors import SidebandError
+from ..errors import SidebandError, safe_text
 from ..exit_codes import ExitCode
 from ..ops import OpError, OpFailed
 from ..suggestions import did_you_mean
@@ -49,17 +49,6 @@ class EffectMissing(OpError, LookupError):
         super().__init__(
             f"unknown {kind} `{effect[:80]}`", hint="run `sideband audit query` to list the effects with their ids"
         )
-
-
-def safe_text(error: BaseException) -> str:
-    """Return the text of an exception, even if its ``__str__`` raises.
-
-    The text is not truncated, because a truncated secret would not be redacted.
-    """
-    try:
-        return str(error)
-    except Exception:  # noqa: BLE001  a foreign __str__ may raise anything
-        return "(no message: `__str__` failed)"
 
 
 def as_op_error(error: Exception, *, op: str, plugin: str | None) -> OpError:

@@ -12,6 +12,7 @@ from anyio import CancelScope
 from attrs import evolve, field, frozen
 
 from ..approvals import ApprovalNeeded
+from ..errors import safe_text
 from ..hooks import Effect, HookRegistry
 from ..ledger import EffectRecord, Intent, Ledger, LedgerError, Outcome, Status
 from ..ledger._keys import UNDO
@@ -34,7 +35,7 @@ from ._call import EffectReport
 from ._claims import Claims, Replay
 from ._clock import running_clock
 from ._dispatch import Dispatch
-from ._errors import KeyReused, safe_text
+from ._errors import KeyReused
 from ._gate import check_used
 from ._redaction import Redaction
 from ._values import digest_of, secret_fields

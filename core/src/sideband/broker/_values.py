@@ -9,10 +9,11 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json, to_jsonable_python
 
+from ..errors import safe_text
 from ..hooks._frozen import FrozenDict, freeze
 from ..models._pieces import CarryingModel, CarryingTuple, canonical_json
 from ..ops import OpResultInvalid, OpSpec
-from ._errors import safe_text, validation_problems
+from ._errors import validation_problems
 from ._redaction import Redaction, Unserializable
 
 PLAIN = Redaction()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ..errors import SidebandError
 from ..exit_codes import ExitCode
+from ..plugins._objects import unwrapped
 from ..rendering import MARK, indented
 from ..state import default_home
 
@@ -51,8 +52,7 @@ class InternalError(SidebandError):
 
 def known_error(error: BaseException) -> SidebandError:
     """Return the error that the command line reports for ``error``."""
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        (error,) = error.exceptions
+    error = unwrapped(error)
     if isinstance(error, SidebandError):
         return error
     if isinstance(error, KeyboardInterrupt):

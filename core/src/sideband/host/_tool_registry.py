@@ -120,16 +120,17 @@ class ToolRegistry:
         """The tools that were omitted, with the reasons."""
         return self.current.problems
 
-    async def code(self, tool: Tool) -> str:
-        """Return the version of the code of a skill's tool, or of the declaration of a tool that is known at run time.
+    async def code(self, tool: Tool, plugin: str) -> str:
+        """Return the version of the code of a skill's tool; for another tool, a digest of its declaration and package.
 
-        It is empty for the tool of a plugin, which has the version of the plugin.
+        Args:
+            tool: the tool.
+            plugin: the plugin that provides it.
         """
-        if tool.source.startswith("plugin "):
-            return ""
         if tool.source.startswith("skill "):
             return await self._calls.code(tool.name)
-        declared = f"{tool.source} {tool.level.name} {tool.read_only} {tool.schema.model_dump_json()}"
+        holders = [one.holder for one in self._plugins.records if one.kind == "tool" and one.name == plugin]
+        declared = f"{holders} {tool.source} {tool.level.name} {tool.read_only} {tool.schema.model_dump_json()}"
         return hashlib.sha256(declared.encode()).hexdigest()
 
     async def view(self) -> ToolView:
@@ -144,15 +145,20 @@ class ToolRegistry:
             viewed = (loaded, self._states())
             self._base = await self._view()
             self._viewed = viewed
-            for problem in (*self._base[1], *self._open_sources()):
+            for problem in self._base[1]:
                 _log.warning("%s", problem)
+            self._open_sources()
             self._publish()
         return self.current.view
 
     async def wait_for_sources(self) -> None:
-        """Wait until each source of the host has listed its tools once, or failed to. No agent does that."""
+        """Open the sources of the host, and wait until each has listed its tools once, or failed to.
+
+        No agent does that.
+        """
+        await self.view()
         for one in self.sources:
-            await one.wait_until_listed()
+            await one.listed.wait()
 
     @property
     def session_sources(self) -> list[ProvidedSource]:
@@ -188,15 +194,14 @@ class ToolRegistry:
             return f"the source `{name}` was not opened: {owner} has its name"
         return self._tasks.start(provided.source, name, f"{kind} {name}", context, on_change)
 
-    def _open_sources(self) -> list[str]:
-        """Open the sources of plugins, each once, and stop those of failed plugins. Return what was refused."""
-        refused = []
+    def _open_sources(self) -> None:
+        """Open the sources of plugins, each once, and stop those of failed plugins."""
         for key, one in self._provided.items():
             if key in self._opened or one.source.scope != "host":
                 continue
             opened = self._opened[key] = self.open_source(one, one.context, "source", self._publish)
             if isinstance(opened, str):
-                refused.append(opened)
+                _log.warning("%s", opened)
                 continue
             self.sources = (*self.sources, opened)
             self._namespaces[opened.name] = opened.origin
@@ -204,7 +209,6 @@ class ToolRegistry:
         for key, running in self._opened.items():
             if key not in self._provided and isinstance(running, RunningSource):
                 running.stop()
-        return refused
 
     def _publish(self) -> None:
         """Make a snapshot of the tools that exist now."""

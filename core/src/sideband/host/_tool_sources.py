@@ -16,8 +16,7 @@ from anyio.abc import TaskGroup
 from attrs import define, evolve, field
 
 from ..contexts import PluginContext
-from ..ops._declaration import check_options
-from ..plugins._objects import describe
+from ..plugins._objects import describe, unwrapped
 from ..rendering import render
 from ..tools import NAME_RULE, SCHEMA_LIMIT, OpenedSource, Tool, ToolSource, is_tool_name
 
@@ -59,6 +58,8 @@ class RunningSource:
         state: whether it is being opened, is open, has failed or was closed.
         tools: its checked tools; empty unless it is open.
         problems: why it failed, and which tools were omitted.
+        listed: set once it has listed its tools, or failed to.
+        ended: set once it has failed or was closed.
     """
 
     source: ToolSource = field(repr=False)
@@ -70,10 +71,10 @@ class RunningSource:
     state: Literal["opening", "open", "failed", "closed"] = field(default="opening", init=False)
     tools: tuple[Tool, ...] = field(default=(), init=False, repr=False)
     problems: tuple[str, ...] = field(default=(), init=False, repr=False)
+    listed: anyio.Event = field(factory=anyio.Event, init=False, repr=False)
+    ended: anyio.Event = field(factory=anyio.Event, init=False, repr=False)
     _scope: anyio.CancelScope = field(factory=lambda: anyio.CancelScope(shield=True), init=False, repr=False)
     _serving: anyio.CancelScope | None = field(default=None, init=False, repr=False)
-    _settled: anyio.Event = field(factory=anyio.Event, init=False, repr=False)
-    _ended: anyio.Event = field(factory=anyio.Event, init=False, repr=False)
     _logged: int = field(default=0, init=False, repr=False)
 
     async def run(self) -> None:
@@ -87,8 +88,11 @@ class RunningSource:
                         self._scope.deadline = math.inf
                         self.state = "open"
                         await self._serve(opened)
-        except (Exception, SystemExit) as error:  # noqa: BLE001  a source may raise anything
-            problem = f"it failed: {describe(_unwrapped(error))}"
+        except BaseException as error:
+            if isinstance(unwrapped(error), KeyboardInterrupt):
+                raise
+            # Nothing else cancels this task: a cancellation is the source's own, and must not reach the host.
+            problem = f"it failed: {describe(error)}"
         finally:
             if self._scope.cancelled_caught and self.state == "opening":
                 problem = f"it did not open within {OPEN_SECONDS:g} s"
@@ -97,7 +101,7 @@ class RunningSource:
             if self.state != "closed":
                 self.state, problem = "failed", f"its tools are unavailable: {problem or 'it ended'}"
             self._settle((), [problem] if problem else [])
-            self._ended.set()
+            self.ended.set()
 
     def stop(self, seconds: float = CLOSE_SECONDS) -> None:
         """Remove the tools at once, and begin to close the source, which is cancelled after that time."""
@@ -108,29 +112,19 @@ class RunningSource:
         (self._serving or self._scope).cancel()
         self._settle((), [])
 
-    @property
-    def has_ended(self) -> bool:
-        """Whether its task has ended."""
-        return self._ended.is_set()
-
-    async def wait_until_closed(self) -> None:
-        """Wait until the source has ended."""
-        await self._ended.wait()
-
-    async def wait_until_listed(self) -> None:
-        """Wait until the source has listed its tools once, or failed to."""
-        await self._settled.wait()
-
     async def _serve(self, opened: OpenedSource) -> None:
         with anyio.CancelScope() as self._serving:
             delay = 0.0
             while True:
                 try:
                     self._settle(*await self._listed(opened))
-                    delay = 0.0
                     await opened.changed()
-                except (Exception, SystemExit) as error:  # noqa: BLE001  a source may raise anything
-                    self._settle(self.tools, [f"it could not be listed: {describe(_unwrapped(error))}"])
+                    delay = 0.0
+                except BaseException as error:
+                    is_stopped = self._scope.cancel_called or self._serving.cancel_called
+                    if is_stopped or isinstance(unwrapped(error), KeyboardInterrupt):
+                        raise
+                    self._settle(self.tools, [f"it could not be listed: {describe(error)}"])
                     delay = min(2 * delay or FIRST_RETRY_SECONDS, _MAX_RETRY_SECONDS)
                 await anyio.sleep(max(delay, PAUSE))
 
@@ -151,29 +145,27 @@ class RunningSource:
                 problems.append(f"omitted {len(listed) - number:,} tools: a source may have {limit}")
                 break
             await anyio.lowlevel.checkpoint()  # checking a large schema takes time that others need
-            checked = evolve(one, source=self.origin) if isinstance(one, Tool) else one
-            size = _definition_size(one)
-            left -= size
-            if problem := self._fault(checked, size, found):
-                problems.append(f"omitted the tool {_shown(one)}: {problem}")
+            try:
+                if (problem := self._misnamed(one, found)) is None:
+                    left -= (size := _definition_size(one))
+                    checked = evolve(one, source=self.origin)
+                    # Making the schema of a large one would take long.
+                    limit = f"its definition has more than {SCHEMA_LIMIT:,} characters"
+                    problem = tool_fault(checked) if size <= SCHEMA_LIMIT else limit
+            except Exception as error:  # noqa: BLE001  parameters of a class of its own may raise anything
+                problem = f"it cannot be read: {describe(error)}"
+            if problem is None:
+                found[one.name] = checked
             else:
-                found[checked.name] = checked
+                problems.append(f"omitted the tool {_shown(one)}: {problem}")
         return tuple(found.values()), problems
 
-    def _fault(self, one: Any, size: int, found: Mapping[str, Tool]) -> str | None:
+    def _misnamed(self, one: Any, found: Mapping[str, Tool]) -> str | None:
         if not isinstance(one, Tool) or not isinstance(one.name, str):
             return f"expected a Tool, got a {type(one).__name__}"
         if one.name.partition(".")[0] != self.name:
             return f"it must be named `{self.name}` or `{self.name}.*`"
-        if one.name in found:
-            return "another tool of the source has this name"
-        try:
-            check_options("the tool", one.level, one.timeout)
-        except TypeError as error:
-            return str(error)
-        if size > SCHEMA_LIMIT:  # making the schema of a large one would take long
-            return f"its definition has more than {SCHEMA_LIMIT:,} characters"
-        return tool_fault(one)
+        return "another tool of the source has this name" if one.name in found else None
 
     def _settle(self, tools: tuple[Tool, ...], problems: Sequence[str]) -> None:
         """Set the tools and problems, and report them."""
@@ -187,7 +179,7 @@ class RunningSource:
             for problem in problems:
                 _log.warning("%s", problem)
         self.on_change()
-        self._settled.set()
+        self.listed.set()
 
 
 class ToolSources:
@@ -212,7 +204,7 @@ class ToolSources:
             end = anyio.current_time() + CLOSE_ALL_SECONDS
             for one in reversed(self._running):
                 one.stop(max(0.0, min(CLOSE_SECONDS, end - anyio.current_time())))
-                await one.wait_until_closed()
+                await one.ended.wait()
         if tasks is not None:
             await tasks.__aexit__(None, None, None)
 
@@ -230,7 +222,7 @@ class ToolSources:
         if self._tasks is None:
             raise RuntimeError("the host is closed")
         running = RunningSource(source, name, origin, context, on_change, self._redact)
-        self._running = [*(one for one in self._running if not one.has_ended), running]
+        self._running = [*(one for one in self._running if not one.ended.is_set()), running]
         self._tasks.start_soon(running.run)
         return running
 
@@ -240,41 +232,38 @@ def tool_fault(one: Tool) -> str | None:
     if not is_tool_name(one.name):
         return f"its name, set by {one.source}, is invalid: expected {NAME_RULE}"
     try:
-        size = one.schema_size
+        size, kind = one.schema_size, one.schema.parameters.get("type")
     except (ValueError, TypeError, RecursionError):
-        return f"its schema, set by {one.source}, is not a valid JSON Schema"
+        size, kind = 0, None
+    if kind != "object":
+        return f"its schema, set by {one.source}, is not a valid JSON Schema of the type `object`"
     if size > SCHEMA_LIMIT:
         return f"its definition, set by {one.source}, has {size:,} characters, which exceeds {SCHEMA_LIMIT:,}"
     return None
 
 
-def _definition_size(one: Any) -> int:
+def _definition_size(one: Tool) -> int:
     """Return the minimum length of a tool's definition as JSON, or the first number beyond the limit."""
-    rest = [getattr(one, "name", ""), getattr(one, "description", ""), getattr(one, "parameters", None)]
+    rest: list[Any] = [one.name, one.description, one.parameters]
     size = 0
-    while rest and size <= SCHEMA_LIMIT:
+    while rest:
         value = rest.pop()
         if isinstance(value, str):
             size += len(value) + 2
-        elif isinstance(value, Mapping):
-            size += 2 * len(value) + 1
-            rest += [*value.keys(), *value.values()] if size <= SCHEMA_LIMIT else ()
-        elif isinstance(value, list | tuple):
+        elif isinstance(value, Mapping | list | tuple):
             size += len(value) + 1
-            rest += value if size <= SCHEMA_LIMIT else ()
         else:
             size += value.bit_length() // 4 + 1 if isinstance(value, int) else 1
-    return min(size, SCHEMA_LIMIT + 1)
+        if size > SCHEMA_LIMIT:
+            return SCHEMA_LIMIT + 1
+        if isinstance(value, Mapping):
+            rest += [*value.keys(), *value.values()]
+        elif isinstance(value, list | tuple):
+            rest += value
+    return size
 
 
 def _shown(one: Any) -> str:
     """Return the name of a tool for a message. A source can give it any name."""
-    name = getattr(one, "name", None)
+    name = one.name if isinstance(one, Tool) else None
     return repr(name[:_LONGEST_SHOWN]) if isinstance(name, str) else "without a name"
-
-
-def _unwrapped(error: BaseException) -> BaseException:
-    """Return the only exception of a group of one: that of the task that failed."""
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error

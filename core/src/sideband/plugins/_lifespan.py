@@ -13,6 +13,7 @@ from attrs import define, field
 
 from ..contexts import OwnContext, PluginContext
 from ._errors import LifespanFailed
+from ._objects import describe
 from ._records import PluginRecord
 
 
@@ -56,7 +57,7 @@ class Lifespan:
         if not self._entered.is_set():
             raise LifespanFailed(self.record, f"did not yield within {seconds:g} s")
         if self._error is not None:
-            raise LifespanFailed(self.record, f"raised {_describe(self._error)}") from self._error
+            raise LifespanFailed(self.record, f"raised {describe(self._error)}") from self._error
 
     async def exit(self, *, seconds: float) -> None:
         """Exit the lifespan and wait until it has ended.
@@ -73,7 +74,7 @@ class Lifespan:
             self._scope.cancel()
             raise LifespanFailed(self.record, f"did not end within {seconds:g} s and was cancelled")
         if self._error is not None:
-            raise LifespanFailed(self.record, f"raised on exit: {_describe(self._error)}") from self._error
+            raise LifespanFailed(self.record, f"raised on exit: {describe(self._error)}") from self._error
 
     async def _own(self) -> None:
         entered = False
@@ -89,12 +90,5 @@ class Lifespan:
         self._exited.set()
         self._entered.set()
         if entered and not self._exiting.is_set():
-            how = f"raised {_describe(self._error)}" if self._error is not None else "ended"
+            how = f"raised {describe(self._error)}" if self._error is not None else "ended"
             self._ended(LifespanFailed(self.record, f"{how} while the host was running"))
-
-
-def _describe(error: BaseException) -> str:
-    """Return the type and text of an error. Exception groups with a single exception are unwrapped."""
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return f"{type(error).__name__}: {error}"

@@ -6,6 +6,8 @@ from functools import reduce
 from importlib import import_module
 from typing import Any
 
+from ..errors import safe_text
+
 
 def resolve(value: str) -> Any:
     """Import the object that the value of an entry point names: ``package.module:object [extra]``."""
@@ -13,8 +15,16 @@ def resolve(value: str) -> Any:
     return reduce(getattr, filter(None, path.strip().split(".")), import_module(module.strip()))
 
 
+def unwrapped(error: BaseException) -> BaseException:
+    """Return the only exception of a group of one: that of the task that failed."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
+
+
 def describe(error: BaseException) -> str:
     """Return what code of a plugin raised, for messages."""
+    error = unwrapped(error)
     if isinstance(error, SystemExit):
         return f"it tried to exit the program (SystemExit: {error.code!r})"
-    return ": ".join(filter(None, (type(error).__name__, str(error))))
+    return ": ".join(filter(None, (type(error).__name__, safe_text(error))))
