@@ -29,6 +29,18 @@ def test_schema_contains_name_docstring_and_parameters():
     assert add.schema.parameters["required"] == ["text"]
 
 
+class Tree(BaseModel):
+    children: list["Tree"] = []
+
+
+def test_schema_of_recursive_parameters_has_the_type_that_models_require():
+    async def plant(params: Tree, ctx) -> str:
+        """Plant a tree."""
+        return "planted"
+
+    assert tool("plant")(plant).schema.parameters["type"] == "object"
+
+
 @pytest.mark.parametrize(
     "part", [lambda found: found, lambda found: found["properties"], lambda found: found["required"]]
 )

@@ -221,7 +221,7 @@ def tool(
         return Tool(
             name=name,
             description=inspect.getdoc(function) or "",
-            parameters=model.model_json_schema(),
+            parameters={**model.model_json_schema(), "type": "object"},  # a recursive model has only a reference
             validate=validate,
             run=run,
             level=level,

@@ -343,7 +343,7 @@ def described(name="odd", description="", parameters=None):
     async def run(arguments, ctx):
         return ""
 
-    return Tool(name=name, description=description, parameters=parameters or {}, validate=dict, run=run)
+    return Tool(name=name, description=description, parameters=parameters or {"type": "object"}, validate=dict, run=run)
 
 
 async def test_tool_with_an_oversized_schema_is_left_out(stage, kit):
@@ -362,7 +362,7 @@ async def test_tool_with_a_recursive_schema_object_is_left_out(stage):
 
 
 async def test_schema_with_recursive_references_is_accepted(stage):
-    loop = {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}
+    loop = {"type": "object", "$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}
     names, problems = await tools_of(stage, described(parameters=loop))
     assert (names, problems) == (("odd",), ())
 
