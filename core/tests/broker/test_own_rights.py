@@ -122,6 +122,20 @@ async def test_user_is_not_asked_for_rights_that_would_not_be_enough(make_host):
     assert (child.grant, person.asked) == ((), [])
 
 
+async def test_op_is_asked_once_for_its_scope_if_all_rights_were_given(make_host):
+    asked = []
+
+    def scope(params):
+        asked.append(params.host)
+        return WebScope(host=params.host)
+
+    web = Plugin("op", "web", SimpleNamespace(sideband_ops=lambda: OpFamily("web", (counted,), scope=WebScope)))
+    counted = evolve(get, scope=scope)
+    async with make_host(web, geo(NORTH), settings=giving(NORTH)) as host:
+        await find_on(host)
+    assert asked == ["north.example"]
+
+
 async def test_policy_can_give_less_than_is_declared(make_host):
     async with make_host(WEB, geo("web"), settings=giving(NORTH)) as host:
         assert await find_on(host) == "north.example"
