@@ -13,7 +13,7 @@ from sideband import Plugin
 from sideband.approvals import Approval, ApprovalNeeded
 from sideband.broker import Call
 from sideband.errors import ConfigurationError
-from sideband.hooks import Ask, Deny, Replace, hookimpl
+from sideband.hooks import Ask, Deny, HookRegistry, Replace, hookimpl
 from sideband.ledger import query
 from sideband.ops import (
     ContextRevoked,
@@ -36,6 +36,7 @@ NORTH, SOUTH = "web:host=north.example", "web:host=south.example"
 
 class Request(BaseModel):
     host: str = "north.example"
+    body: str = ""
 
 
 @attrs.frozen
@@ -50,7 +51,7 @@ async def get(params: Request, ctx: OpContext) -> str:
 
 @op("geo.find", record=["host"])
 async def find(params: Request, ctx: OpContext) -> str:
-    return await ctx.dispatch("web.get", {"host": params.host}, rights="own")
+    return await ctx.dispatch("web.get", params.model_dump(exclude_unset=True), rights="own")
 
 
 WEB = Plugin("op", "web", SimpleNamespace(sideband_ops=lambda: OpFamily("web", (get,), scope=WebScope)))
@@ -86,6 +87,12 @@ async def find_on(host, name="north.example"):
     return await host.op("geo.find", {"host": name}, grants=[])
 
 
+async def find_in(host, origin, op="geo.find", name="north.example", *, body="", **options):
+    """Call the op in a call of this origin, without any right."""
+    call = Call("call", Grant(), "caller", origin, anyio.current_time() + 60, **options)
+    return await host.broker.dispatch(call, op, {"host": name, "body": body})
+
+
 async def test_plugin_uses_a_right_of_its_own_that_its_caller_does_not_have(make_host):
     async with make_host(WEB, geo(NORTH), settings=giving(NORTH)) as host:
         assert await find_on(host) == "north.example"
@@ -93,8 +100,9 @@ async def test_plugin_uses_a_right_of_its_own_that_its_caller_does_not_have(make
             await host.op("web.get", {}, grants=[])
 
 
-async def test_ledger_records_the_child_effect_with_its_parent_and_whose_rights_it_used(make_host):
-    async with make_host(WEB, geo(NORTH), settings=giving(NORTH)) as host:
+@pytest.mark.parametrize("given", [NORTH, "web"])
+async def test_ledger_records_the_child_effect_with_its_parent_and_whose_rights_it_used(make_host, given):
+    async with make_host(WEB, geo(NORTH), settings=giving(given)) as host:
         await find_on(host)
         (child,) = await query(host.ledger.folder, op="web.get")
         (parent,) = await query(host.ledger.folder, op="geo.find")
@@ -184,6 +192,40 @@ async def test_user_is_asked_once_and_sees_the_exact_rights(make_host):
     ]
 
 
+async def test_approver_of_the_caller_is_asked_before_that_of_the_host(make_host):
+    of_caller, of_host = Person(scope="once"), Person()
+    hooks = HookRegistry()
+    hooks.approver = of_caller
+    async with make_host(WEB, geo(NORTH), approver=of_host) as host:
+        await find_in(host, Origin(), hooks=hooks)
+    assert (of_caller.asked, of_host.asked) == ([(NORTH,)], [])
+
+
+async def test_refusal_holds_for_the_run_the_plugin_and_the_rights_that_were_asked_for(make_host, tmp_path):
+    person, run = Person("deny"), Origin(run="r")
+    rival = geo(NORTH, SOUTH, ops=(evolve(find, name="map.find"),), name="map")
+    async with make_host(WEB, geo(NORTH, SOUTH), rival, approver=person) as host:
+        for name in ("geo.find", "geo.find", "map.find"):
+            with pytest.raises(OpDenied):
+                await find_in(host, run, name)
+        assert [one.subject for one in person.requests] == ["plugin:geo", "plugin:map"]
+        (tmp_path / "home" / "grants.toml").write_text(f'[plugins."geo:sideband-geo"]\ncapabilities = ["{NORTH}"]\n')
+        with pytest.raises(OpDenied):
+            await find_in(host, run, name="south.example")
+    assert person.asked == [(NORTH, SOUTH), (NORTH, SOUTH), (SOUTH,)]
+
+
+async def test_grant_for_a_session_is_for_the_plugin_of_one_distribution(make_host):
+    person, session = Person(scope="session"), Origin(session="s", run="r")
+    async with make_host(WEB, geo(NORTH), approver=person) as host:
+        for _ in range(2):
+            assert await find_in(host, session) == "north.example"
+    async with make_host(WEB, geo(NORTH, distribution="other-geo")) as host:
+        with pytest.raises(ApprovalNeeded):
+            await find_in(host, session)
+    assert len(person.asked) == 1
+
+
 async def test_parallel_effects_ask_one_question(make_host):
     person = Person()
     hosts = ["north.example", "south.example"]
@@ -248,18 +290,16 @@ async def test_approval_of_one_effect_does_not_admit_what_a_guard_makes_of_it(ma
     assert (child.status, child.params, len(person.asked)) == ("denied", {"host": "south.example"}, 2)
 
 
-@pytest.mark.parametrize("other", [("2", "a"), ("1", "b")], ids=["used plugin", "skill"])
-async def test_request_for_one_effect_depends_on_the_versions_of_what_it_concerns(make_host, other):
-    async def digest(version, code):
+@pytest.mark.parametrize("other", [("2", "a", "x"), ("1", "b", "x"), ("1", "a", "y")], ids=["op", "skill", "params"])
+async def test_request_for_one_effect_depends_on_all_parameters_and_on_the_versions_of_op_and_skill(make_host, other):
+    async def digest(version, code, body):
         async with make_host(evolve(WEB, version=version), geo(NORTH)) as host:
-            later = anyio.current_time() + 60
-            call = Call(id="call", grant=Grant(), domain="skill", origin=Origin(), deadline=later, code=code)
             with pytest.raises(ApprovalNeeded) as caught:
-                await host.broker.dispatch(call, "geo.find", {})
+                await find_in(host, Origin(), body=body, code=code)
             return caught.value.request.digest
 
-    assert await digest("1", "a") == await digest("1", "a")
-    assert await digest("1", "a") != await digest(*other)
+    assert await digest("1", "a", "x") == await digest("1", "a", "x")
+    assert await digest("1", "a", "x") != await digest(*other)
 
 
 async def test_without_an_approver_the_request_is_stored_and_its_answer_counts(make_host):
@@ -418,9 +458,7 @@ async def test_effect_belongs_to_the_call_and_the_session_of_its_caller(make_hos
 
     async with make_host(WEB, geo(NORTH), settings=giving(NORTH)) as host:
         origin = Origin("ann", "s", "r", "1.0", "trip", "find")
-        later = anyio.current_time() + 60
-        call = Call("call", Grant(), "skill", origin, later, on_answer=on_answer)
-        await host.broker.dispatch(call, "geo.find", {})
+        await find_in(host, origin, on_answer=on_answer)
         (child,) = await query(host.ledger.folder, op="web.get")
     assert child.origin == evolve(origin, plugin="geo")
     assert answered == ["web.get", "geo.find"]

@@ -127,7 +127,7 @@ def _check_parts(record: PluginRecord, family: OpFamily) -> None:
 
 
 def _check_uses(record: PluginRecord, family: OpFamily) -> None:
-    if isinstance(family.uses, str) or not all(isinstance(one, str) for one in family.uses):
+    if not all(isinstance(one, str) for one in family.uses):
         raise PluginInvalid(record, f"its `uses` must be a list of capabilities, got {_described(family.uses)}")
     try:
         Grant.parse(family.uses)
