@@ -3,6 +3,7 @@
 import ast
 import re
 from contextlib import asynccontextmanager
+from functools import partial
 
 import pytest
 import sideband_llm.plugin
@@ -106,6 +107,19 @@ def test_hooks_named_on_the_page_exist(page):
 def test_page_names_the_attributes_of_a_result(page):
     for name in RunResult.__annotations__:
         assert f"`{name}`" in page(PAGE).text or name == "exit_code", name
+
+
+@pytest.mark.anyio
+async def test_example_program_offers_and_withdraws_tools(page, monkeypatch, tmp_path):
+    monkeypatch.setenv("SIDEBAND_HOME", str(tmp_path))
+    (tmp_path / "sideband.toml").write_text('[agent]\nmodel = "own:any"\n')
+    script = [Turn(tool_calls=[("weather", {})]), "Yes.", Turn(tool_calls=[("traffic", {}), ("weather", {})]), "No."]
+    module = page(PAGE).module("own_tools=[")
+    module.Host = partial(Host, plugins=[Plugin("provider", "own", model := Scripted(script, name="own"))])
+    await module.main()
+    results = [one.text for one in model.requests[-1].messages if one.role == "tool"]
+    assert results[:2] == ["rain", "a jam on the ring road"]
+    assert results[2].startswith("unknown tool `weather`")
 
 
 @pytest.mark.anyio

@@ -130,6 +130,22 @@ async def test_example_tool_gets_values_of_the_host(stage, page):
 
 
 @pytest.mark.anyio
+async def test_example_numbers_are_not_returned_twice(tmp_path, page):
+    numbers = []
+    family = Plugin("op", "number", page(PAGE).module("number.next"))
+
+    async def take(host):
+        numbers.append(await host.op("number.next", {"series": "invoices"}))
+
+    async with Host(home=tmp_path, plugins=[family]) as one, Host(home=tmp_path, plugins=[family]) as other:
+        async with anyio.create_task_group() as tasks:
+            for host in (one, other) * 10:
+                tasks.start_soon(take, host)
+        assert await other.op("number.next", {"series": "letters"}) == 1
+    assert sorted(numbers) == list(range(1, 21))
+
+
+@pytest.mark.anyio
 async def test_example_guard_limits_changes_for_all_hosts_of_a_home(tmp_path, page):
     from pydantic import BaseModel
     from sideband.ops import OpContext, OpFamily, op
