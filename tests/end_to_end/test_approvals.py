@@ -118,7 +118,7 @@ def test_grant_is_confirmed_at_a_terminal(sideband, terminal, make_skill, answer
     words = ["call", "modest.look", "--skill-dir", make_skill("modest", LOOK, SQL)]
     identifier = id_in(sideband(*words))
     at = terminal("approvals", "approve", identifier, "--always")
-    at.wait_for("Grant this? [y/N]")
+    at.wait_for("always: for all tools of this version of the skill\n▌ Grant this? [y/N]")
     at.type(f"{answer}\r")
     assert at.wait() == (0 if answer == "y" else 3)
     assert sideband(*words).returncode == (0 if answer == "y" else 3)

@@ -13,7 +13,7 @@ import anyio
 import attrs
 import pyte
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sideband import SidebandError
 from sideband.approvals import ApprovalRequest
@@ -227,6 +227,7 @@ def test_no_line_in_a_pipe_looks_like_an_answered_question(place, text):
 
 @pytest.mark.parametrize("place", [one for one in PLACES if "argument" in one or "preview" in one or "question" in one])
 @given(text=texts)
+@example(text=" " * WIDTH)
 @settings(max_examples=25, deadline=None)
 def test_each_row_of_a_question_has_the_mark_and_fits(place, text):
     rows = shown_at(place, text, terminal=True).removesuffix("\n").split("\n")
