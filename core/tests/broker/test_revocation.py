@@ -13,6 +13,7 @@ from anyio import from_thread, to_thread
 from pydantic import BaseModel
 from sideband import Plugin
 from sideband.broker import Call
+from sideband.contexts import TimedLease
 from sideband.hooks import Allow, hookimpl
 from sideband.ledger import query
 from sideband.ops import ContextRevoked, Credential, Grant, OpContext, OpFamily, OpTimeout, Origin, op
@@ -373,6 +374,7 @@ async def test_context_of_a_hook_that_returned_in_time_is_valid_for_tasks_of_its
 
     async with make_host(family("area", mark), hook("watch", effect)) as host:
         await host.op("area.mark", {"text": "first"})
+        kept[0].lease.deadline = time.perf_counter()
         assert await code_of(kept[0].dispatch, "area.mark", {"text": "later"}) == "allowed"
 
 
@@ -398,3 +400,11 @@ async def test_hook_that_is_cancelled_cannot_use_its_context_later(make_host, fa
             tasks.cancel_scope.cancel()
         assert await code_of(state.ctx.dispatch, "area.mark", {"text": "late"}) == "op.revoked"
         assert await marks(host) == [("late", "denied", "op.revoked")]
+
+
+@pytest.mark.parametrize(("seconds", "is_over"), [(60, False), (0, True)])
+def test_lease_of_a_function_that_has_ended_depends_on_its_deadline_at_that_time(seconds, is_over):
+    lease = TimedLease(time.perf_counter() + seconds)
+    lease.settle()
+    lease.deadline += 60 - 2 * seconds
+    assert lease.is_over() is is_over

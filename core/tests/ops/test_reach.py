@@ -122,6 +122,19 @@ def test_use_of_several_scopes_has_the_highest_level():
     assert level_within(TAKE, grant("road:to=farm"), both) is Level.CONTROLLED
 
 
+def test_use_that_requests_nothing_of_its_family_has_the_declared_level():
+    assert level_within(TAKE, grant("road:to=farm,load=none"), []) is Level.RESTRICTED
+
+
+def test_level_of_a_use_is_computed_once_for_each_grant():
+    spec, scopes = declared(lower=TAKE.lower), [RoadScope(to="farm", load="none")]
+    assert level_within(spec, grant("road:to=farm"), scopes) is Level.SAFE
+    (known,) = spec.levels
+    spec.levels[known] = Level.PRIVILEGED
+    assert level_within(spec, grant("road:to=farm"), scopes) is Level.PRIVILEGED
+    assert level_within(spec, grant("road"), scopes) is Level.MONITORED
+
+
 def test_known_levels_are_forgotten_before_they_fill_the_memory():
     spec = declared(lower=TAKE.lower)
     for number in range(3_000):
