@@ -40,9 +40,9 @@ async def code_of(function, *arguments):
     return "allowed"
 
 
-async def marks(host):
+async def marks(host, **options):
     """Return the recorded dispatches of `area.mark`: the text, the outcome and the code of the error."""
-    found = await query(host.ledger.folder, op="area.mark")
+    found = await query(host.ledger.folder, op="area.mark", **options)
     return [(one.params["text"], one.status, one.error and one.error["code"]) for one in reversed(found)]
 
 
@@ -59,6 +59,23 @@ async def test_dispatch_with_the_context_of_an_op_that_has_ended_is_refused_and_
         (late,) = await query(host.ledger.folder, op="area.mark")
     assert (late.params, late.status, late.error["code"]) == ({"text": "late"}, "denied", "op.revoked")
     assert (late.origin.plugin, late.within) == ("area", kept[0].effect)
+
+
+async def test_code_that_goes_on_with_its_revoked_context_does_not_fill_the_ledger(make_host, family):
+    kept = []
+
+    @op("area.keep")
+    async def keep(params: Text, ctx: OpContext) -> None:
+        kept.append(ctx)
+
+    async with make_host(family("area", keep, mark)) as host:
+        for _ in range(2):
+            await host.op("area.keep", {})
+        for _ in range(150):
+            assert await code_of(kept[0].dispatch, "area.mark", {"text": "again"}) == "op.revoked"
+        assert await code_of(kept[1].dispatch, "area.mark", {"text": "other"}) == "op.revoked"
+        found = await marks(host, limit=1_000)
+    assert (found.count(("again", "denied", "op.revoked")), found.count(("other", "denied", "op.revoked"))) == (100, 1)
 
 
 @BOTH_BACKENDS
@@ -317,6 +334,21 @@ async def test_context_of_a_preview_is_past_its_deadline_with_the_preview(make_h
     async with make_host(family("area", show), hook("curious", op_call)) as host:
         await host.op("area.show", {})
     assert deadlines[0] <= 20
+
+
+async def test_nothing_can_be_noted_about_an_op_that_has_ended(make_host, family):
+    kept = []
+
+    @op("area.keep")
+    async def keep(params: Text, ctx: OpContext) -> None:
+        kept.append(ctx)
+
+    async with make_host(family("area", keep)) as host:
+        await host.op("area.keep", {})
+        with pytest.raises(ContextRevoked):
+            await kept[0].note({"made": "a folder"})
+        (effect,) = await query(host.ledger.folder, op="area.keep")
+    assert effect.note == {}
 
 
 async def test_function_that_is_to_run_at_the_end_of_a_call_cannot_be_added_after_its_dispatch(make_host, family):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from time import perf_counter
@@ -17,6 +18,7 @@ from ..hooks import Effect, HookRegistry
 from ..ledger import EffectRecord, Intent, Ledger, LedgerError, Outcome, Status
 from ..ledger._keys import UNDO
 from ..ops import (
+    ContextRevoked,
     EffectInFlight,
     EffectUnknown,
     Grant,
@@ -42,6 +44,7 @@ from ._values import digest_of, secret_fields
 
 _log = logging.getLogger("sideband.broker")
 _LARGE = 32_768
+_MOST_LATE, _MOST_CONTEXTS = 100, 1_000
 
 
 @frozen
@@ -62,6 +65,7 @@ class EffectRecorder:
     _hooks: HookRegistry
     _attempts: Attempts
     _clock: Callable[[], float] = field(factory=running_clock, init=False)
+    _late: Counter[tuple[Origin, str | None]] = field(factory=Counter, init=False)
 
     async def intend(self, dispatch: Dispatch) -> Replay | None:
         """Write the intent, synced to disk if the op is durable. This claims the key.
@@ -220,6 +224,13 @@ class EffectRecorder:
     async def refuse(self, dispatch: Dispatch, error: OpError) -> None:
         """Record a dispatch that ended before it became an effect. It has an intent only if its sync failed."""
         status: Status = "failed"
+        if isinstance(error, ContextRevoked):
+            context = dispatch.origin, dispatch.within
+            if len(self._late) > _MOST_CONTEXTS:
+                self._late.clear()
+            self._late[context] += 1
+            if self._late[context] > _MOST_LATE:
+                return  # code that goes on must not fill the disk
         if isinstance(error, OpDenied):
             status = "denied"
         elif isinstance(error, OpCancelled):
