@@ -67,6 +67,12 @@ def test_command_without_an_approver_says_how_to_give_the_rights(sideband, insta
     assert f'"plugin:geo" = ["{SQL}"]' in error["hint"]
 
 
+def test_call_whose_op_lacks_rights_of_its_own_ends_as_denied(sideband, installed, make_skill):
+    done = sideband("call", "trip.count", "--skill-dir", make_skill("trip", SKILL), **installed)
+    assert done.returncode == 3
+    assert f'"plugin:geo" = ["{SQL}"]' in done.stderr
+
+
 def test_configured_rights_are_used_and_shown_with_their_owner(sideband, installed, tmp_path):
     configure(tmp_path, f'[grants]\n"plugin:geo" = ["{SQL}"]\n')
     assert sideband("op", "geo.count", **installed).stdout == "1\n"

@@ -12,7 +12,7 @@ import anyio
 from anyio import to_thread
 from attrs import define, evolve, field
 
-from ..approvals import Approver
+from ..approvals import ApprovalNeeded, Approver
 from ..broker import Attempt, Broker, Call, EffectReport
 from ..errors import SidebandError
 from ..loading import SkillSpec, ToolSpec
@@ -189,7 +189,8 @@ def _add_hint(error: SidebandError, effects: Sequence[EffectReport]) -> None:
         # The error of an op that failed in another one names the inner op, which the skill did not request.
         if effect.error and (effect.error.get("op", effect.op), effect.error["code"]) == (cause.op, cause.code):
             error.hint = effect.error["hint"] or error.hint
-            if effect.status == "denied":
+            # An op fails if one that it dispatched was denied.
+            if effect.status == "denied" or effect.error["code"] in (OpDenied.code, ApprovalNeeded.code):
                 error.exit_code = OpDenied.exit_code
             return
 
