@@ -1,6 +1,7 @@
 """Stored grants apply only to the exact content of the skill that requested them."""
 
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from sideband import ConfigurationError
@@ -22,6 +23,23 @@ def test_grant_is_stored_by_digest(grants, tmp_path):
     again = RememberedGrants(tmp_path)
     assert again.get("one").texts() == ("http:host=example.org",)
     assert again.get("two").texts() == ()
+
+
+def test_hosts_that_change_grants_at_the_same_time_lose_none_of_the_changes(tmp_path):
+    grant = Grant.parse(["sql"])
+    RememberedGrants(tmp_path).remember("revoked", "notes", grant)
+
+    def change(number):
+        own = RememberedGrants(tmp_path)
+        for each in range(10):
+            own.remember(f"{number}-{each}", "notes", grant)
+        own.forget("revoked", grant)
+
+    with ThreadPoolExecutor() as threads:
+        list(threads.map(change, range(4)))
+    again = RememberedGrants(tmp_path)
+    assert not again.get("revoked")
+    assert all(again.get(f"{number}-{each}") for number in range(4) for each in range(10))
 
 
 def test_second_grant_is_added_to_the_first(grants):

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, StateUnwritable
 from ..ops import Grant
-from ..state import write_state_file
+from ..state import FileLock, make_home, write_state_file
 
 _PLUGIN = "plugin:"
 
@@ -42,26 +44,34 @@ class RememberedGrants:
 
     def remember(self, digest: str, skill: str, grant: Grant) -> None:
         """Add ``grant`` to the grant of the skill with this digest or of a plugin."""
-        entries = self._read()
-        held = Grant.parse(entries.get(digest, {}).get("capabilities", ()))
-        both = Grant.of([*held.capabilities, *grant.capabilities])
-        entries[digest] = {
-            "plugin" if digest.startswith(_PLUGIN) else "skill": skill,
-            "capabilities": list(both.texts()),
-            "granted": datetime.now(UTC).isoformat(timespec="seconds"),
-        }
-        self._write(entries)
+        with self._changing() as entries:
+            held = Grant.parse(entries.get(digest, {}).get("capabilities", ()))
+            both = Grant.of([*held.capabilities, *grant.capabilities])
+            entries[digest] = {
+                "plugin" if digest.startswith(_PLUGIN) else "skill": skill,
+                "capabilities": list(both.texts()),
+                "granted": datetime.now(UTC).isoformat(timespec="seconds"),
+            }
 
     def forget(self, digest: str, grant: Grant) -> None:
         """Remove the capabilities that ``grant`` covers from the grant of the skill with this digest."""
-        entries = self._read()
-        if digest in entries:
-            held = Grant.parse(entries[digest]["capabilities"])
-            entries[digest]["capabilities"] = list(grant.missing(held).texts())
-            self._write(entries)
+        with self._changing() as entries:
+            if digest in entries:
+                held = Grant.parse(entries[digest]["capabilities"])
+                entries[digest]["capabilities"] = list(grant.missing(held).texts())
 
-    def _write(self, entries: Mapping[str, Mapping[str, Any]]) -> None:
-        write_state_file(self._file, "".join(_table(name, entry) for name, entry in sorted(entries.items())))
+    @contextmanager
+    def _changing(self) -> Iterator[dict[str, dict[str, Any]]]:
+        """Write what the block changes, while no other host does: a revoked grant must not come back."""
+        make_home(self._file.parent)
+        with FileLock(self._file.with_suffix(".lock")) as lock:
+            try:
+                lock.acquire(math.inf)
+            except OSError as error:
+                raise StateUnwritable(self._file, error) from error
+            entries = self._read()
+            yield entries
+            write_state_file(self._file, "".join(_table(name, entry) for name, entry in sorted(entries.items())))
 
     def _status(self) -> object:
         """Return a value that changes if the file is replaced or written to."""

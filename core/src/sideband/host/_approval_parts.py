@@ -34,7 +34,7 @@ def approvals_of(
     def versions(names: Collection[str | None]) -> Sequence[str]:
         """Return the versions of all guards and of these plugins."""
         relevant = (one for one in plugins.records if one.kind == "guard" or one.name in names)
-        return sorted(f"{one.label} {one.distribution} {one.version} {one.state.usable}" for one in relevant)
+        return sorted(f"{one.label} {one.distribution} {one.version}" for one in relevant)
 
     def shown(value: Any) -> Any:
         """Return data as it is shown and stored: redacted, and shortened if it is very long."""

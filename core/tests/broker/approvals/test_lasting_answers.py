@@ -112,6 +112,14 @@ async def test_lasting_answer_about_an_unusual_value_is_for_this_value(make_host
     assert post.sent == ["hello"]
 
 
+@pytest.mark.parametrize("name", ["canary-7f3a9c51", "n" * 3_000, "ü" * 1_000])
+async def test_lasting_answer_is_not_offered_if_its_grant_cannot_be_shown_exactly(make_host, post, name):
+    async with make_host(*post.plugins) as host:
+        host.redactor.protect("canary-7f3a9c51", "canary")
+        stored = await host.approvals.get(await post.ask(host, {**LETTER, "to": name}))
+    assert dict(stored.request.grants) == {}
+
+
 async def test_grant_that_is_revoked_ends_before_the_answer_is_stored(make_host, post, monkeypatch):
     """If the host is killed between, the user sees that the answer still has to be revoked."""
     async with make_host() as host:

@@ -161,3 +161,21 @@ async def test_answer_is_not_shared_with_another_approver_or_principal(make_host
         "a": "one",
         "b": "one" if other == "principal" else "another",
     }
+
+
+@BOTH_BACKENDS
+async def test_answer_for_a_session_is_not_shared_with_another_one(make_host, post):
+    approver = post.answering(Approval("allow", "session"))
+    answers = {}
+    async with make_host() as host:
+
+        async def decide(session):
+            request = post.grant_request(host, session=session)
+            answers[session] = await host.approvals.decide(request, approver, about="reader")
+
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as tasks:
+                for session in "sst":
+                    tasks.start_soon(decide, session)
+    assert sorted(one.origin.session for one in approver.asked) == ["s", "t"]
+    assert {session: one.request.origin.session for session, one in answers.items()} == {"s": "s", "t": "t"}

@@ -5,7 +5,7 @@ import time
 import pytest
 from sideband import hookimpl
 from sideband.approvals import Approval, ApprovalNeeded
-from sideband.hooks import Allow, Replace
+from sideband.hooks import Allow, Ask, Replace
 from sideband.ledger import query, verify
 from sideband.ops import Level, OpDenied
 
@@ -39,6 +39,24 @@ async def test_request_shows_exactly_what_would_happen(make_host, post, hook):
     assert (request.kind, request.subject, request.question) == ("effect", "mail.send", "Really?")
     assert (request.level, request.risk, request.expires) == (Level.RESTRICTED, "notes: a stranger", 3_600)
     assert (stored.state, stored.answer) == ("open", None)
+
+
+async def test_request_contains_no_secret_that_a_guard_tells(make_host, hook, post):
+    secret = "canary-7f3a9c51"
+
+    @hookimpl
+    def asking(event):
+        return Ask(f"Send {secret}?")
+
+    @hookimpl
+    def noting(event):
+        return Allow(f"seen {secret}")
+
+    asking.__name__ = noting.__name__ = "op_call"
+    async with make_host(post.plugins[0], hook("asks", asking), hook("notes", noting)) as host:
+        host.redactor.protect(secret, "canary")
+        request = (await host.approvals.get(await post.ask(host))).request
+    assert (request.question, request.risk) == ("Send [redacted:canary]?", "notes: seen [redacted:canary]")
 
 
 async def test_record_says_who_answered_when_and_what_was_shown(make_host, post):
@@ -212,10 +230,16 @@ async def test_preview_is_shown_and_recorded(make_host, post):
     assert record.decisions[-1]["note"] == "shown: to ann"
 
 
-async def test_continued_run_needs_no_approval_for_what_it_did_not_wait_for(make_host, post):
+async def test_continued_run_needs_no_approval_for_what_it_did_not_wait_for(make_host, hook, post):
+    @hookimpl
+    def fine(event):
+        return Allow("fine")
+
+    fine.__name__ = "op_call"
     async with make_host(*post.plugins) as host:
         await post.ask(host, call=post.call())
-    async with make_host(post.plugins[0]) as host:
+    async with make_host(post.plugins[0], hook("careful", fine)) as host:
         await host.approvals.resume("r")
         await host.broker.dispatch(post.call(), "mail.send", {**LETTER, "text": "other"})
-    assert (post.sent, post.previewed) == (["other"], ["hello"])
+        await post.ask(host, call=post.call())
+    assert (post.sent, post.previewed) == (["other"], ["hello", "hello"])

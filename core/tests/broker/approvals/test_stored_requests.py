@@ -185,3 +185,15 @@ async def test_requests_are_deleted_with_their_session(make_host, post):
         kept = await post.ask(host, call=post.call("t"))
         await host.approvals.withdraw(sessions={"s"})
         assert [one.request.id for one in await host.approvals.list()] == [kept]
+
+
+async def test_run_whose_answers_were_all_used_waits_for_none(make_host, post):
+    call = post.call()
+    async with make_host(*post.plugins) as host:
+        await post.approve(host, call=call)
+        await host.approvals.resume("r")
+        assert host.approvals.is_continued("r")
+        await host.broker.dispatch(call, "mail.send", LETTER)
+        assert not host.approvals.is_continued("r")
+        await host.approvals.resume("r")
+        assert not host.approvals.is_continued("r")

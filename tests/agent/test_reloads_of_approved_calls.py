@@ -1,0 +1,73 @@
+"""An approval of a call is for the version that was asked about, also if skills and tools are reloaded meanwhile."""
+
+import pytest
+import sideband_skills.plugin
+from pydantic import BaseModel
+from sideband import Plugin
+from sideband.approvals import Approval
+from sideband.hooks import Ask, hookimpl
+from sideband.tools import tool
+from sideband_scripted import Turn
+
+pytestmark = pytest.mark.anyio
+
+SKILL = "---\nname: buyer\ndescription: Buys.\n---\nCall `buy`.\n"
+BUY = 'from sideband.skill import tool\n@tool\nasync def buy() -> str:\n    """Buy."""\n    return "bought"\n'
+
+
+class Careful:
+    @hookimpl
+    def tool_call(self, event):
+        return Ask("May it run?")
+
+
+class Nothing(BaseModel):
+    pass
+
+
+class More(BaseModel):
+    fast: bool = False
+
+
+def own(params):
+    @tool("deploy")
+    async def run(_: params, ctx) -> str:
+        """Deploy."""
+        return "deployed"
+
+    return run
+
+
+@pytest.mark.parametrize("changed", [False, True])
+async def test_answer_for_a_skill_holds_after_a_reload_only_if_its_code_is_the_same(stage, tmp_path, changed):
+    folder = tmp_path / "skills" / "buyer"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(SKILL)
+    (folder / "tools.py").write_text(BUY)
+    turns = [Turn(tool_calls=[("buyer__buy", {})]), "done"]
+    options = {"guards": {"careful": Careful}, "settings": {"policy": {"isolation": "none"}}}
+    loader = Plugin("loader", "skills", sideband_skills.plugin)
+    async with stage(turns, loader, skill_dirs=[tmp_path / "skills"], **options) as agent:
+        first = await agent.invoke("go")
+        (request,) = first.requests
+        await agent.host.approvals.answer(request, Approval("allow"))
+        if changed:
+            (folder / "tools.py").write_text(BUY.replace("bought", "stolen"))
+        await agent.reload()
+        result = await agent.resume()
+        assert result.status == ("parked" if changed else "completed")
+        assert (request in result.requests, len(result.requests)) == (False, int(changed))
+
+
+@pytest.mark.parametrize("changed", [False, True])
+async def test_answer_for_an_own_tool_holds_only_if_its_declaration_is_the_same(stage, changed):
+    turns = [Turn(tool_calls=[("deploy", {})]), "done"]
+    async with stage(turns, own_tools=[own(Nothing)], guards={"careful": Careful}) as agent:
+        first = await agent.invoke("go")
+        (request,) = first.requests
+        await agent.host.approvals.answer(request, Approval("allow"))
+        agent.withdraw("deploy")
+        agent.offer(own(More if changed else Nothing))
+        await agent.reload()
+        result = await agent.resume()
+        assert result.status == ("parked" if changed else "completed")
