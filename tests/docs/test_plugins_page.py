@@ -13,6 +13,7 @@ import pytest
 import sideband_http.plugin
 import sideband_llm.plugin
 import sideband_store_sqlite.plugin
+from attrs import evolve
 from sideband import Host, Level, Plugin
 from sideband.approvals import Approval
 from sideband.hooks import ChatCommands, ToolCandidate, ToolSelection
@@ -41,7 +42,7 @@ def stage(tmp_path):
         own = [
             Plugin("op", "llm", sideband_llm.plugin),
             Plugin("store", "sqlite", sideband_store_sqlite.plugin),
-            Plugin("provider", "scripted", Scripted(turns)),
+            Plugin("provider", "scripted", turns if isinstance(turns, Scripted) else Scripted(turns)),
             *plugins,
         ]
         settings = {"agent": {"compaction": {"keep": keep}}}
@@ -188,6 +189,27 @@ async def test_example_selection_sends_the_tools_of_sources_only_if_they_fit(pag
     tools = [ToolCandidate("dice__roll", "", "plugin dice", 40), ToolCandidate("feeds__daily", "", "source feeds", 60)]
     assert select(ToolSelection(tools, messages=[], tokens=1_000)) is None
     assert select(ToolSelection(tools, messages=[], tokens=999)) == ["dice__roll"]
+
+
+@pytest.mark.anyio
+async def test_example_selection_leaves_out_large_tools_of_a_source_until_the_model_calls_one(stage, page, tmp_path):
+    module = page(PAGE).module("class Feeds")
+    (tmp_path / "home").mkdir(mode=0o700)
+    (tmp_path / "home" / "feeds.txt").write_text("daily http://127.0.0.1:9/\nweekly http://127.0.0.1:9/\n")
+    original = module.feed
+
+    def feed(name, url):
+        return evolve(original(name, url), description="x" * 60_000)
+
+    module.feed = feed
+    plugins = [Plugin("tool", "feeds", module), Plugin("hook", "select", page(PAGE).module("def tool_selection"))]
+    provider = Scripted([Turn(tool_calls=[("feeds__daily", {})]), "done"])
+    async with stage(provider, *plugins) as agent:
+        with anyio.fail_after(60):
+            await agent.host.tools.wait_for_sources()
+        assert agent.tools.names == ("feeds.daily", "feeds.weekly")
+        await agent.invoke("read")
+        assert [[one.name for one in request.tools] for request in provider.requests] == [[], ["feeds__daily"]]
 
 
 @contextmanager
