@@ -7,8 +7,9 @@ from typing import Annotated
 import pytest
 import sideband_sandbox.plugin
 import sideband_skills.plugin
+from attrs import evolve
 from pydantic import BaseModel, ConfigDict
-from sideband import Plugin
+from sideband import Level, Plugin
 from sideband.approvals import Approval
 from sideband.calls import CallRequest
 from sideband.hooks import Ask, Replace
@@ -122,7 +123,7 @@ def parked(stage, kit):
     """Open an agent whose call of `note` waits for an approval, and can then ``go_on``."""
 
     @asynccontextmanager
-    async def open_stage():
+    async def open_stage(*, is_own=False):
         @tool("note", resume="replay")
         async def waiting(params: NoteParams, ctx: ToolContext) -> str:
             """Write a note."""
@@ -138,7 +139,8 @@ def parked(stage, kit):
             "guard", "asking", kit.guard(op_call=lambda event: Ask("?") if event.op == "book.write" else None)
         )
         turns = [Turn(tool_calls=[("note", {"text": "hi"})]), "done"]
-        async with stage(turns, Plugin("tool", "note", waiting), BOOK, guard) as agent:
+        plugins, own = ([], [waiting]) if is_own else ([Plugin("tool", "note", waiting)], [])
+        async with stage(turns, *plugins, BOOK, guard, own_tools=own) as agent:
             assert (await agent.invoke("go")).status == "parked"
             agent.go_on = go_on
             yield agent
@@ -153,6 +155,17 @@ async def test_call_that_waited_continues_with_the_channel_of_now(parked):
         (text,) = results(agent)
         assert NoteParams.model_validate_json(text) == expected(agent)
         assert expected(agent).channel == "phone"
+
+
+@pytest.mark.parametrize("change", [{"level": Level.RESTRICTED}, {"description": "Write and send a note."}])
+async def test_call_that_waited_does_not_continue_with_a_tool_that_has_changed(parked, change):
+    async with parked(is_own=True) as agent:
+        note = agent.tools.get("note")
+        agent.withdraw("note")
+        agent.offer(evolve(note, **change))
+        assert (await agent.go_on()).status == "completed"
+        (text,) = results(agent)
+        assert "its tool has changed" in text
 
 
 async def test_call_that_waited_does_not_continue_on_behalf_of_another_principal(parked):

@@ -74,6 +74,12 @@ class Replays:
     policy: Resume
     questions: ToolQuestions
 
+    async def beginning(self, tool: Tool, ctx: ToolCallContext, attempt: Attempt) -> dict[str, str]:
+        """Return what the record of a call notes, so that the same tool can run again with the same values."""
+        # A call of a skill compares the versions of its code itself.
+        code = "" if tool.source.startswith("skill ") else await self.questions.registry.code(tool, ctx.plugin)
+        return {"started": attempt.started, "seed": attempt.seed, "tool": code}
+
     def allowed(self, tool: Tool) -> Resume:
         """Return whether calls of the tool may run again."""
         return strictest(self.policy, tool.resume)
@@ -117,6 +123,8 @@ class Replays:
         started, seed = str(records[0].note["started"]), str(records[0].note["seed"])
         attempts, principal = self.broker.attempts, ctx.principal
         attempt = await attempts.again(ctx.key, principal=principal, started=started, seed=seed, stops=True)
+        if records[0].note.get("tool") != (await self.beginning(tool, ctx, attempt))["tool"]:
+            return "its tool has changed"
         found = InterruptedCall(number + 1, attempt_key(ctx.key, number + 1), attempt, records[0].effect)
         if allowed == "replay" or _waited(records):
             return found

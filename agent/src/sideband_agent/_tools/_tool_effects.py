@@ -211,7 +211,7 @@ class ToolEffects:
         ctx.lease = TimedLease(perf_counter() + seconds, ctx.agent.run)
         call = new_call(ctx.origin, ctx.hooks, seconds=seconds, outer=ctx.agent.run)
         attempt = ctx.attempt
-        note: dict[str, Any] = {} if attempt is None else {"started": attempt.started, "seed": attempt.seed}
+        note: dict[str, Any] = {} if attempt is None else await self.replays.beginning(tool, ctx, attempt)
         if interrupted is not None:
             key = interrupted.key
             note |= {"replay": interrupted.number, "interrupted": interrupted.effect}

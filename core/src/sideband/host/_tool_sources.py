@@ -121,8 +121,7 @@ class RunningSource:
                     await opened.changed()
                     delay = 0.0
                 except BaseException as error:
-                    is_stopped = self._scope.cancel_called or self._serving.cancel_called
-                    if is_stopped or isinstance(unwrapped(error), KeyboardInterrupt):
+                    if self._serving.cancel_called or isinstance(unwrapped(error), KeyboardInterrupt):
                         raise
                     self._settle(self.tools, [f"it could not be listed: {describe(error)}"])
                     delay = min(2 * delay or FIRST_RETRY_SECONDS, _MAX_RETRY_SECONDS)
