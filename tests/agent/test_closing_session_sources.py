@@ -78,6 +78,19 @@ async def switching(agent, slow):
             slow.may_close.set()
 
 
+async def test_sources_of_a_session_are_closed_in_reverse_order(stage):
+    closed = []
+
+    class Noting(Source):
+        async def end(self, ctx):
+            closed.append(self.name)
+
+    async with stage(["ok"], own_tools=[Noting("one"), Noting("two"), Noting("three")]) as agent:
+        await until(lambda: len(agent.tools.names) == 3)
+        await agent.new_session()
+        assert closed == ["three", "two", "one"]
+
+
 async def test_source_that_is_offered_while_sessions_are_switched_is_opened_for_the_new_one(stage):
     slow, late = Slow("slow"), Source("late")
     async with stage(["ok"], own_tools=[slow]) as agent:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import anyio
 from attrs import define, evolve, field
 from sideband.host import ProvidedSource, RunningSource, ToolRegistry, tool_fault
 from sideband.plugins import PluginContext
@@ -174,8 +173,7 @@ class SessionTools:
         self._closed = True
         for one in reversed(self._opened):
             one.stop()
-            with anyio.CancelScope(shield=True):
-                await one.ended.wait()
+            await one.ended.wait()
 
     def _start(self, provided: ProvidedSource) -> str | None:
         """Open a source of the session. Return why it was not opened."""

@@ -137,7 +137,7 @@ async def test_closing_many_hanging_sources_has_one_time_limit(hosting, monkeypa
 
 
 @pytest.mark.parametrize("method", ["list", "changed"])
-async def test_source_is_closed_while_it_is_listed_or_waits(hosting, method):
+async def test_source_is_closed_while_it_is_listed_or_waits(hosting, method, caplog):
     source = Source()
     setattr(source, method, anyio.sleep_forever)
     with anyio.fail_after(60):
@@ -145,6 +145,7 @@ async def test_source_is_closed_while_it_is_listed_or_waits(hosting, method):
             await host.tools.view()
             await until(lambda: source.seen["open"])
     assert source.seen["close"] == 1
+    assert "source tickets" not in caplog.text, "a source that is closed has not failed"
 
 
 async def test_host_that_closes_while_a_source_opens_does_not_wait_for_it(hosting):

@@ -76,9 +76,10 @@ class Replays:
 
     async def beginning(self, tool: Tool, ctx: ToolCallContext, attempt: Attempt) -> dict[str, str]:
         """Return what the record of a call notes, so that the same tool can run again with the same values."""
-        # A call of a skill compares the versions of its code itself.
-        code = "" if tool.source.startswith("skill ") else await self.questions.registry.code(tool, ctx.plugin)
-        return {"started": attempt.started, "seed": attempt.seed, "tool": code}
+        note = {"started": attempt.started, "seed": attempt.seed}
+        if not tool.source.startswith("skill "):  # whose calls compare the versions of its code themselves
+            note["tool"] = await self.questions.registry.code(tool, ctx.plugin)
+        return note
 
     def allowed(self, tool: Tool) -> Resume:
         """Return whether calls of the tool may run again."""
@@ -123,7 +124,7 @@ class Replays:
         started, seed = str(records[0].note["started"]), str(records[0].note["seed"])
         attempts, principal = self.broker.attempts, ctx.principal
         attempt = await attempts.again(ctx.key, principal=principal, started=started, seed=seed, stops=True)
-        if records[0].note.get("tool") != (await self.beginning(tool, ctx, attempt))["tool"]:
+        if records[0].note.get("tool") != (await self.beginning(tool, ctx, attempt)).get("tool"):
             return "its tool has changed"
         found = InterruptedCall(number + 1, attempt_key(ctx.key, number + 1), attempt, records[0].effect)
         if allowed == "replay" or _waited(records):
