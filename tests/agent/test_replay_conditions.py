@@ -127,6 +127,8 @@ def test_policy_ask_asks_the_approver_with_what_is_known(shop, approve):
     assert "buyer.buy was interrupted" in question
     assert len(shop.lines("effects")) == (2 if approve else 1)
     assert answer["unknown"] is (None if approve else True)
+    (answered,) = shop.records(op="approval.answer")
+    assert (answered.status, answered.params["kind"]) == ("done" if approve else "denied", "replay")
     attempts = [one.decisions for one in shop.records(op="tool.call")]
     assert [bool(one) for one in attempts] == ([True, False] if approve else [False])
 

@@ -138,3 +138,10 @@ async def test_grant_that_is_revoked_ends_before_the_answer_is_stored(make_host,
         assert not remembered.get("d1")
         assert (await host.approvals.get(request.id)).state == "granted"
         assert (await host.approvals.answer(request.id, Approval("deny"))).state == "denied"
+
+
+async def test_lasting_answer_of_an_approver_has_a_record_of_its_own(make_host, post):
+    async with make_host(*post.plugins, approver=post.answering(Approval("allow", "always", by="Ann"))) as host:
+        await host.op("mail.send", LETTER)
+        (record,) = await query(host.ledger.folder, op="approval.answer")
+    assert (record.decisions[0]["by"], record.decisions[0]["scope"]) == ("Ann", "always")

@@ -179,3 +179,20 @@ async def test_answer_for_a_session_is_not_shared_with_another_one(make_host, po
                     tasks.start_soon(decide, session)
     assert sorted(one.origin.session for one in approver.asked) == ["s", "t"]
     assert {session: one.request.origin.session for session, one in answers.items()} == {"s": "s", "t": "t"}
+
+
+@pytest.mark.parametrize("elsewhere", ["granted", "withdrawn"])
+async def test_what_happens_to_a_request_while_its_approver_is_asked_counts(make_host, post, elsewhere):
+    asked = []
+
+    async def approver(request):
+        asked.append(request)
+        if elsewhere == "granted":
+            await host.approvals.answer(request.id, Approval("allow", "always"))
+        elif len(asked) == 1:
+            await host.approvals.withdraw(run="r")
+        return Approval("allow")
+
+    async with make_host(*post.plugins, approver=approver) as host:
+        await host.broker.dispatch(post.call(), "mail.send", LETTER)
+    assert (len(asked), post.sent) == (1 if elsewhere == "granted" else 2, ["hello"])

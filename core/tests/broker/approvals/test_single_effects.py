@@ -243,3 +243,25 @@ async def test_continued_run_needs_no_approval_for_what_it_did_not_wait_for(make
         await host.broker.dispatch(post.call(), "mail.send", {**LETTER, "text": "other"})
         await post.ask(host, call=post.call())
     assert (post.sent, post.previewed) == (["other"], ["hello", "hello"])
+
+
+@pytest.mark.parametrize("verdict", ["allow", "deny"])
+async def test_answer_about_a_grant_is_recorded_also_if_it_is_for_one_call(make_host, post, verdict):
+    async with make_host() as host:
+        await host.approvals.decide(post.grant_request(host), post.answering(Approval(verdict, by="Ann")))
+        (record,) = await query(host.ledger.folder, op="approval.answer")
+    assert (record.decisions[0]["by"], record.params["subject"]) == ("Ann", "skill:reader")
+    assert record.status == ("done" if verdict == "allow" else "denied")
+
+
+async def test_failure_of_the_approver_is_not_a_no_for_the_run(make_host, post):
+    async def approver(request):
+        if not post.previewed[1:]:
+            raise ValueError("no connection")
+        return Approval("allow")
+
+    async with make_host(*post.plugins, approver=approver) as host:
+        with pytest.raises(OpDenied, match="no connection"):
+            await host.broker.dispatch(post.call(), "mail.send", LETTER)
+        await host.broker.dispatch(post.call(), "mail.send", LETTER)
+    assert post.sent == ["hello"]
