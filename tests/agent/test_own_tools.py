@@ -165,6 +165,16 @@ async def test_tool_or_source_whose_name_is_invalid_or_taken_is_refused(stage, k
         assert agent.tools.names == before
 
 
+@pytest.mark.parametrize("validate", [lambda arguments: None, lambda arguments: arguments["missing"]])
+async def test_tool_whose_validation_fails_is_not_run_and_the_model_learns_whose_fault_it_is(stage, validate):
+    broken = evolve(make("look_up"), validate=validate)
+    async with stage([call("look_up"), "ok"], own_tools=[broken]) as agent:
+        await agent.invoke("hi")
+        (result,) = results(agent)
+    assert result.text.startswith("look_up failed to validate its arguments")
+    assert result.text.endswith("The tool was not run.")
+
+
 async def test_source_of_a_host_cannot_be_offered_to_an_agent(stage, kit):
     source = Source("notes")
     source.scope = "host"

@@ -263,7 +263,10 @@ class ToolCalls:
         if tool.from_host:
             ctx = self.contexts.make(tool, one.part.id, one.step)
             arguments = tool.filled(arguments, evolve(ctx.origin, principal=ctx.principal))
-        return tool.validate(arguments)
+        validated: object = tool.validate(arguments)
+        if not isinstance(validated, dict):
+            raise TypeError(f"`validate` must return the arguments as a dict, got a {type(validated).__name__}")
+        return validated
 
     def _unavailable(self, asked: str, tool: Tool | None) -> str:
         """Return why a tool may not be called, or how the model gets one that the last request did not send."""
