@@ -206,7 +206,7 @@ async def measure(folder: Path) -> None:
     make, floor, disk = worker_call(folder), Floor(), Disk(folder / "floor")
     host = Host(
         home=folder / "home",
-        settings={"policy": {"isolation": "none"}},
+        settings={"policy": {"isolation": "none"}, "plugins": {"guard-limits": {"controlled": "unlimited"}}},
         plugins=[ECHO],
         skill_dirs=[folder / "skill"],
     )

@@ -214,3 +214,19 @@ async def test_broken_guard_denied_by_the_policy_is_ignored(make_host, count):
     settings = {"policy": {"deny": {"guard.guard-broken": "known to be broken"}}}
     async with make_host(count, broken, settings=settings) as host:
         assert await host.op("count.up", {"n": 1}) == 2
+
+
+async def test_effect_below_the_level_of_all_guards_costs_nothing(make_host, count, family, monkeypatch):
+    @op("danger.do", level=Level.CONTROLLED)
+    async def do(params: Number, ctx: OpContext) -> None: ...
+
+    class Guard:
+        @hookimpl(level=Level.CONTROLLED)
+        def op_call(self, event):
+            return Deny("too dangerous")
+
+    async with make_host(count, family("danger", do), Plugin("guard", "levels", Guard)) as host:
+        with pytest.raises(OpDenied, match="too dangerous"):
+            await host.op("danger.do", {"n": 1})
+        monkeypatch.setattr("sideband.broker._broker.OpCall", None)  # no event can be made
+        assert await host.op("count.up", {"n": 1}) == 2

@@ -1,4 +1,5 @@
 import anyio
+import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -308,3 +309,40 @@ async def test_answers_to_replaced_arguments_are_not_kept(make_hooks, answering)
         ("b", "replace", ""),
         ("a", "ask", "List b?"),
     ]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("event", [OP_CALL, CALL])
+@pytest.mark.parametrize("level", list(Level))
+async def test_implementation_with_a_level_is_not_asked_about_a_lower_one(make_hooks, answering, event, level):
+    hooks = make_hooks(
+        ("a", hookimpl(answering(event.hook, Allow("seen")))),
+        ("b", hookimpl(level=level)(answering(event.hook, Deny("no")))),
+    )
+    decision = await hooks.decide(event)
+    assert (decision.verdict is Verdict.DENY) == (level <= event.level)
+    assert decision.notes == (Note("a", "seen"),)
+
+
+@pytest.mark.anyio
+async def test_implementation_with_a_level_is_asked_about_arguments_that_reach_it(make_hooks, answering):
+    seen = []
+    replace = answering("op_call", lambda event: Replace({"url": "b"}) if event.params["url"] == "a" else None)
+    hooks = make_hooks(
+        ("a", hookimpl(level=Level.RESTRICTED)(answering("op_call", None, seen))),
+        ("b", replace),
+        ("c", hookimpl(level=Level.PRIVILEGED)(answering("op_call", Deny("no")))),
+    )
+    await hooks.decide(OP_CALL)
+    assert seen == []
+    event = attrs.evolve(OP_CALL, level_of=lambda params: Level.RESTRICTED)
+    assert (await hooks.decide(event)).verdict is Verdict.ALLOW
+    assert [(one.params["url"], one.level) for one in seen] == [("b", Level.RESTRICTED)]
+
+
+@pytest.mark.anyio
+async def test_registry_knows_from_which_level_on_any_implementation_is_asked(make_hooks, answering):
+    hooks = make_hooks(("a", hookimpl(level=Level.CONTROLLED)(answering("op_call", None))))
+    assert [hooks.has("op_call", level) for level in Level] == [False, False, True, True, True]
+    assert hooks.has("op_call")
+    assert not hooks.has("tool_call", Level.PRIVILEGED)

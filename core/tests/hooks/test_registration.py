@@ -16,6 +16,7 @@ from sideband.hooks import (
     ToolCall,
     hookimpl,
 )
+from sideband.ops import Level
 
 CALL = ToolCall("c1", "notes.list", {})
 
@@ -64,6 +65,17 @@ def test_keyword_only_parameter_is_rejected():
     assert problems_of(SimpleNamespace(tool_call=tool_call)) == (
         "`tool_call` takes `ctx` as a keyword-only argument, but it is passed by position",
     )
+
+
+def test_level_is_rejected_for_hooks_whose_events_have_no_level_to_decide_about():
+    module = SimpleNamespace(
+        effect=hookimpl(level=Level.CONTROLLED)(lambda event: None),
+        op_call=hookimpl(level=Level.CONTROLLED)(lambda event: None),
+        settled=hookimpl(level=Level.SAFE)(lambda event: None),
+    )
+    assert problems_of(module) == ("`effect` is called for events of all levels; remove `level` from its @hookimpl",)
+    with pytest.raises(ValueError, match="'high' is not a valid Level"):
+        hookimpl(level="high")
 
 
 def test_annotation_with_the_event_of_another_hook_is_rejected():

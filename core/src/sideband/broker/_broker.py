@@ -239,7 +239,7 @@ class Broker:
 
     async def _decide(self, dispatch: Dispatch, spec: OpSpec) -> None:
         hooks = dispatch.call.hooks or self._hooks
-        if dispatch.decided or not hooks.has("op_call"):
+        if dispatch.decided or not hooks.has("op_call", dispatch.level):
             return
         event = OpCall(
             effect=dispatch.effect,

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from anyio import move_on_after
 
 from ..contexts import PluginContext, TimedLease
+from ..ops import Level
 from ._decision import Decision
 from ._errors import HookError, HookFailed, HookNotFound, HookTimeout
 from ._event import CollectEvent, DecideEvent, Event, FirstEvent, ObserveEvent, UpdateEvent
@@ -49,14 +50,19 @@ class Hooks:
         self._implementations: dict[str, tuple[Implementation, ...]] = dict.fromkeys(HOOK_SPECS, ())
         self._adapted: Callable[[PluginContext | None], PluginContext | None] = _unchanged
 
-    def has(self, hook: str) -> bool:
+    def has(self, hook: str, level: Level | None = None) -> bool:
         """Return whether any plugin implements ``hook``, so that callers can skip building the event.
+
+        Args:
+            hook: the name of the hook.
+            level: the level of the event; ``None`` for any level.
 
         Raises:
             HookNotFound: if the hook is unknown.
         """
         try:
-            return bool(self._implementations[hook])
+            found = self._implementations[hook]
+            return any(one.constraints.level <= level for one in found) if level is not None else bool(found)
         except KeyError:
             raise HookNotFound(hook, known=HOOK_SPECS) from None
 

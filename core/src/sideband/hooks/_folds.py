@@ -170,7 +170,8 @@ class DecideFold(Fold[DecideEvent]):
         for index, one in enumerate(self._implementations):
             self._current = index
             self._seen[index] = self._version
-            yield one
+            if self._concerns(one):
+                yield one
         while self._version:
             index = next((index for index, seen in enumerate(self._seen) if seen != self._version), -1)
             if index < 0:
@@ -182,7 +183,11 @@ class DecideFold(Fold[DecideEvent]):
             ]
             self._current = index
             self._seen[index] = self._version
-            yield self._implementations[index]
+            if self._concerns(self._implementations[index]):
+                yield self._implementations[index]
+
+    def _concerns(self, one: Implementation) -> bool:
+        return one.constraints.level <= getattr(self.event, "level", one.constraints.level)
 
     def waiting(self) -> Sequence[Implementation]:
         """Return the implementations that have not seen the current arguments."""

@@ -84,10 +84,12 @@ def _problems(name: str, function: Any, specs: Mapping[str, HookSpec]) -> Iterat
     if not inspect.isfunction(function) and not inspect.ismethod(function):
         yield f"`{name}` must be a function, not {type(function).__name__}"
         return
-    if constraints_of(function) is None:
+    if (constraints := constraints_of(function)) is None:
         mistake = "does not use sideband's decorator" if hasattr(function, _PLUGGY_MARK) else "is not marked"
         yield f"`{name}` has the name of a hook, but {mistake}; mark it with @hookimpl or rename it"
         return
+    if constraints.level and name not in ("op_call", "tool_call"):
+        yield f"`{name}` is called for events of all levels; remove `level` from its @hookimpl"
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         yield f"`{name}` is a generator; it must return its answer"
     parameters = inspect.signature(function).parameters

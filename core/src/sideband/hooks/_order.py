@@ -17,6 +17,7 @@ from typing import Any, TypeVar, overload
 import pluggy
 from attrs import frozen
 
+from ..ops import Level
 from ._errors import HookOrderCycle
 
 PROJECT = "sideband"
@@ -29,22 +30,26 @@ _ATTRIBUTE = "sideband_constraints"
 
 @frozen
 class Constraints:
-    """The ordering constraints of an implementation within its phase."""
+    """The constraints of an implementation: its order within its phase, and the lowest level of its events."""
 
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    level: Level = Level.SAFE
 
 
 @overload
 def hookimpl(function: F, /) -> F: ...
 @overload
-def hookimpl(*, before: str | Iterable[str] = (), after: str | Iterable[str] = ()) -> Callable[[F], F]: ...
+def hookimpl(
+    *, before: str | Iterable[str] = (), after: str | Iterable[str] = (), level: Level = Level.SAFE
+) -> Callable[[F], F]: ...
 def hookimpl(
     function: Callable[..., Any] | None = None,
     /,
     *,
     before: str | Iterable[str] = (),
     after: str | Iterable[str] = (),
+    level: Level = Level.SAFE,
 ) -> Callable[..., Any]:
     """Mark a function as the implementation of the hook of the same name.
 
@@ -55,13 +60,14 @@ def hookimpl(
         function: the function.
         before: the plugins (entry-point names) that must run later. Plugins that are not installed are ignored.
         after: the plugins that must run earlier.
+        level: ``op_call``, ``tool_call``: not called for events of a lower level, which then cost nothing.
 
     Example:
         >>> @hookimpl(after="guard-loop")
         ... async def tool_call(event, ctx):
         ...     return None
     """
-    constraints = Constraints(_names("before", before), _names("after", after))
+    constraints = Constraints(_names("before", before), _names("after", after), Level(level))
 
     def mark(target: F) -> F:
         setattr(target, _ATTRIBUTE, constraints)
