@@ -134,6 +134,23 @@ async def test_tool_of_an_aborted_run_cannot_dispatch(stage, kit, area):
         assert (area.codes, await marks(agent)) == (["agent.call"], LATE)
 
 
+@BOTH_BACKENDS
+async def test_tool_does_not_begin_if_the_run_is_aborted_before(stage, kit):
+    ran = []
+
+    async def tool_execution_start(event, ctx):
+        ctx.abort()
+
+    @tool("quick")
+    async def quick(params: kit.Text, ctx) -> None:
+        """Do something without waiting."""
+        ran.append("quick")
+
+    hooks = Plugin("hook", "early", kit.hooks(tool_execution_start=tool_execution_start))
+    async with stage(calling("quick"), Plugin("tool", "quick", quick), hooks) as agent:
+        assert ((await agent.invoke("hi")).status, ran) == ("aborted", [])
+
+
 async def test_thread_of_an_aborted_run_cannot_dispatch(stage, kit, area):
     begun, aborted = threading.Event(), threading.Event()
 

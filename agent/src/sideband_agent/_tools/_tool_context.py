@@ -137,7 +137,7 @@ class ToolCallContext(AgentPluginContext):
             attempt = self.attempt
             if attempt is None:
                 return await run(ChildSession.in_memory(self.key))
-            call = new_call(self.origin, self.hooks, outer=self.lease)
+            call = new_call(self.origin, self.hooks)
             call.attempt = attempt
             params = {"prompt": prompt, "tools": tools, "share": share}
 
