@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from types import SimpleNamespace
 
 import anyio
@@ -77,9 +77,17 @@ async def test_late_dispatch_of_a_tool_is_recorded_as_an_effect_of_its_call(stag
         kept.append(ctx)
         return "kept"
 
-    async with stage(calling("keeper"), Plugin("tool", "keeper", keeper), area.plugin) as agent:
+    updates = []
+
+    async def tool_execution_update(event, ctx):
+        updates.append(event)
+
+    hooks = Plugin("hook", "watch", kit.hooks(tool_execution_update=tool_execution_update))
+    async with stage(calling("keeper"), Plugin("tool", "keeper", keeper), hooks, area.plugin) as agent:
         first = await agent.invoke("hi")
+        await kept[0].progress(message="late")
         await agent.invoke("again")
+        assert updates == []
         assert await code_of(kept[0].dispatch, "area.mark", {"text": "late"}) == "agent.call"
         assert await marks(agent) == LATE
         (late,) = await query(agent.host.ledger.folder, op="area.mark")
@@ -264,6 +272,44 @@ async def test_tool_in_a_run_that_is_cancelled_from_outside_cannot_dispatch_from
             with anyio.CancelScope(shield=True):
                 await anyio.wait_all_tasks_blocked()
                 cancelled.set()
+        assert (area.codes, await marks(agent)) == (["agent.call"], LATE)
+
+
+@BOTH_BACKENDS
+async def test_child_in_a_task_elsewhere_cannot_dispatch_after_the_run_of_its_parent_was_aborted(stage, kit, area):
+    state = SimpleNamespace(aborted=anyio.Event(), done=anyio.Event(), release=threading.Event())
+
+    @tool("starter")
+    async def starter(params: kit.Text, ctx) -> None:
+        """Start a child in a task of the plugin, and stay in a thread."""
+        if params.text:
+            area.staying.set()
+            await state.aborted.wait()
+            area.codes.append(await code_of(ctx.dispatch, "area.mark", {"text": "late"}))
+            state.done.set()
+        else:
+            state.tasks.start_soon(spawn, ctx)
+            await to_thread.run_sync(state.release.wait, 60)
+
+    async def spawn(ctx):
+        with suppress(CallEnded):
+            await ctx.spawn_child("go on")
+
+    @asynccontextmanager
+    async def lifespan(ctx):
+        async with anyio.create_task_group() as state.tasks:
+            yield
+
+    module = SimpleNamespace(sideband_tools=lambda: [starter], lifespan=lifespan)
+    turns = [Turn(tool_calls=[("starter", {})]), Turn(tool_calls=[("starter", {"text": "child"})]), "ok", "ok"]
+    async with stage(turns, Plugin("tool", "starter", module), area.plugin) as agent:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(agent.invoke, "hi")
+            await area.staying.wait()
+            agent.abort()
+            state.aborted.set()
+            await state.done.wait()
+            state.release.set()
         assert (area.codes, await marks(agent)) == (["agent.call"], LATE)
 
 

@@ -56,8 +56,9 @@ class Run:
         """Note at once that the run was cancelled from outside, even while a tool waits for a thread."""
         try:
             await ended.wait()
-        finally:
-            self.aborted = self.aborted or not ended.is_set()
+        except anyio.get_cancelled_exc_class():
+            self.aborted = True
+            raise
 
 
 @frozen
