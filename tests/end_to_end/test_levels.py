@@ -85,7 +85,8 @@ async def test_rights_that_the_host_adds_raise_the_level(make_host, make_skill):
         assert (await host.tools.view()).get("fetcher.fetch").level is Level.RESTRICTED
 
 
-async def test_question_about_a_grant_has_the_level_that_it_allows(make_host, make_skill):
+@pytest.mark.parametrize(("given", "level"), [((), Level.CONTROLLED), (("http:method=GET",), Level.MONITORED)])
+async def test_question_about_a_grant_has_the_level_that_it_allows(make_host, make_skill, given, level):
     asked = []
 
     async def approver(request):
@@ -93,10 +94,10 @@ async def test_question_about_a_grant_has_the_level_that_it_allows(make_host, ma
         return Approval("deny")
 
     folder = make_skill("fetcher", CODE, "sql:mode=read http:method=GET")
-    async with make_host(folder, approver=approver) as host:
+    async with make_host(folder, approver=approver, grants={"fetcher": given}) as host:
         with pytest.raises(GrantRequired):
             await host.call("fetcher.count", db="a.db")
-    assert asked == [Level.CONTROLLED]
+    assert asked == [level]
 
 
 async def test_guards_of_tools_see_the_level_of_the_grant(make_host, make_skill):

@@ -92,7 +92,7 @@ class Rights:
         rights = _rights(wanted, policy, added, missing)
         if missing:
             request = self._request(skill, tool, digest, arguments=arguments, missing=missing, origin=origin)
-            request = evolve(request, level=await self._ops.reach(rights[0]))
+            request = evolve(request, level=await self._ops.reach(missing))
             # The question is about the skill, whichever tool is called.
             answer = await self._approvals.decide(request, approver, about=f"{digest} {missing}")
             if answer is None:
