@@ -242,7 +242,7 @@ async def test_own_tools_stay_when_the_agent_switches_sessions(stage, kit):
         assert agent.tools.names == ("look_up", "more")
 
 
-async def test_child_agents_may_use_own_tools_until_they_are_withdrawn(stage, kit):
+async def test_child_agents_may_use_own_tools_until_they_are_withdrawn(stage, kit, caplog):
     @tool("delegate")
     async def delegate(params: kit.Text, ctx) -> str:
         """Let a child work."""
@@ -264,6 +264,7 @@ async def test_child_agents_may_use_own_tools_until_they_are_withdrawn(stage, ki
     assert answers[0] == "taken"
     assert "was removed or changed" in answers[1]
     assert "unknown tool `more`" in answers[2]
+    assert not caplog.records, "the tools of a child are known to its parent"
 
 
 async def test_resumed_session_whose_own_tools_are_gone_continues_without_them(stage, kit, tmp_path):
@@ -398,8 +399,10 @@ async def test_tool_whose_parameters_were_changed_in_place_is_not_called_as_the_
 
 
 async def test_tool_of_a_source_that_may_appear_later_is_not_reported_as_unknown(stage, caplog):
-    desk = SimpleNamespace(sideband_tools=lambda: [Source("notes", make("notes.a"))])
-    own, names = [Source("mine", make("mine.a"))], ["notes__a", "mine.*", "other.a"]
+    shared = Source("tickets")
+    shared.scope = "host"
+    desk = SimpleNamespace(sideband_tools=lambda: [Source("notes", make("notes.a")), shared])
+    own, names = [Source("mine", make("mine.a"))], ["notes__a", "mine.*", "tickets.a", "other.a"]
     async with stage(["ok"], Plugin("tool", "desk", desk), own_tools=own, tools=names) as agent:
         await until(lambda: agent.tools.names == ("mine.a", "notes.a"))
     assert [one.message for one in caplog.records if "unknown" in one.message] == ["unknown tool `other.a`"]
@@ -431,13 +434,21 @@ def asking(stage, asked):
     return open_stage
 
 
-@pytest.mark.parametrize(("description", "number"), [("Look.", 1), ("Look. And send it.", 2)])
-async def test_approval_of_a_tool_ends_when_its_declaration_changes(asking, asked, description, number):
+@pytest.mark.parametrize(
+    ("changes", "number"),
+    [
+        ({}, 1),
+        ({"description": "Look. And send it."}, 2),
+        ({"level": Level.RESTRICTED}, 2),
+        ({"read_only": True}, 2),
+    ],
+)
+async def test_approval_of_a_tool_ends_when_its_declaration_changes(asking, asked, changes, number):
     turns = [call("look_up"), "ok", call("look_up"), "ok"]
     async with asking(turns, scope="session", own_tools=[make("look_up", description="Look.")]) as agent:
         await agent.invoke("hi")
         agent.withdraw("look_up")
-        agent.offer(make("look_up", description=description))
+        agent.offer(make("look_up", **{"description": "Look.", **changes}))
         await agent.invoke("again")
     assert len(asked) == number
 

@@ -116,6 +116,14 @@ async def test_event_has_the_conversation_the_candidates_and_a_budget(stage, kit
     assert 70_000 < event.tokens < 81_000
 
 
+async def test_nothing_is_selected_for_an_agent_without_tools(stage, kit):
+    events = []
+    async with stage(["ok"], NOTES, selecting(kit, noting(events)), tools=[]) as agent:
+        await agent.invoke("hi")
+        assert sent(agent) == [[]]
+    assert events == []
+
+
 async def test_budget_does_not_depend_on_the_tools_that_were_sent_before(stage, kit):
     def select(event):
         budgets.append(event.tokens)
@@ -128,6 +136,15 @@ async def test_budget_does_not_depend_on_the_tools_that_were_sent_before(stage, 
         await agent.invoke("hi")
         await agent.invoke("hi")
     assert abs(budgets[0] - budgets[1]) < 1_000
+
+
+async def test_budget_of_a_small_window_is_what_the_messages_leave_of_its_half(stage, kit):
+    events = []
+    compaction = {"enabled": False, "reserve": 50_000}
+    settings = {"agent": {"model": "scripted:test", "context_window": 10_000, "compaction": compaction}}
+    async with stage(["ok"], NOTES, selecting(kit, noting(events)), settings=settings) as agent:
+        await agent.invoke("hi")
+    assert 3_000 < events[0].tokens < 5_000
 
 
 async def test_budget_is_never_negative(stage, kit):
@@ -201,6 +218,16 @@ async def test_definitions_in_requests_stay_equal_to_the_byte_while_the_selectio
             json.dumps([one.model_dump() for one in request.tools]) for request in agent.scripted.requests
         ]
     assert first == second == fourth != third
+
+
+async def test_tool_whose_declaration_changes_is_sent_as_it_is_now(stage, kit):
+    select = selecting(kit, lambda event: ["look_up"])
+    async with stage(["ok", "ok"], select, own_tools=[make("look_up", description="Look.")]) as agent:
+        await agent.invoke("hi")
+        agent.withdraw("look_up")
+        agent.offer(make("look_up", description="Look further."))
+        await agent.invoke("hi")
+        assert [one.tools[0].description for one in agent.scripted.requests] == ["Look.", "Look further."]
 
 
 async def test_unchanged_selection_shares_the_definitions_of_all_requests(stage, kit):

@@ -33,7 +33,6 @@ class ToolSelector:
     _offered: ToolView | None = field(default=None, init=False, repr=False)
     _candidates: tuple[ToolCandidate, ...] = field(default=(), init=False, repr=False)
     _selected: tuple[str, ...] | None = field(default=None, init=False, repr=False)
-
     _sent: ToolView = field(factory=ToolView, init=False, repr=False)
 
     async def select(self, run: Run) -> None:
@@ -58,8 +57,7 @@ class ToolSelector:
         selected = (await self.hooks.update(event)).selected
         if selected != self._selected:
             self._selected, names = selected, frozenset(selected)
-            found = tuple(one for one in offered.tools if one.model_name in names)
-            self._sent = offered if len(found) == len(offered.tools) else ToolView(found)
+            self._sent = ToolView(tuple(one for one in offered.tools if one.model_name in names))
         tools.sent = self._sent
 
     async def _budget(self, run: Run) -> int:

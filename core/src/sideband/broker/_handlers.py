@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import anyio
 from anyio import CancelScope, get_cancelled_exc_class
 from anyio.lowlevel import checkpoint
 
+from ..hooks._dispatch import cancelled_itself
 from ..ops import OpCancelled, OpError, OpTimeout
 from ._context import DispatchContext
 from ._dispatch import Dispatch
@@ -45,7 +45,7 @@ async def _run(
     except Exception as raised:  # noqa: BLE001  whatever a handler raises becomes one typed error
         error = dispatch.error(raised)
     except get_cancelled_exc_class():
-        if (scope is not None and scope.cancel_called) or not _cancelled_by_handler():
+        if not cancelled_itself():
             raise
         error = OpCancelled(dispatch.op, "its handler cancelled itself")
     except (SystemExit, GeneratorExit) as raised:
@@ -64,13 +64,3 @@ async def _run(
         return result, None
     is_over = scope.cancel_called if scope is not None else anyio.current_time() >= context.deadline
     return None, OpTimeout(dispatch.op, limit) if is_over else error
-
-
-def _cancelled_by_handler() -> bool:
-    """Return whether the handler itself raised the current cancellation, rather than an enclosing scope or task."""
-    import asyncio  # noqa: PLC0415  slow to import, and not used on trio
-
-    if anyio.current_effective_deadline() == -math.inf or get_cancelled_exc_class() is not asyncio.CancelledError:
-        return False
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() == 0

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from time import perf_counter
 from types import CoroutineType
 from typing import Any, TypeVar
 
-from anyio import move_on_after
+from anyio import current_effective_deadline, get_cancelled_exc_class, move_on_after
 
 from ..contexts import PluginContext, TimedLease
 from ..ops import Level
@@ -147,7 +148,7 @@ class Hooks:
                     if answer is not None:
                         fold.check(current.plugin, answer)
                         ended = fold.accept(current, answer)
-                except (Exception, SystemExit) as raised:  # noqa: BLE001  plugins may fail in any way
+                except (Exception, SystemExit, get_cancelled_exc_class()) as raised:  # noqa: BLE001  plugins may fail
                     now = perf_counter()
                     error = _blame(hook, current, raised, seconds, late=now >= latest)
                     ended = fold.reject(current, error)
@@ -208,7 +209,20 @@ def _unchanged(context: PluginContext | None) -> PluginContext | None:
     return context
 
 
+def cancelled_itself() -> bool:
+    """Return whether called code raised the current cancellation itself, rather than an enclosing scope or task."""
+    import asyncio  # noqa: PLC0415  slow to import, and not used on trio
+
+    if current_effective_deadline() == -math.inf or get_cancelled_exc_class() is not asyncio.CancelledError:
+        return False
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() == 0
+
+
 def _blame(hook: str, one: Implementation, raised: BaseException, seconds: float, *, late: bool) -> HookError:
+    """Return the error for what an implementation raised. A cancellation from outside is raised again."""
+    if isinstance(raised, get_cancelled_exc_class()) and not cancelled_itself():
+        raise raised
     if isinstance(raised, HookFailed | HookTimeout) and raised.hook == hook and raised.plugin == one.plugin:
         return raised
     if late:
