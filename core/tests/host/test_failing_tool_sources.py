@@ -127,3 +127,27 @@ def test_pause_after_failures_doubles_up_to_five_minutes(where):
     trio.run(main, clock=MockClock(autojump_threshold=0))
     pauses = [round(after - before) for before, after in pairwise(times)]
     assert pauses == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]
+
+
+def test_pause_after_a_failure_is_short_again_once_a_change_was_announced():
+    outcomes = iter(["fails", "fails", "fails", "announces", "fails"])
+    times = []
+
+    class Unsteady(Source):
+        async def changed(self):
+            times.append(trio.current_time())
+            outcome = next(outcomes, "waits")
+            if outcome == "fails":
+                raise ConnectionError("gone")
+            if outcome == "waits":
+                await anyio.sleep_forever()
+
+    async def main():
+        source = running(Unsteady("unsteady"))
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(source.run)
+            await trio.sleep(60)
+            source.stop()
+
+    trio.run(main, clock=MockClock(autojump_threshold=0))
+    assert [round(after - before, 3) for before, after in pairwise(times)] == [1, 2, 4, 0.2, 1]

@@ -215,8 +215,7 @@ def cancelled_itself() -> bool:
 
     if current_effective_deadline() == -math.inf or get_cancelled_exc_class() is not asyncio.CancelledError:
         return False
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() == 0
+    return (task := asyncio.current_task()) is not None and task.cancelling() == 0
 
 
 def _blame(hook: str, one: Implementation, raised: BaseException, seconds: float, *, late: bool) -> HookError:

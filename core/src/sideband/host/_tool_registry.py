@@ -143,8 +143,7 @@ class ToolRegistry:
         if self._viewed is None or self._viewed[0] is not loaded or self._viewed[1] != self._states():
             await self._of_plugins([])  # loads them, which changes their states
             viewed = (loaded, self._states())
-            self._base = await self._view()
-            self._viewed = viewed
+            self._base, self._viewed = await self._view(), viewed
             for problem in self._base[1]:
                 _log.warning("%s", problem)
             self._open_sources()

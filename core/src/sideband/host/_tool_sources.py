@@ -264,5 +264,5 @@ def _definition_size(one: Tool) -> int:
 
 def _shown(one: Any) -> str:
     """Return the name of a tool for a message. A source can give it any name."""
-    name = one.name if isinstance(one, Tool) else None
-    return repr(name[:_LONGEST_SHOWN]) if isinstance(name, str) else "without a name"
+    is_named = isinstance(one, Tool) and isinstance(one.name, str)
+    return repr(one.name[:_LONGEST_SHOWN]) if is_named else "without a name"
