@@ -19,6 +19,7 @@ from sideband_agent._children import MOST_CHILDREN
 from sideband_agent._compaction._compactor import _USUAL_WINDOW
 from sideband_agent._model_steps._model_steps import _MAX_CALLS
 from sideband_agent._tools._tool_effects import PLUGIN_TOOL_SECONDS
+from sideband_guard_limits.plugin import Config
 
 from .tables import paragraph, table
 
@@ -50,6 +51,15 @@ def limits_page() -> list[str]:
         "",
         *_call(policy),
         "",
+        "## Effects",
+        "",
+        *paragraph(
+            "The guard [guard-limits](../../plugins/guard-limits/README.md) counts the effects of each skill by "
+            "[level](levels.md). One that exceeds a limit is denied (`op.denied`)."
+        ),
+        "",
+        *_effects(),
+        "",
         "## Host",
         "",
         *_host(policy),
@@ -64,6 +74,11 @@ def limits_page() -> list[str]:
         "",
         *_sources(),
     ]
+
+
+def _effects() -> list[str]:
+    limits = Config().model_dump(exclude={"per"})
+    return list(table(["level", "limit"], [[level.upper(), f"`{limit}`"] for level, limit in limits.items()]))
 
 
 def _worker(policy: Policy) -> list[str]:
