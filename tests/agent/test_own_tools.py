@@ -203,6 +203,14 @@ async def test_agent_whose_own_tools_are_refused_is_not_opened(stage, kit):
         await until(lambda: source.seen["close"] == source.seen["open"])
 
 
+async def test_program_can_wait_for_the_sources_of_a_session(stage):
+    async with stage([call("notes"), "ok"], own_tools=[Source("notes", make("notes"))]) as agent:
+        with anyio.fail_after(30):
+            await agent.wait_for_sources()
+        await agent.invoke("hi")
+        assert results(agent)[0].text == "done"
+
+
 async def test_tool_of_the_host_that_appears_later_does_not_replace_an_own_tool(stage, kit):
     class Later:
         name, scope = "look", "host"

@@ -210,6 +210,13 @@ class Agent(AgentState):
         """
         return self._parts.tools.withdraw(name)
 
+    async def wait_for_sources(self) -> None:
+        """Wait until each source of tools has listed its tools once, or failed to. No turn does that.
+
+        The sources are those of the host and of the session. Use a timeout: a source may take a minute to open.
+        """
+        await self._parts.tools.wait_for_sources()
+
     def abort(self, reason: str = "") -> None:
         """Cancel the run. Completed steps are kept; interrupted tool calls are reported as interrupted."""
         self._parts.runner.abort(reason)

@@ -160,6 +160,12 @@ class SessionTools:
             self._changed()
         return True
 
+    async def wait_for_sources(self) -> None:
+        """Wait until each source of the host and of the session has listed its tools once, or failed to."""
+        await self.registry.wait_for_sources()
+        for one in tuple((self._running or {}).values()):
+            await one.listed.wait()
+
     def start(self) -> None:
         """Open the sources of the session, without waiting for them. A source whose name is taken is not opened."""
         if self.parent is None:
