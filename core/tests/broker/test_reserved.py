@@ -58,7 +58,7 @@ def guard():
 
 
 async def is_free(host):
-    """Return whether the only place is free."""
+    """Return whether the only reservation is free."""
     try:
         taken = await Reservations(host.context_for("holder").store).take("mail", of=1, seconds=3_600)
     except ReservationRefused:
@@ -67,14 +67,14 @@ async def is_free(host):
     return True
 
 
-async def test_place_of_an_effect_is_used(make_host, mail, guard):
+async def test_reservation_of_an_effect_is_used(make_host, mail, guard):
     async with make_host(mail, guard(lambda event: None)) as host:
         assert await is_free(host)
         await host.op("mail.send", {})
         assert not await is_free(host)
 
 
-async def test_place_of_an_effect_that_began_and_failed_is_used(make_host, mail, guard):
+async def test_reservation_of_an_effect_that_began_and_failed_is_used(make_host, mail, guard):
     async with make_host(mail, guard(lambda event: None)) as host:
         with pytest.raises(Refused):
             await host.op("mail.send", {"text": "fail"})
@@ -82,14 +82,14 @@ async def test_place_of_an_effect_that_began_and_failed_is_used(make_host, mail,
 
 
 @pytest.mark.parametrize("answer", [Deny("no"), Ask("May I?"), Replace({"text": 1})], ids=["deny", "ask", "invalid"])
-async def test_place_is_given_back_if_the_effect_is_not_allowed(make_host, mail, guard, answer):
+async def test_reservation_is_given_back_if_the_effect_is_not_allowed(make_host, mail, guard, answer):
     async with make_host(mail, guard(lambda event: answer)) as host:
         with pytest.raises(OpError):
             await host.op("mail.send", {})
         assert await is_free(host)
 
 
-async def test_place_is_given_back_if_a_later_guard_denies(make_host, mail, guard, hook):
+async def test_reservation_is_given_back_if_a_later_guard_denies(make_host, mail, guard, hook):
     @hookimpl
     def op_call(event):
         return Deny("not today")
@@ -100,21 +100,21 @@ async def test_place_is_given_back_if_a_later_guard_denies(make_host, mail, guar
         assert await is_free(host)
 
 
-async def test_place_is_given_back_if_an_earlier_answer_is_used_again(make_host, mail, guard):
-    places = []
+async def test_reservation_is_given_back_if_an_earlier_answer_is_used_again(make_host, mail, guard):
+    reserved = []
 
     def allow(event):
-        places.append(event.reserved)
+        reserved.append(event.reserved)
 
     async with make_host(mail, guard(allow)) as host:
         assert await host.op("mail.send", {"text": "once"}, key="k") == "once"
         await host.context_for("holder").store.delete("reservation/3600.0/mail")
         assert await host.op("mail.send", {"text": "once"}, key="k") == "once"
-        assert len(places) == 2
+        assert len(reserved) == 2
         assert await is_free(host)
 
 
-async def test_place_is_given_back_if_the_effect_cannot_be_recorded(make_host, mail, guard, monkeypatch):
+async def test_reservation_is_given_back_if_the_effect_cannot_be_recorded(make_host, mail, guard, monkeypatch):
     async with make_host(mail, guard(lambda event: None)) as host:
 
         def fail(descriptor):
@@ -129,7 +129,7 @@ async def test_place_is_given_back_if_the_effect_cannot_be_recorded(make_host, m
 
 
 @both_backends
-async def test_place_is_given_back_if_the_effect_is_cancelled_before_it_begins(make_host, mail, guard):
+async def test_reservation_is_given_back_if_the_effect_is_cancelled_before_it_begins(make_host, mail, guard):
     asked = anyio.Event()
 
     def wait(event):
@@ -145,7 +145,7 @@ async def test_place_is_given_back_if_the_effect_is_cancelled_before_it_begins(m
 
 
 @both_backends
-async def test_place_of_an_effect_that_is_cancelled_while_it_runs_is_used(make_host, family, guard):
+async def test_reservation_of_an_effect_that_is_cancelled_while_it_runs_is_used(make_host, family, guard):
     began = anyio.Event()
 
     @op("mail.send", level=Level.RESTRICTED)

@@ -108,7 +108,7 @@ def test_of_100_parallel_effects_exactly_20_pass_on_any_number_of_hosts(start, h
 
 
 @pytest.mark.parametrize("where", ["before the effect", "in the effect"])
-async def test_place_of_an_effect_whose_host_was_killed_is_taken_until_its_window_has_passed(
+async def test_reservation_of_an_effect_whose_host_was_killed_is_taken_until_its_window_has_passed(
     start, tmp_path, clock, where
 ):
     process = start(1, where)
@@ -123,13 +123,13 @@ async def test_place_of_an_effect_whose_host_was_killed_is_taken_until_its_windo
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
-async def test_parallel_effects_share_the_places_exactly(make_host, clock):
+async def test_parallel_effects_share_the_limit_exactly(make_host, clock):
     seconds = count()
     async with make_host(privileged="20/h") as host:
         passed = []
 
         async def call():
-            clock.now += next(seconds) % 2  # places in several slices of the window
+            clock.now += next(seconds) % 2  # reservations in several slices of the window
             try:
                 await host.op("mail.wipe", {}, principal="guest")
             except OpDenied:

@@ -1,4 +1,4 @@
-"""The limits of each level: what they count, when a place is free again, and what a refusal says."""
+"""The limits of each level: what they count, how long they do, and what a refusal says."""
 
 import os
 from contextlib import asynccontextmanager
@@ -75,7 +75,7 @@ async def test_reading_does_not_ask_the_guard(make_host, monkeypatch):
         await host.op("mail.look", {}, principal="guest")
 
 
-async def test_place_needs_no_sync(make_host, monkeypatch):
+async def test_reservation_needs_no_sync(make_host, monkeypatch):
     syncs = []
     async with make_host() as host:
         await host.op("mail.sort", {}, principal="guest")
@@ -157,7 +157,7 @@ async def test_repeated_request_with_a_key_counts_once(make_host):
         assert await passed(host, "mail.send", 2) == 1
 
 
-async def test_answer_that_is_used_again_needs_a_free_place(make_host):
+async def test_answer_that_is_used_again_needs_a_free_reservation(make_host):
     """A guard cannot know whether an effect will be answered from the record."""
     async with make_host(restricted="1/h") as host:
         assert await passed(host, "mail.send", 2, key="k") == 1
@@ -188,7 +188,7 @@ async def open_distant(folder):
 
 
 @both_backends
-async def test_effect_that_is_cancelled_while_its_place_is_taken_does_not_count(mail, limits, tmp_path):
+async def test_effect_that_is_cancelled_while_it_is_being_counted_does_not_count(mail, limits, tmp_path):
     spec = StoreSpec(name="distant", open=open_distant)
     store = Plugin("store", "distant", SimpleNamespace(sideband_stores=lambda: [spec]))
     settings = {"plugins": {"guard-limits": {"restricted": "1/h"}}}
@@ -329,5 +329,5 @@ async def test_effect_whose_parameters_are_replaced_is_counted_at_its_new_level(
         assert await host.op("post.send", {"to": "me"}, principal="guest", grants=["post"]) == "all"
         with pytest.raises(OpDenied, match="RESTRICTED"):
             await host.op("post.send", {"to": "me"}, principal="guest", grants=["post"])
-        # The place of the first level was given back with the denied effect.
+        # The reservation at the first level was given back with the denied effect.
         await host.op("mail.mark", {}, principal="guest")

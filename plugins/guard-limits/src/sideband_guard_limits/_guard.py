@@ -1,4 +1,4 @@
-"""The guard: takes a place for each effect before it begins."""
+"""The guard: makes a reservation for each effect before it begins."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DIRECT = Origin()
 
 @frozen
 class LimitGuard:
-    """A guard that denies an effect if the places of its level are taken. It keeps nothing in memory.
+    """A guard that denies an effect if the limit of its level is reached. It keeps nothing in memory.
 
     Args:
         clock: returns the time in seconds since 1970.
@@ -34,7 +34,7 @@ class LimitGuard:
 
     @hookimpl(level=Level.CONTROLLED)
     async def op_call(self, event: OpCall, ctx: PluginContext) -> Deny | None:
-        """Take a place. The host gives it back if the effect does not begin."""
+        """Make a reservation. The host gives it back if the effect does not begin."""
         config: Config = ctx.config
         level = event.level.name
         limit = config.limit_of(event.level)
