@@ -16,7 +16,7 @@ from sideband.broker import Call
 from sideband.contexts import TimedLease
 from sideband.hooks import Allow, hookimpl
 from sideband.ledger import query
-from sideband.ops import ContextRevoked, Credential, Grant, OpContext, OpFamily, OpTimeout, Origin, op
+from sideband.ops import ContextRevoked, Credential, Grant, OpContext, OpFamily, OpTimeout, Origin, Undo, op
 
 pytestmark = pytest.mark.anyio
 BOTH_BACKENDS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
@@ -193,7 +193,8 @@ async def test_thread_of_a_child_effect_cannot_dispatch_after_the_deadline_of_it
 
 
 @BOTH_BACKENDS
-async def test_child_effect_that_outlives_its_parent_may_dispatch(make_host):
+@pytest.mark.parametrize("call_ends", [False, True])
+async def test_child_effect_that_outlives_its_parent_may_dispatch_until_the_call_ends(make_host, call_ends):
     state = SimpleNamespace(begun=anyio.Event(), ended=anyio.Event(), done=anyio.Event())
 
     @op("area.stay")
@@ -217,9 +218,11 @@ async def test_child_effect_that_outlives_its_parent_may_dispatch(make_host):
     async with make_host(Plugin("op", "area", module)) as host:
         call = Call("call", Grant(), "plugin", Origin(), anyio.current_time() + 60)
         await host.broker.dispatch(call, "area.start", {})
+        if call_ends:
+            await call.end(pytest.fail)
         state.ended.set()
         await state.done.wait()
-        assert (state.code, await marks(host)) == ("allowed", [("later", "done", None)])
+        assert state.code == ("op.revoked" if call_ends else "allowed")
 
 
 async def test_abandoned_thread_cannot_dispatch_after_its_op(make_host, family):
@@ -317,11 +320,11 @@ async def test_context_of_a_resolver_of_credentials_ends_with_the_resolution(mak
         assert await marks(host) == [("late", "denied", "op.revoked")]
 
 
-async def test_context_of_a_preview_is_past_its_deadline_with_the_preview(make_host, family, hook):
-    deadlines = []
+async def test_context_of_a_preview_ends_with_the_preview_and_with_the_call(make_host, family, hook):
+    kept, codes = [], []
 
     async def preview(params, ctx):
-        deadlines.append(ctx.deadline - anyio.current_time())
+        kept.append((ctx, ctx.deadline - anyio.current_time()))
         return "nothing"
 
     @op("area.show", preview=preview)
@@ -329,11 +332,50 @@ async def test_context_of_a_preview_is_past_its_deadline_with_the_preview(make_h
 
     @hookimpl
     async def op_call(event):
-        await event.preview(event.params)
+        if event.op == "area.show":
+            await event.preview(event.params)
+            codes.append(await code_of(kept[-1][0].dispatch, "area.mark", {"text": "late"}))
 
-    async with make_host(family("area", show), hook("curious", op_call)) as host:
+    async with make_host(family("area", show, mark), hook("curious", op_call)) as host:
         await host.op("area.show", {})
-    assert deadlines[0] <= 20
+        await host.op("area.show", {}, deadline=15)
+        assert (codes, await marks(host)) == (["op.revoked"] * 2, [("late", "denied", "op.revoked")] * 2)
+    assert [seconds <= most for (_, seconds), most in zip(kept, (20, 15), strict=True)] == [True, True]
+
+
+async def test_context_of_an_undo_ends_with_its_plan(make_host, family):
+    kept = []
+
+    async def undo(recorded, ctx):
+        kept.append(ctx)
+        return Undo()
+
+    @op("area.change", undo=undo)
+    async def change(params: Text, ctx: OpContext) -> str:
+        return ctx.effect
+
+    async with make_host(family("area", change)) as host:
+        await host.plan_undo(await host.op("area.change", {}))
+        with pytest.raises(ContextRevoked):
+            kept[0].require()
+
+
+async def test_nothing_is_streamed_after_the_op(make_host, family):
+    kept, parts = [], []
+
+    @op("area.keep")
+    async def keep(params: Text, ctx: OpContext) -> None:
+        kept.append(ctx)
+        await ctx.emit({"text": "in time"})
+
+    async def on_part(part):
+        parts.append(part)
+
+    async with make_host(family("area", keep)) as host:
+        call = Call("call", Grant(), "user", Origin(), anyio.current_time() + 60, on_part=on_part)
+        await host.broker.dispatch(call, "area.keep", {})
+        await kept[0].emit({"text": "late " * 1_000})
+    assert "".join(part["text"] for part in parts) == "in time"
 
 
 async def test_nothing_can_be_noted_about_an_op_that_has_ended(make_host, family):

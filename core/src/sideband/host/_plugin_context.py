@@ -90,10 +90,7 @@ class HostPluginContext:
         plugin = await broker.ops.plugin("secrets")
         async with self._call(self._rights()) as call:
             context = broker.context(plugin, call, op=self.plugin, effect=call.id, deadline=call.deadline)
-            try:
-                return await context.credential(handle, audience)
-            finally:
-                context.end()
+            return await context.credential(handle, audience)
 
     def protect(self, value: str | bytes, name: str = "secret", *, origins: Iterable[str] = ()) -> None:
         """See ``PluginContext.protect``."""
