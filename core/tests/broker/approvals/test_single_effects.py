@@ -1,6 +1,7 @@
 """Approvals of single effects: bound to exactly what was shown, used once, and recorded."""
 
 import time
+from types import SimpleNamespace
 
 import pytest
 from sideband import hookimpl
@@ -265,3 +266,14 @@ async def test_failure_of_the_approver_is_not_a_no_for_the_run(make_host, post):
             await host.broker.dispatch(post.call(), "mail.send", LETTER)
         await host.broker.dispatch(post.call(), "mail.send", LETTER)
     assert post.sent == ["hello"]
+
+
+@pytest.mark.parametrize(
+    "answer", [True, "allow", None, {"verdict": "allow"}, SimpleNamespace(allowed=True, scope="once", reason="", by="")]
+)
+async def test_approver_that_returns_no_approval_approves_nothing(make_host, post, answer):
+    async with make_host(*post.plugins, approver=post.answering(answer)) as host:
+        with pytest.raises(OpDenied, match="must return an Approval"):
+            await host.op("mail.send", LETTER)
+        assert [one.state for one in await host.approvals.list()] == ["open"]
+    assert post.sent == []
