@@ -355,3 +355,21 @@ def test_denial_holds_for_a_run_that_continues_even_if_no_guard_asks_again(shop,
     assert answer["error"]
     assert "it was not approved (too expensive)" in answer["text"]
     assert shop.lines("effects") == []
+
+
+def test_continued_run_needs_no_approval_for_calls_that_it_did_not_wait_for(shop):
+    shop.write("""
+@tool
+async def buy(number: int) -> str:
+    \"\"\"Buy.\"\"\"
+    return await till.pay(mark=str(number))
+""")
+    assert shop.run(ask=["buyer.buy"], calls=2)["run"] == PARKED
+    answer = shop.run(calls=2, answer=DENY)
+    assert answer["run"] == ["completed", None]
+    assert shop.lines("effects") == ["1"]
+
+
+def test_run_about_which_nothing_is_asked_makes_no_requests(shop):
+    assert shop.run()["run"] == ["completed", None]
+    assert not (shop.home / "approvals.key").exists()

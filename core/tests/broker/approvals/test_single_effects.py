@@ -277,3 +277,12 @@ async def test_approver_that_returns_no_approval_approves_nothing(make_host, pos
             await host.op("mail.send", LETTER)
         assert [one.state for one in await host.approvals.list()] == ["open"]
     assert post.sent == []
+
+
+async def test_no_about_a_grant_holds_for_all_calls_of_the_run(make_host, post):
+    approver = post.answering(Approval("deny"))
+    async with make_host() as host:
+        for tool, run in (("look", "r"), ("read", "r"), ("read", "s")):
+            request = post.grant_request(host, tool=tool, run=run)
+            assert not (await host.approvals.decide(request, approver, about="reader")).allowed
+    assert [one.origin.run for one in approver.asked] == ["r", "s"]
