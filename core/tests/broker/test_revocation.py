@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from types import SimpleNamespace
 
 import anyio
@@ -157,7 +158,9 @@ async def test_thread_that_outlasts_the_deadline_of_its_op_cannot_dispatch(make_
         await to_thread.run_sync(in_thread)
 
     async with make_host(family("area", work, mark)) as host:
-        await host.op("area.work", {})
+        while not codes:  # on a busy machine, the deadline may pass before the thread begins
+            with suppress(OpTimeout):
+                await host.op("area.work", {})
         assert (codes, await marks(host)) == (["op.revoked"], [("late", "denied", "op.revoked")])
 
 
@@ -187,7 +190,7 @@ async def test_thread_of_a_child_effect_cannot_dispatch_after_the_deadline_of_it
     async with make_host(family("area", work, outer, mark)) as host:
         while not codes:  # on a busy machine, the deadline may pass before the thread begins
             deadline.clear()
-            with suppress(OpTimeout):
+            with suppress(OpTimeout, ContextRevoked):
                 await host.op("area.outer", {})
         assert (codes, await marks(host)) == (["op.revoked"], [("late", "denied", "op.revoked")])
 
@@ -226,22 +229,25 @@ async def test_child_effect_that_outlives_its_parent_may_dispatch_until_the_call
 
 
 async def test_abandoned_thread_cannot_dispatch_after_its_op(make_host, family):
-    ended, codes, done = threading.Event(), [], anyio.Event()
+    begun, ended, codes, done = anyio.Event(), threading.Event(), [], anyio.Event()
 
-    @op("area.work", timeout=0.05)
+    @op("area.work")
     async def work(params: Text, ctx: OpContext) -> None:
         loop = anyio.lowlevel.current_token()
 
         def in_thread():
+            from_thread.run_sync(begun.set, token=loop)
             ended.wait(60)
             codes.append(from_thread.run(code_of, ctx.dispatch, "area.mark", {"text": "late"}, token=loop))
             from_thread.run_sync(done.set, token=loop)
 
-        await to_thread.run_sync(in_thread, abandon_on_cancel=True)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(partial(to_thread.run_sync, in_thread, abandon_on_cancel=True))
+            await begun.wait()
+            tasks.cancel_scope.cancel()
 
     async with make_host(family("area", work, mark)) as host:
-        with pytest.raises(OpTimeout):
-            await host.op("area.work", {})
+        await host.op("area.work", {})
         ended.set()
         await done.wait()
         assert (codes, await marks(host)) == (["op.revoked"], [("late", "denied", "op.revoked")])
