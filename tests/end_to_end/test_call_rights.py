@@ -3,7 +3,8 @@
 from types import SimpleNamespace
 
 import pytest
-from sideband import CallRequest, Host, Plugin
+from sideband import CallRequest, Host, Plugin, hookimpl
+from sideband.hooks import Deny
 from sideband.workers import CallTimeout, SkillFailed
 
 pytestmark = pytest.mark.anyio
@@ -28,6 +29,13 @@ async def hang() -> None:
 async def wait() -> None:
     await asyncio.sleep(60)
 """
+LOOK = """
+from sideband.skill import sql, tool
+
+@tool
+async def look() -> None:
+    await sql.query("SELECT 1", db="a.db")
+"""
 
 
 @pytest.fixture
@@ -47,6 +55,20 @@ async def test_calls_with_equal_skill_grant_and_principal_share_a_worker(make_ho
         assert await count(grants=("http:host=127.0.0.1",)) == 1
         assert await count(grants=(), principal="another") == 1
         assert await count(grants=()) == 3
+
+
+async def test_hint_of_a_call_that_a_guard_denied_does_not_blame_the_skill(make_host, make_skill):
+    class Strict:
+        @hookimpl
+        def op_call(self, event):
+            return Deny("not at night")
+
+    folder = make_skill("eager", LOOK, "sql:path=a.db")
+    options = {"plugins": [Plugin("guard", "strict", Strict)], "grants": {"eager": ["sql:path=a.db"]}}
+    async with make_host(folder, **options) as host:
+        with pytest.raises(SkillFailed, match="not at night") as caught:
+            await host.call("eager.look")
+    assert (caught.value.hint, caught.value.exit_code) == ("", 3)
 
 
 async def test_grant_is_narrowed_to_the_capabilities_that_the_skill_requests(make_host, make_skill):

@@ -178,7 +178,7 @@ async def _apply(function: Callable[[Any], Any], data: Any, size: int) -> Any:
 
 
 def _add_hint(error: SidebandError, effects: Sequence[EffectReport]) -> None:
-    """Copy the hint of an effect's error that the skill did not catch, and the exit code if the effect was denied.
+    """Use the hint of an effect's error that the skill did not catch, and the exit code if the effect was denied.
 
     Only recorded effects are used, so that a skill cannot make its own failure look like a denial.
     """
@@ -188,10 +188,10 @@ def _add_hint(error: SidebandError, effects: Sequence[EffectReport]) -> None:
     for effect in reversed(effects):
         # The error of an op that failed in another one names the inner op, which the skill did not request.
         if effect.error and (effect.error.get("op", effect.op), effect.error["code"]) == (cause.op, cause.code):
-            error.hint = effect.error["hint"] or error.hint
-            # An op fails if one that it dispatched was denied.
+            # An op fails if one that it dispatched was denied. The code of the skill is not at fault.
             if effect.status == "denied" or effect.error["code"] in (OpDenied.code, ApprovalNeeded.code):
-                error.exit_code = OpDenied.exit_code
+                error.exit_code, error.hint = OpDenied.exit_code, ""
+            error.hint = effect.error["hint"] or error.hint
             return
 
 
