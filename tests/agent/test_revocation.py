@@ -178,7 +178,7 @@ async def test_thread_of_an_aborted_run_cannot_dispatch(stage, kit, area):
     async with stage(calling("slow"), Plugin("tool", "slow", slow), area.plugin) as agent:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(agent.invoke, "hi")
-            await to_thread.run_sync(begun.wait)
+            assert await to_thread.run_sync(begun.wait, 60)
             agent.abort()
             aborted.set()
         assert (area.codes, await marks(agent)) == (["agent.call"], LATE)

@@ -54,6 +54,6 @@ async def test_op_in_a_thread_cannot_dispatch_after_its_call_was_cancelled(tmp_p
     async with Host(home=tmp_path / "home", plugins=[area], skill_dirs=[folder], settings=settings) as host:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(host.call, "worker.work")
-            await to_thread.run_sync(begun.wait)
+            assert await to_thread.run_sync(begun.wait, 60)
             tasks.cancel_scope.cancel()
         assert left[0] > 0
