@@ -203,6 +203,14 @@ async def test_agent_whose_own_tools_are_refused_is_not_opened(stage, kit):
         await until(lambda: source.seen["close"] == source.seen["open"])
 
 
+async def test_tool_is_withdrawn_by_its_name_only(stage):
+    tool = make("look_up")
+    async with stage(["ok"], own_tools=[tool]) as agent:
+        with pytest.raises(TypeError, match="expected the name of a tool or of a source of tools, got a Tool"):
+            agent.withdraw(tool)
+        assert agent.tools.names == ("look_up",)
+
+
 async def test_program_can_wait_for_the_sources_of_a_session(stage):
     async with stage([call("notes"), "ok"], own_tools=[Source("notes", make("notes"))]) as agent:
         with anyio.fail_after(30):

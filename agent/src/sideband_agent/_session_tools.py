@@ -148,6 +148,8 @@ class SessionTools:
 
         Calls in progress continue. Calls that have not begun are not run.
         """
+        if not isinstance(name, str):
+            raise TypeError(f"expected the name of a tool or of a source of tools, got a {type(name).__name__}")
         if self.own.tools.pop(name, None) is not None:
             self._changed()
             return True
