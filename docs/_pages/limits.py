@@ -226,7 +226,11 @@ def _sources() -> list[str]:
                 ["time to list the tools", f"{sources.LIST_SECONDS:g} s", "they are listed again later"],
                 ["listings", f"one in {sources.PAUSE:g} s", "announcements in between are one"],
                 ["time to close", f"{sources.CLOSE_SECONDS:g} s", "it is cancelled"],
-                ["time to close all sources", f"{sources.CLOSE_ALL_SECONDS:g} s", "the remaining ones are cancelled"],
+                [
+                    "time to close all sources of a host or session",
+                    f"{sources.CLOSE_ALL_SECONDS:g} s",
+                    "the remaining ones are cancelled",
+                ],
             ],
         )
     )

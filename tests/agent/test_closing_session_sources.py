@@ -8,6 +8,7 @@ import anyio
 import pytest
 from pydantic import BaseModel
 from sideband import Level, Plugin
+from sideband.host import _tool_sources
 from sideband.ledger import query
 from sideband.ops import OpFamily, op
 from sideband.tools import Tool
@@ -164,6 +165,22 @@ async def test_agent_that_is_closed_waits_for_a_source_that_was_withdrawn(stage)
             slow.may_close.set()
             assert not slow.seen["close"]
         assert slow.seen["close"]
+
+
+async def test_closing_many_hanging_sources_of_a_session_has_one_time_limit(stage, monkeypatch):
+    class Hanging(Source):
+        @asynccontextmanager
+        async def open(self, ctx):
+            yield SimpleNamespace(list=self.list, changed=anyio.sleep_forever)
+            await anyio.sleep_forever()
+
+    monkeypatch.setattr(_tool_sources, "CLOSE_SECONDS", 600)
+    monkeypatch.setattr(_tool_sources, "CLOSE_ALL_SECONDS", 0.05)
+    own = [Hanging(f"s{number}") for number in range(10)]
+    with anyio.fail_after(60):
+        async with stage(["ok"], own_tools=own) as agent:
+            await until(lambda: len(agent.tools.names) == 10)
+            await agent.new_session()
 
 
 async def test_sources_that_have_ended_are_forgotten(stage):

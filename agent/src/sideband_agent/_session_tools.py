@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from attrs import define, evolve, field
-from sideband.host import ProvidedSource, RunningSource, ToolRegistry, tool_fault
+from sideband.host import ProvidedSource, RunningSource, ToolRegistry, close_sources, tool_fault
 from sideband.plugins import PluginContext
 from sideband.tools import Tool, ToolSource, ToolView, is_tool_source
 
@@ -179,9 +179,7 @@ class SessionTools:
     async def close(self) -> None:
         """Close the sources of the session, the last one first, and wait for those that were withdrawn."""
         self._closed = True
-        for one in reversed(self._opened):
-            one.stop()
-            await one.ended.wait()
+        await close_sources(self._opened)
 
     def _start(self, provided: ProvidedSource) -> str | None:
         """Open a source of the session. Return why it was not opened."""

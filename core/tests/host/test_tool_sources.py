@@ -313,9 +313,10 @@ def nested(depth):
 async def test_deeply_nested_and_recursive_schemas_are_omitted(hosting):
     loop = {}
     loop["x"] = loop
-    async with hosting(plugin(Source(make("tickets.a", "", nested(20_000)), make("tickets.b", "", loop)))) as host:
+    source = Source(make("tickets.a", "", nested(20_000)), make("tickets.b", "", loop))
+    async with hosting(plugin(source, make("desk.a", "", nested(20_000)), make("desk.b", "", loop))) as host:
         assert (await listed(host)).names == ()
-        assert len(host.tools.problems) == 2
+        assert len(host.tools.problems) == 4
 
 
 async def test_number_of_tools_of_a_source_is_limited(hosting):

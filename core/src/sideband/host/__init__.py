@@ -4,7 +4,7 @@ from ..calls import CallRequest, CallResult
 from ._host import Host
 from ._plugin_context import HostPluginContext
 from ._tool_registry import ProvidedSource, ToolRegistry
-from ._tool_sources import RunningSource, tool_fault
+from ._tool_sources import RunningSource, close_sources, tool_fault
 
 __all__ = [
     "CallRequest",
@@ -14,5 +14,6 @@ __all__ = [
     "ProvidedSource",
     "RunningSource",
     "ToolRegistry",
+    "close_sources",
     "tool_fault",
 ]

@@ -30,7 +30,7 @@ OPEN_SECONDS = 60.0
 LIST_SECONDS = 30.0
 CLOSE_SECONDS = 5.0
 CLOSE_ALL_SECONDS = 15.0
-"""The timeout of closing all sources of a host. The remaining ones are cancelled."""
+"""The timeout of closing all sources of a host, or of a session. The remaining ones are cancelled."""
 PAUSE = 0.2
 """The minimum time between two listings of a source in seconds. Announcements in between are one."""
 FIRST_RETRY_SECONDS = 1.0
@@ -199,11 +199,7 @@ class ToolSources:
 
     async def __aexit__(self, *exception: object) -> None:
         tasks, self._tasks = self._tasks, None
-        with anyio.CancelScope(shield=True):
-            end = anyio.current_time() + CLOSE_ALL_SECONDS
-            for one in reversed(self._running):
-                one.stop(max(0.0, min(CLOSE_SECONDS, end - anyio.current_time())))
-                await one.ended.wait()
+        await close_sources(self._running)
         if tasks is not None:
             await tasks.__aexit__(None, None, None)
 
@@ -224,6 +220,15 @@ class ToolSources:
         self._running = [*(one for one in self._running if not one.ended.is_set()), running]
         self._tasks.start_soon(running.run)
         return running
+
+
+async def close_sources(running: Sequence[RunningSource]) -> None:
+    """Close sources, the last one first. Those that do not end in time are cancelled."""
+    with anyio.CancelScope(shield=True):
+        end = anyio.current_time() + CLOSE_ALL_SECONDS
+        for one in reversed(running):
+            one.stop(max(0.0, min(CLOSE_SECONDS, end - anyio.current_time())))
+            await one.ended.wait()
 
 
 def tool_fault(one: Tool) -> str | None:
