@@ -79,6 +79,16 @@ async def test_code_that_goes_on_with_its_revoked_context_does_not_fill_the_ledg
     assert (found.count(("again", "denied", "op.revoked")), found.count(("other", "denied", "op.revoked"))) == (100, 1)
 
 
+async def test_numbers_of_late_dispatches_do_not_fill_the_memory(make_host, family):
+    async with make_host(family("area", mark)) as host:
+        plugin = await host.broker.ops.plugin("area")
+        call = Call("call", Grant(), "user", Origin(), anyio.current_time() + 60)
+        for number in range(1_100):
+            ctx = host.broker.context(plugin, call, op="area.mark", effect=str(number), deadline=0)
+            assert await code_of(ctx.dispatch, "area.mark", {"text": "late"}) == "op.revoked"
+        assert len(host.broker._recorder._late) < 1_100
+
+
 @BOTH_BACKENDS
 async def test_task_elsewhere_cannot_dispatch_with_the_context_of_an_op_that_has_ended(make_host):
     state = SimpleNamespace(ended=anyio.Event(), done=anyio.Event())
