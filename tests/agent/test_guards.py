@@ -63,6 +63,16 @@ async def test_tool_runs_with_the_replaced_arguments(stage, kit):
         assert [one.text for one in results(agent)] == ["quiet"]
 
 
+async def test_model_reads_what_a_guard_says_to_do_after_a_denial(stage, kit):
+    def busy(self, event):
+        return Deny("the echo is busy", hint="try again in 5 s")
+
+    async with stage([call(("echo", {"text": "hello"})), "ok"], kit.echo, guard(tool_call=busy)) as agent:
+        await agent.invoke("hi")
+        (answer,) = results(agent)
+    assert answer.text == "echo was denied by `sentry`: the echo is busy; try again in 5 s"
+
+
 async def test_failing_guard_blocks_only_that_call(stage, kit):
     def fragile(self, event):
         if event.arguments.get("text") == "bad":
