@@ -109,10 +109,10 @@ async def test_skills_own_timeout_takes_precedence_over_tool_seconds(stage, make
     assert "tool_seconds" not in answer.text
 
 
-@pytest.mark.parametrize("lines", ["", "metadata:\n  sideband.timeout: '2'\n"])
+@pytest.mark.parametrize("lines", ["", "metadata:\n  sideband.timeout: '6'\n"])
 async def test_tool_of_a_turn_that_computes_forever_fails_alone_and_names_its_line(stage, make_skills, lines):
     skills = Plugin("loader", "skills", sideband_skills.plugin)
-    settings = {"agent": {"model": "scripted:test"}, "policy": {"isolation": "none", "timeout": 2.0}}
+    settings = {"agent": {"model": "scripted:test"}, "policy": {"isolation": "none", "timeout": 6.0}}
     turns = [Turn(tool_calls=[("spinning__spin", {}), ("spinning__quick", {})]), "done"]
     folders = [make_skills(SPINNING, spinning=lines)]
     async with stage(turns, skills, settings=settings, skill_dirs=folders) as agent:
@@ -120,4 +120,4 @@ async def test_tool_of_a_turn_that_computes_forever_fails_alone_and_names_its_li
         spun, quick = (message for message in agent.session.messages() if message.role == "tool")
     assert quick.text == "42"
     assert spun.metadata["code"] == "call.timeout"
-    assert "did not end within 2 s; its worker was blocked at tools.py, line 7, in spin. end the loop" in spun.text
+    assert "did not end within 6 s; its worker was blocked at tools.py, line 7, in spin. end the loop" in spun.text
