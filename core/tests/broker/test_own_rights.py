@@ -151,7 +151,7 @@ async def test_policy_can_give_less_than_is_declared(make_host):
             await find_on(host, "south.example")
 
 
-async def test_plugin_that_does_not_declare_what_it_requests_is_told_so_even_if_other_rights_are_missing(make_host):
+async def test_plugin_that_does_not_declare_what_it_requests_learns_it_even_if_other_rights_are_missing(make_host):
     person = Person()
     async with make_host(WEB, geo(SOUTH), approver=person) as host:
         with pytest.raises(OpDenied) as caught:

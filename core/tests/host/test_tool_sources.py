@@ -238,7 +238,7 @@ async def test_source_named_like_its_plugin_cannot_replace_the_tools_of_the_plug
         assert host.tools.problems == ("omitted the tool `desk` of source desk: plugin desk has its name",)
 
 
-def test_class_of_a_source_is_no_source():
+def test_class_of_a_source_is_not_a_source():
     class Feeds(Source):
         name = "feeds"
 

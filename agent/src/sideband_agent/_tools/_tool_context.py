@@ -170,7 +170,7 @@ class ToolCallContext(AgentPluginContext):
         self, *, current: float | None = None, total: float | None = None, message: str | None = None
     ) -> None:
         """Report the progress of the call."""
-        if self._on_progress is None:  # after the call, nobody reads it
+        if self._on_progress is None:  # the call has ended
             return
         text = None if message is None else self._shared.redactor.text(message)
         self._on_progress(Progress(self.call, self.plugin, current, total, text))

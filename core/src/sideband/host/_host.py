@@ -86,7 +86,7 @@ class Host:
         approvals: the requests for approval and their answers, see ``sideband.approvals.Approvals``.
         tools: the tools that agents may use. ``await host.tools.wait_for_sources()`` waits until each source of the
             host has listed its tools once, or failed to; ``host.tools.problems`` has the tools that were omitted.
-        recovered: the effects that were interrupted when the host was last killed, and what became of them.
+        recovered: the effects that were interrupted when the host was last killed, and their outcomes.
 
     Raises:
         TypeError: if an argument has another type, such as a text for a path.

@@ -186,7 +186,7 @@ def test_approval_with_an_invalid_value_names_it(values):
 
 
 @pytest.mark.parametrize("answer", [True, "allow", None])
-async def test_answer_that_is_no_approval_is_refused(make_host, post, answer):
+async def test_answer_that_is_not_an_approval_is_refused(make_host, post, answer):
     async with make_host(*post.plugins) as host:
         identifier = await post.ask(host)
         with pytest.raises(TypeError, match="expected an Approval"):
