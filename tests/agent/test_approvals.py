@@ -256,6 +256,12 @@ def test_new_input_cancels_the_requests_of_a_model_call_and_of_all_children(shop
     assert (answer["run"], answer["requests"]) == (["completed", None], [])
 
 
+def test_end_of_a_child_withdraws_no_request_of_its_parent(shop):
+    assert shop.run(tool="payer", ask=["till.pay"])["requests"] == [["till.pay", "open"]]
+    answer = shop.run(tool="entrust", arguments={"task": "plain"}, new_input=True)
+    assert (answer["run"], answer["requests"]) == (["completed", None], [["till.pay", "open"]])
+
+
 def test_request_of_a_child_that_cannot_continue_ends_with_it(shop):
     order = {"tool": "entrust", "arguments": {"task": "payer"}, "ask": ["payer"], "policy": {"resume": "never"}}
     answer = shop.run(**order)
