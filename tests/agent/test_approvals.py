@@ -258,7 +258,7 @@ def test_new_input_cancels_the_requests_of_a_model_call_and_of_all_children(shop
 
 def test_end_of_a_child_withdraws_no_request_of_its_parent(shop):
     assert shop.run(tool="payer", ask=["till.pay"])["requests"] == [["till.pay", "open"]]
-    answer = shop.run(tool="entrust", arguments={"task": "plain"}, new_input=True)
+    answer = shop.run(tool="entrust", arguments={"task": "plain"}, calls=2, new_input=True)
     assert (answer["run"], answer["requests"]) == (["completed", None], [["till.pay", "open"]])
 
 

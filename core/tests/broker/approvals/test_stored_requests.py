@@ -197,3 +197,22 @@ async def test_run_whose_answers_were_all_used_waits_for_none(make_host, post):
         assert not host.approvals.is_continued("r")
         await host.approvals.resume("r")
         assert not host.approvals.is_continued("r")
+
+
+async def test_request_that_is_repeated_belongs_to_the_run_that_asks_now(make_host, post):
+    async with make_host(*post.plugins) as host:
+        identifier = await post.ask(host, call=post.call(run="r"))
+        await host.approvals.withdraw(run="s")
+        assert await post.ask(host, call=post.call(run="s")) == identifier
+        await host.approvals.withdraw(run="r")
+        assert [one.request.origin.run for one in await host.approvals.list()] == ["s"]
+
+
+async def test_answer_that_gave_a_grant_stays_after_its_run_so_that_it_can_be_revoked(make_host, post):
+    async with make_host(*post.plugins) as host:
+        identifier = (await post.approve(host, scope="session", call=post.call())).request.id
+        await host.approvals.withdraw(run="r")
+        with pytest.raises(ApprovalAnswered):
+            await host.approvals.answer(identifier, Approval("allow"))
+        await host.approvals.answer(identifier, Approval("deny"))
+        await post.ask(host, call=post.call())

@@ -1,4 +1,4 @@
-"""An approval of a call is for the version that was asked about, also if skills and tools are reloaded meanwhile."""
+"""Approvals while one host is open: of calls whose tools are reloaded meanwhile, and of children."""
 
 import pytest
 import sideband_skills.plugin
@@ -71,3 +71,24 @@ async def test_answer_for_an_own_tool_holds_only_if_its_declaration_is_the_same(
         await agent.reload()
         result = await agent.resume()
         assert result.status == ("parked" if changed else "completed")
+
+
+async def test_request_of_a_child_that_cannot_continue_ends_with_it(stage, kit):
+    results = []
+
+    @tool("delegate")
+    async def delegate(params: kit.Text, ctx) -> str:
+        """Let a child work."""
+        results.append(await ctx.spawn_child("work"))
+        return results[0].status
+
+    class AboutEcho:
+        @hookimpl
+        def tool_call(self, event):
+            return Ask("May it?") if event.tool == "echo" else None
+
+    turns = [Turn(tool_calls=[("delegate", {})]), Turn(tool_calls=[("echo", {})]), "ok"]
+    async with stage(turns, kit.echo, Plugin("tool", "delegate", delegate), guards={"careful": AboutEcho}) as agent:
+        result = await agent.invoke("go")
+        assert (result.status, results[0].status, len(results[0].requests)) == ("completed", "parked", 1)
+        assert list(await agent.host.approvals.list()) == []
