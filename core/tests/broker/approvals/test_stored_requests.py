@@ -7,6 +7,7 @@ import pytest
 from sideband import hookimpl
 from sideband.approvals import Approval, ApprovalAnswered, ApprovalNeeded, ApprovalUnknown
 from sideband.broker import Call
+from sideband.errors import StoreConflict
 from sideband.hooks import Allow
 from sideband.ops import Grant, LimitExceeded, Origin
 
@@ -215,4 +216,48 @@ async def test_answer_that_gave_a_grant_stays_after_its_run_so_that_it_can_be_re
         with pytest.raises(ApprovalAnswered):
             await host.approvals.answer(identifier, Approval("allow"))
         await host.approvals.answer(identifier, Approval("deny"))
-        await post.ask(host, call=post.call())
+        await post.ask(host, call=post.call(run="s"))
+
+
+async def test_answer_that_gave_a_grant_is_kept_as_long_as_the_grant(make_host, post):
+    async with make_host(*post.plugins) as host:
+        granted = (await post.approve(host, scope="always")).request.id
+        await post.rewrite(host, granted, answered=time.time() - 2 * YEAR, used=time.time() - 2 * YEAR)
+    async with make_host(*post.plugins) as host:
+        await post.ask(host, {**LETTER, "to": "bob"})
+        await host.approvals.answer(granted, Approval("deny"))
+        await post.ask(host)
+    assert post.sent == []
+
+
+async def test_one_of_two_answers_that_are_given_at_the_same_time_counts(make_host, post):
+    async with make_host(*post.plugins) as host:
+        identifier = await post.ask(host)
+        reads, both, whole, outcomes = [], anyio.Event(), type(host.store), []
+
+        class Slow(whole):
+            """Returns the request when both have read it."""
+
+            __slots__ = ()
+
+            async def get(self, key):
+                found = await whole.get(self, key)
+                reads.append(key)
+                if len(reads) == 2:
+                    both.set()
+                await both.wait()
+                return found
+
+        async def answer(verdict):
+            try:
+                outcomes.append((await host.approvals.answer(identifier, Approval(verdict))).answer.verdict)
+            except StoreConflict:
+                outcomes.append("conflict")
+
+        host.store.__class__ = Slow
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(answer, "allow")
+                tasks.start_soon(answer, "deny")
+        stored = await host.approvals.get(identifier)
+    assert sorted(outcomes) == sorted(["conflict", stored.answer.verdict])
