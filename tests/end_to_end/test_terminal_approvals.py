@@ -55,8 +55,8 @@ def run(terminal, turns, make_skill, careful):
     """Return a function that starts a run whose model calls a skill that stores texts."""
     options = ["--skill-dir", make_skill("notes", NOTES, "blobs:mode=write"), "--grant", "notes=blobs:mode=write"]
 
-    def start(*scripted, words=()):
-        return terminal("run", "keep", *words, *options, *turns(*scripted), **careful)
+    def start(*scripted, words=("run", "keep")):
+        return terminal(*words, *options, *turns(*scripted), **careful)
 
     return start
 
@@ -68,7 +68,7 @@ def test_answer_holds_for_its_scope(run, scope, asked_again):
     first.type(f"{scope}\n")
     assert first.wait() == 0
     assert first.text.count(KEYS) == 1
-    same = run("before", "before", "before", keep("c"), "done", words=["--continue"])
+    same = run("before", "before", "before", keep("c"), "done", words=["run", "keep", "--continue"])
     assert same.wait() == 0
     assert KEYS not in same.text
     new = run(keep("d"), "done")
@@ -76,6 +76,28 @@ def test_answer_holds_for_its_scope(run, scope, asked_again):
         new.wait_for(KEYS)
         new.type("n\n")
     assert new.wait() == (3 if asked_again else 0)
+
+
+def test_answer_for_the_session_ends_the_other_questions_that_its_grant_covers(run):
+    asked = run(keep("a", "b", "c"), "done")
+    asked.wait_for(KEYS)
+    asked.type("s\n")
+    assert asked.wait() == 0
+    assert asked.text.count(KEYS) == 1
+    assert asked.text.count(": ok, ") == 3
+
+
+def test_answer_for_the_session_ends_the_other_questions_of_a_chat(run):
+    chat = run(keep("a", "b", "c"), "done", words=["chat"])
+    chat.wait_for("\n>")
+    chat.say("keep")
+    chat.wait_for(KEYS)
+    chat.type("s\r")
+    chat.wait_for("\ndone")
+    assert chat.text.count("Store this?") == 1
+    assert chat.text.count(": ok, ") == 3
+    chat.type("\x04")
+    assert chat.wait() == 0
 
 
 def test_yes_is_for_one_effect(run):

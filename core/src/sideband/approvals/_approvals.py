@@ -42,8 +42,19 @@ _Value = TypeVar("_Value")
 
 @define(eq=False)
 class _Question:
-    """A question that the approver has not answered yet; ``answer`` stays ``None`` if the asking call was cancelled."""
+    """A question that the approver has not answered yet.
 
+    Attributes:
+        request: what it is about.
+        asking: cancelled if another answer gives a grant that covers it.
+        ended: set once that grant is stored.
+        answered: set once the approver has returned.
+        answer: the answer; stays ``None`` if the asking call, or ``asking``, was cancelled.
+    """
+
+    request: ApprovalRequest
+    asking: anyio.CancelScope = field(factory=anyio.CancelScope)
+    ended: anyio.Event = field(factory=anyio.Event)
     answered: anyio.Event = field(factory=anyio.Event)
     answer: StoredApproval | None = None
 
@@ -113,6 +124,9 @@ class Approvals:
         if not isinstance(approval, Approval):
             raise TypeError(f'expected an Approval, such as `Approval("allow")`, got {approval!r}')
         answered = await self._answer(request, approval)
+        if approval.allowed and approval.scope != "once":
+            (stored := anyio.Event()).set()
+            self._end_questions(answered.request, approval.scope, stored)
         await self._record(answered)
         return answered
 
@@ -235,19 +249,27 @@ class Approvals:
                 return answer
 
     async def _ask(self, request: ApprovalRequest, approver: Approver, topic: _Topic) -> StoredApproval | None:
-        question = self._questions[topic] = _Question()
+        question = self._questions[topic] = _Question(request)
+        approval: object = None
         try:
             await self._open(request)
             try:
-                approval: object = await approver(request)
+                with question.asking:
+                    approval = await approver(request)
             except Exception as error:  # noqa: BLE001  a program's approver may raise anything
                 return self._no_answer(request, f"the approver failed: {type(error).__name__}: {safe_text(error)}")
+            if question.asking.cancelled_caught:
+                await question.ended.wait()
+                await self._drop(_PREFIX + request.id)
+                return None
             if not isinstance(approval, Approval):
                 problem = f"the approver returned a {type(approval).__name__}, but must return an Approval"
                 return self._no_answer(request, problem)
             if approval.allowed and approval.scope not in ("once", *request.grants):
                 problem = f"the approver answered with the scope `{approval.scope}`, which the request does not offer"
                 return self._no_answer(request, problem)
+            if approval.allowed and approval.scope != "once":
+                self._end_questions(request, approval.scope, question.answered)  # before the next one is shown
             # If another answer was stored or used meanwhile, that one counts.
             with suppress(StoreConflict, ApprovalAnswered, ApprovalUnknown):
                 question.answer = await self._answer(request.id, approval)
@@ -281,7 +303,7 @@ class Approvals:
         for scope, wanted in request.grants.items():
             for key in await self._store.keys(_grants_of(request, scope)):
                 granted = await self._store.get(key)
-                if granted is None or not Grant.parse(granted.value["capabilities"]).covers(Grant.parse(wanted)):
+                if granted is None or not _covers(granted.value["capabilities"], wanted):
                     continue
                 answer = Approval("allow", scope, by=str(granted.value["by"]))
                 given = float(granted.value["answered"])
@@ -355,6 +377,22 @@ class Approvals:
             self._remember(request)
         return answered
 
+    def _end_questions(self, request: ApprovalRequest, scope: ApprovalScope, stored: anyio.Event) -> None:
+        """Cancel the approvers that are still asked about what a grant covers. Their calls wait until it is stored."""
+        for question in () if _is_remembered(request, scope) else self._questions.values():
+            other = question.request
+            wanted = other.grants.get(scope, ()) if _grants_of(other, scope) == _grants_of(request, scope) else ()
+            if wanted and other is not request and _covers(request.grants[scope], wanted):
+                question.ended = stored
+                question.asking.cancel()
+
+    async def _drop(self, key: str) -> None:
+        """Delete a request that is still open."""
+        found = await self._read(key)
+        if found is not None and found[0].state == "open":
+            with suppress(StoreConflict):
+                await self._store.delete(key, version=found[1])
+
     async def _known(self, identifier: str) -> tuple[StoredApproval, int]:
         found = await self._read(_PREFIX + identifier)
         if found is None:
@@ -395,6 +433,10 @@ def _grants_of(request: ApprovalRequest, scope: ApprovalScope) -> str:
 
 def _grant_key(request: ApprovalRequest, scope: ApprovalScope) -> str:
     return _grants_of(request, scope) + request.id
+
+
+def _covers(capabilities: Sequence[str], wanted: Sequence[str]) -> bool:
+    return Grant.parse(capabilities).covers(Grant.parse(wanted))
 
 
 def _is_remembered(request: ApprovalRequest, scope: ApprovalScope) -> bool:

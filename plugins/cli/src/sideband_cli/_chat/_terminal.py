@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anyio import Lock
+from anyio.lowlevel import checkpoint
 from sideband.rendering import MARK, indented, render
 
 from .._terminal._columns import fitted
@@ -132,6 +133,7 @@ class TerminalFrontend:
         try:
             self._yield_to_question()
             async with self._turn:
+                await checkpoint()  # an answer just now may have ended this question
                 self.end_text()
                 self._print(*self._marked(question_rows(reason, self._width() - len(MARK) - 1)))
                 with self._holding():

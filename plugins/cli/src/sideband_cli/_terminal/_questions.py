@@ -141,8 +141,10 @@ def ask_at_terminal(bar: Progressbar) -> Ask | None:
 
     async def ask(reason: Sequence[str], question: str, keys: str) -> Answer:
         from anyio import wait_readable
+        from anyio.lowlevel import checkpoint
 
         async with turn:
+            await checkpoint()  # an answer just now may have ended this question
             bar.close()
             with held_output() as terminal:
                 width = terminal_width(terminal) - len(MARK) - 2
