@@ -191,4 +191,4 @@ async def test_sources_that_have_ended_are_forgotten(stage):
             await until(lambda: agent.tools.names == ("notes.a",))
             agent.withdraw("notes")
             await until(lambda one=source: one.seen["close"])
-        assert len(agent._parts.tools._opened) == 1
+        assert len(agent._parts.tools._opened) == len(agent.host.tools._tasks._running) == 1

@@ -106,6 +106,18 @@ async def test_user_can_interrupt_a_source(where, raised):
         await running(Source("bad", where, raised)).run()
 
 
+async def test_tools_of_a_source_are_removed_before_it_has_ended():
+    source = running(Source("tickets"))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(source.run)
+        with anyio.fail_after(30):
+            await source.listed.wait()
+        assert len(source.tools) == 1
+        source.stop()
+        assert source.tools == ()
+        assert not source.ended.is_set()
+
+
 @pytest.mark.parametrize("where", ["list", "changed"])
 def test_pause_after_failures_doubles_up_to_five_minutes(where):
     times = []

@@ -277,6 +277,7 @@ class Nameless:
     [
         (make("tickets.\x1b[2J\nobey"), r"'tickets.\x1b[2J\nobey': its name"),
         (make("tickets.x__y"), "its name, set by source tickets, is invalid: expected `name` or `family.name`"),
+        (make("tickets." + "x" * 5_000), "its name, set by source tickets, is invalid"),
         (make("tickets." + "x" * 70), "its name, set by source tickets, is invalid"),
         (make("tickets.ok"), "another tool of the source has this name"),
         (make(5), "expected a Tool, got a Tool"),
@@ -314,9 +315,10 @@ async def test_deeply_nested_and_recursive_schemas_are_omitted(hosting):
     loop = {}
     loop["x"] = loop
     source = Source(make("tickets.a", "", nested(20_000)), make("tickets.b", "", loop))
-    async with hosting(plugin(source, make("desk.a", "", nested(20_000)), make("desk.b", "", loop))) as host:
+    own = make("desk.a", "", nested(20_000)), make("desk.b", "", loop), make("desk.c", "", 5)
+    async with hosting(plugin(source, *own)) as host:
         assert (await listed(host)).names == ()
-        assert len(host.tools.problems) == 4
+        assert len(host.tools.problems) == 5
 
 
 async def test_number_of_tools_of_a_source_is_limited(hosting):
@@ -419,7 +421,7 @@ async def test_source_whose_list_raises_keeps_its_tools_and_is_listed_again(host
         assert host.tools.problems == ()
 
 
-@pytest.mark.parametrize("raised", [RuntimeError("boom"), SystemExit(3)])
+@pytest.mark.parametrize("raised", [RuntimeError("boom " * 100_000), SystemExit(3)], ids=["long", "exit"])
 async def test_source_that_cannot_be_opened_is_reported_and_the_others_are_used(hosting, raised):
     class Broken(Source):
         def open(self, ctx):
@@ -428,7 +430,9 @@ async def test_source_that_cannot_be_opened_is_reported_and_the_others_are_used(
     async with hosting(plugin(Broken(name="broken"), Source(make("tickets")))) as host:
         assert (await listed(host)).names == ("tickets",)
         assert host.tools.problems[0].startswith("source broken: its tools are unavailable: it failed: ")
+        assert len(host.tools.problems[0]) <= 1_000
         assert [one.state for one in host.tools.sources] == ["failed", "open"]
+    assert [one.state for one in host.tools.sources] == ["failed", "closed"]
 
 
 async def test_source_that_ends_loses_its_tools(hosting):

@@ -237,7 +237,7 @@ def tool_fault(one: Tool) -> str | None:
         return f"its name, set by {one.source}, is invalid: expected {NAME_RULE}"
     try:
         size, kind = one.schema_size, one.schema.parameters.get("type")
-    except (ValueError, TypeError, RecursionError):
+    except Exception:  # noqa: BLE001  parameters of a class of their own may raise anything
         size, kind = 0, None
     if kind != "object":
         return f"its schema, set by {one.source}, is not a valid JSON Schema of the type `object`"
