@@ -86,6 +86,7 @@ async def test_record_says_who_answered_when_and_what_was_shown(make_host, post)
         {"to": "ann", "text": "hello", "copies": True},
         {"to": "ann", "text": "hello", "pin": "1"},
         {"to": "ann"},
+        {"to": "ann", "text": "hello", "copies": 1},  # ops may tell a default value from an absent one
         {"to": "ann", "text": "hello", "hidden": "x"},
         {"to": "ann", "text": "hello", "enclosed": b"a"},
     ],
@@ -286,3 +287,14 @@ async def test_no_about_a_grant_holds_for_all_calls_of_the_run(make_host, post):
             request = post.grant_request(host, tool=tool, run=run)
             assert not (await host.approvals.decide(request, approver, about="reader")).allowed
     assert [one.origin.run for one in approver.asked] == ["r", "s"]
+
+
+@pytest.mark.parametrize("scope", ["once", "session", "always"])
+async def test_answer_is_not_for_another_version_of_the_skill_that_asked(make_host, post, scope):
+    changed = post.call()
+    changed.code = "another digest"
+    async with make_host(*post.plugins) as host:
+        await post.approve(host, scope=scope, call=post.call())
+        await post.ask(host, call=changed)
+        await host.broker.dispatch(post.call(), "mail.send", LETTER)
+    assert post.sent == ["hello"]
