@@ -83,6 +83,14 @@ async def buy() -> str:
     assert (newest.error and newest.error["code"]) == error
 
 
+def test_grant_for_one_call_is_asked_once_however_often_the_call_waits(shop):
+    settings = {"skill_grants": {"other": ["till"]}, **ASK}
+    answers = [shop.run(**settings), *(shop.run(**settings, answer=ALLOW) for _ in range(3))]
+    assert [one["requests"][-1][0] for one in answers[:3]] == ["skill:buyer", "till.pay", "till.pay"]
+    assert answers[3]["run"] == ["completed", None]
+    assert [one[:3] for one in shop.lines("effects")] == ["a 1", "b 1"]
+
+
 def test_grant_for_one_call_is_not_for_the_next(shop):
     none = {"skill_grants": {"other": ["till"]}, "calls": 2}
     shop.write("""

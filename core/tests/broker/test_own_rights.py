@@ -71,7 +71,7 @@ class Person:
 
     async def __call__(self, request):
         self.requests.append(request)
-        return self.answer if self.answer.allowed else Approval("deny")
+        return self.answer if self.answer.allowed else Approval("deny", reason="not today")
 
     @property
     def asked(self):
@@ -255,7 +255,7 @@ async def test_refusal_denies_the_effect_and_nothing_is_remembered(make_host, tm
             seen.append(event.grant)
 
     async with make_host(WEB, geo(NORTH), hook("watch", effect), approver=Person("deny")) as host:
-        with pytest.raises(OpDenied, match="the plugin `geo` requests it") as caught:
+        with pytest.raises(OpDenied, match=r"the plugin `geo` requests it .*; they were refused: not today") as caught:
             await find_on(host)
         (child,) = await query(host.ledger.folder, op="web.get")
     assert (child.status, child.grant, seen) == ("denied", (), [()])
@@ -264,10 +264,10 @@ async def test_refusal_denies_the_effect_and_nothing_is_remembered(make_host, tm
 
 
 async def test_approval_of_one_effect_gives_no_right_to_the_next(make_host):
-    person = Person(scope="once")
+    person, origin = Person(scope="once"), Origin(session="s", run="r", step="0.0")
     async with make_host(WEB, geo(NORTH), approver=person) as host:
-        await find_on(host)
-        await find_on(host)
+        await find_in(host, origin)
+        await find_in(host, origin)
     assert len(person.asked) == 2
 
 

@@ -74,6 +74,7 @@ class Approvals:
     _key: Callable[[], bytes]
     _policy: Callable[[], Any]
     _versions: Callable[[Collection[str | None]], Sequence[str]]
+    _holders: Callable[[str | None], Sequence[str]]
     _redact: Callable[[Any], Any]
     _remember: Callable[[ApprovalRequest], None]
     _forget: Callable[[ApprovalRequest], None]
@@ -198,7 +199,7 @@ class Approvals:
             origin=origin,
             digest=digest,
             # The grant of a skill is for all of its tools.
-            grantee=self._digest(kind, subject, [code] if kind == "grant" else actor),
+            grantee=self._digest(kind, subject, [code] if kind == "grant" else [*actor, *self._holders(origin.plugin)]),
             grants={scope: tuple(shown) for scope in scopes} if shown and len(shown) == len(grants) else {},
         )
 
@@ -318,6 +319,8 @@ class Approvals:
         stored, version = found
         if stored.state == "denied":
             return stored if stored.request.origin.run == request.origin.run is not None else None
+        if stored.state == "used" and _is_same_call(stored, request):
+            return stored
         if stored.state != "approved":
             return None
         used = evolve(stored, used=time.time())
@@ -449,6 +452,14 @@ def _keep(kept: dict[_Key, _Value], key: _Key, value: _Value) -> None:
     kept[key] = value
     if len(kept) > _MOST_KEPT:
         del kept[next(iter(kept))]
+
+
+def _is_same_call(stored: StoredApproval, request: ApprovalRequest) -> bool:
+    """Return whether the grant of a skill for one call was used by this very call, which was interrupted since."""
+    used_by, asks = stored.request.origin, request.origin
+    is_valid = 0 <= time.time() - (stored.answered or 0) < stored.request.expires
+    is_call = asks.run is not None and (used_by.run, used_by.step) == (asks.run, asks.step)
+    return request.subject.startswith("skill:") and is_call and is_valid
 
 
 def _is_for(answer: StoredApproval, request: ApprovalRequest) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from attrs import frozen
 
+from ..approvals import StoredApproval
 from ..ops import Capability, Grant, Level, OpDenied, OpSpec, Scope
 from ..ops._errors import granting
 from ..ops._reach import level_within
@@ -70,8 +71,8 @@ class OwnRights(Protocol):
     async def of(self, plugin: LoadedPlugin) -> PluginGrant:
         """Return what was given to a plugin until now."""
 
-    async def ask(self, dispatch: Dispatch, plugin: LoadedPlugin, missing: Grant) -> bool:
-        """Ask for the missing rights of a plugin, and return whether it gets them."""
+    async def ask(self, dispatch: Dispatch, plugin: LoadedPlugin, missing: Grant) -> StoredApproval:
+        """Ask for the missing rights of a plugin, and return the answer."""
 
 
 async def check_own_grant(dispatch: Dispatch, rights: OwnRights, owner: LoadedPlugin) -> None:
@@ -91,12 +92,14 @@ async def check_own_grant(dispatch: Dispatch, rights: OwnRights, owner: LoadedPl
     # The user is not asked for rights that would not be enough.
     asks = bool(held.missing) and _denied_with(dispatch, limit) is None
     denied = _denied_with(dispatch, held.grant.narrow(limit))
-    if denied is not None and asks and await rights.ask(dispatch, owner, held.missing):
+    answer = await rights.ask(dispatch, owner, held.missing) if denied is not None and asks else None
+    if answer is not None and answer.allowed:
         dispatch.sources = {**held.sources, **dict.fromkeys(held.missing.texts(), "person")}
         denied = _denied_with(dispatch, limit)
     if denied is not None:
         name, missing = f"plugin:{owner.record.name}", json.dumps(held.missing.texts())
-        what = f"the plugin `{owner.record.name}` requests it with rights of its own, and {denied.reason}"
+        refused = f"; they were refused: {answer.reason}" if answer is not None and answer.reason else ""
+        what = f"the plugin `{owner.record.name}` requests it with rights of its own, and {denied.reason}{refused}"
         hint = f'add it to `[grants]` as "{name}" = {missing}' if asks else "declare it in `OpFamily.uses`"
         raise OpDenied(dispatch.op, what, hint=hint)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from ..approvals import ApprovalNeeded, ApprovalRequest, Approvals, Approver
+from ..approvals import ApprovalNeeded, ApprovalRequest, Approvals, Approver, StoredApproval
 from ..broker import Ops
 from ..broker._dispatch import Dispatch
 from ..broker._gate import PluginGrant
@@ -173,7 +173,7 @@ class PluginRights:
         }
         return PluginGrant(held, whole.missing(declared), sources)
 
-    async def ask(self, dispatch: Dispatch, plugin: LoadedPlugin, missing: Grant) -> bool:
+    async def ask(self, dispatch: Dispatch, plugin: LoadedPlugin, missing: Grant) -> StoredApproval:
         """See ``OwnRights``. The answer holds for the plugin of this name and distribution.
 
         Raises:
@@ -201,7 +201,7 @@ class PluginRights:
             if call.attempt is not None:
                 call.attempt.wait_for(needed)
             raise needed
-        return answer.allowed
+        return answer
 
 
 def _shown(holder: str, name: str, source: str, missing: Grant, **call: Any) -> Mapping[str, Any]:

@@ -36,6 +36,10 @@ def approvals_of(
         relevant = (one for one in plugins.records if one.kind == "guard" or one.name in names)
         return sorted(f"{one.label} {one.distribution} {one.version}" for one in relevant)
 
+    def holders(name: str | None) -> Sequence[str]:
+        """Return the plugins of this name, each with its distribution."""
+        return sorted({one.holder for one in plugins.records if one.name == name})
+
     def shown(value: Any) -> Any:
         """Return data as it is shown and stored: redacted, and shortened if it is very long."""
         try:
@@ -72,6 +76,7 @@ def approvals_of(
         key=cache(lambda: _key(home / "approvals.key")),
         policy=cache(lambda: tables.model_dump(mode="json", include={"policy", "grants", "plugins"})),
         versions=versions,
+        holders=holders,
         redact=shown,
         remember=remember,
         forget=forget,

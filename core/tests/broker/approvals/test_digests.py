@@ -54,6 +54,7 @@ def digest(parts):
         key=lambda: b"key",
         policy=lambda: parts["policy"],
         versions=lambda _: parts["versions"],
+        holders=lambda _: (),
         redact=lambda value: value,
         remember=None,
         forget=None,

@@ -1,14 +1,20 @@
 """Approvals for a session and for all sessions: they give exactly the grant that was shown, until it is revoked."""
 
 import pytest
+from attrs import evolve
+from pydantic import BaseModel
 from sideband.approvals import Approval, ApprovalNeeded, ApprovalRefused
 from sideband.calls._grants import RememberedGrants
 from sideband.ledger import query
-from sideband.ops import OpDenied
+from sideband.ops import Level, OpContext, OpDenied, op
 
 pytestmark = pytest.mark.anyio
 
 LETTER = {"to": "ann", "text": "hello"}
+
+
+class Empty(BaseModel):
+    """No parameters."""
 
 
 async def test_capability_of_a_lasting_answer_is_shown_and_admits_nothing_else(make_host, post):
@@ -86,6 +92,23 @@ async def test_answer_is_not_shared_with_effects_that_come_later(make_host, post
         with pytest.raises(OpDenied):
             await host.op("mail.send", LETTER)
     assert (len(approver.asked), post.sent) == (3, ["hello"])
+
+
+@pytest.mark.parametrize(("distribution", "asked"), [("office", 1), ("rival", 2)])
+async def test_lasting_answer_about_an_effect_of_a_plugin_is_not_for_another_of_its_name(
+    make_host, post, family, distribution, asked
+):
+    @op("office.send", level=Level.SAFE)
+    async def send(params: Empty, ctx: OpContext) -> int:
+        return await ctx.dispatch("mail.send", LETTER)
+
+    office = family("office", send)
+    approver = post.answering(Approval("allow", "always"), Approval("allow"))
+    for one in ("office", distribution):
+        plugins = (*post.plugins, evolve(office, distribution=one))
+        async with make_host(*plugins, approver=approver) as host:
+            await host.op("office.send", {})
+    assert (len(approver.asked), len(post.sent)) == (asked, 2)
 
 
 async def test_each_lasting_answer_counts_beside_the_others_until_it_is_revoked(make_host, post):

@@ -151,6 +151,34 @@ async def test_damaged_document_affects_no_other_and_is_asked_again(make_host, p
     assert post.sent == []
 
 
+@pytest.mark.parametrize(
+    ("subject", "call", "age", "holds"),
+    [
+        ("skill:buyer", ("r", "0.0"), 0, True),
+        ("skill:buyer", ("r", "0.0"), 3_700, False),
+        ("skill:buyer", ("r", "0.1"), 0, False),
+        ("skill:buyer", ("q", "0.0"), 0, False),
+        ("skill:buyer", (None, "0.0"), 0, False),
+        ("plugin:till", ("r", "0.0"), 0, False),
+    ],
+)
+async def test_grant_for_one_call_holds_for_an_hour_if_that_very_call_runs_again(  # noqa: PLR0917  one row
+    make_host, post, subject, call, age, holds
+):
+    def request(host, run, step):
+        origin = Origin(session="s", run=run, step=step)
+        return host.approvals.request("grant", subject, "Grant it?", {}, origin=origin, code="1")
+
+    async with make_host(*post.plugins) as host:
+        first = request(host, call[0] and "r", "0.0")
+        assert await host.approvals.decide(first, None) is None
+        await host.approvals.answer(first.id, Approval("allow"))
+        assert (await host.approvals.decide(first, None)).allowed
+        await post.rewrite(host, first.id, answered=time.time() - age)
+        answer = await host.approvals.decide(request(host, *call), None)
+    assert (answer is not None) == holds
+
+
 async def test_document_cannot_say_that_its_answer_holds_for_more_than_an_hour(make_host, post):
     async with make_host(*post.plugins) as host:
         identifier = (await post.approve(host)).request.id
