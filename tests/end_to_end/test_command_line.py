@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import re
+import select
 import subprocess
 import sys
 
@@ -268,7 +269,7 @@ def at_terminal(tmp_path, command_server):
         shown = b""
         while part := read_terminal(terminal):
             shown += part
-            if answer and re.search(rb"(\[y/N\]|value of .*:) $", shown):
+            if answer and re.search(rb"(\[y/(s/)?(a/)?N\]|value of .*:) $", shown):
                 os.write(terminal, answer)
                 answer = b""
         with os.fdopen(reader) as stream:
@@ -280,6 +281,8 @@ def at_terminal(tmp_path, command_server):
 
 
 def read_terminal(terminal):
+    ready, _, _ = select.select([terminal], [], [], 60)
+    assert ready, "the command shows nothing more and does not end"
     try:
         return os.read(terminal, 4096)
     except OSError:  # the other end is closed
@@ -297,6 +300,7 @@ def test_grant_is_requested_at_the_terminal_and_remembered(at_terminal, make_ski
     assert at_terminal(*words, answer=b"n\n")[:2] == (3, "")
     assert at_terminal(*words, answer=b"\x04")[:2] == (3, "")
     assert at_terminal(*words, answer=b"y\n")[:2] == (0, "hello Ada\n")
+    assert at_terminal(*words, answer=b"a\n")[:2] == (0, "hello Ada\n")
     assert at_terminal(*words)[:2] == (0, "hello Ada\n")
 
 
