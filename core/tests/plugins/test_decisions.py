@@ -213,6 +213,6 @@ async def test_guard_whose_extra_is_not_installed_is_incompatible_and_denies(sit
         assert record(plugins, "watch", "test-watch").state is State.INCOMPATIBLE
         with pytest.raises(PluginIncompatible, match=r"test-watch\[fast\].* requires no-such-thing") as caught:
             await plugins.load("guard", "watch")
-        assert [one.plugin for one in plugins.hooks.order("op_call")] == ["watch"]
+        assert "watch" in [one.plugin for one in plugins.hooks.order("op_call")]
     assert "extras" in caught.value.hint
     assert module not in sys.modules

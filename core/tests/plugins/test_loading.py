@@ -275,7 +275,7 @@ async def test_guard_that_exits_when_it_is_created_fails_and_denies(home, error)
         def __init__(self):
             raise error
 
-    async with PluginHost(home=home, inline=[Plugin("guard", "watch", Watch)]) as plugins:
+    async with PluginHost(home=home, inline=[Plugin("guard", "watch", Watch)], autoload=False) as plugins:
         (record,) = plugins.why("watch", kind="guard")
         assert record.state is State.FAILED
         assert type(getattr(error, "exceptions", [error])[0]).__name__ in record.reason
