@@ -161,8 +161,8 @@ def make_skill(folder):
 
 async def _request_all(place, bound, other, paths, outputs):
     grants = tuple(make_skill(place / "leaker"))
-    host = harness.make_host("full", home=place / "home", settings={"plugins": {"secrets": {"backend": "encrypted"}}},
-                             skill_dirs=[place / "leaker"])  # fmt: skip
+    plugins = {"secrets": {"backend": "encrypted"}, "guard-limits": {"restricted": "unlimited"}}
+    host = harness.make_host("full", home=place / "home", settings={"plugins": plugins}, skill_dirs=[place / "leaker"])
     async with host:
         await host.op("secrets.set", {"name": "canary", "value": CANARY, "origins": [bound.origin]})
         await host.op("sql.execute", {"sql": "create table copies (text)", "db": "copies.db"})

@@ -54,6 +54,9 @@ def check_next_host(crashing):
     crashing.close()
     crashing.check_no_survivors()
     assert list(crashing.temporary.iterdir()) == []
+    if crashing.groups():  # the kernel keeps a group as long as a process in it is ending; a later host removes it
+        crashing.open()
+        crashing.close()
     assert crashing.groups() == []
     assert list(crashing.home.glob("ledger/hosts/*")) == []
     assert {path.name for path in crashing.home.iterdir()} <= {"cache", "envs", "ledger", "sdk", "skills", "store"}

@@ -17,7 +17,6 @@ from attrs import define, evolve, field
 
 from ..contexts import PluginContext
 from ..plugins._objects import describe, unwrapped
-from ..rendering import render
 from ..tools import NAME_RULE, SCHEMA_LIMIT, OpenedSource, Tool, ToolSource, is_tool_name
 
 MAX_TOOLS = 1_000
@@ -170,6 +169,8 @@ class RunningSource:
         """Set the tools and problems, and report them."""
         more = len(problems) - MAX_PROBLEMS
         kept = (*problems[:MAX_PROBLEMS], *([f"{more:,} more problems"] if more > 0 else ()))
+        if kept:
+            from ..rendering import render  # noqa: PLC0415  only needed for problems
         problems = tuple(f"{self.origin}: {render(self.redact(one))}"[:_LONGEST_PROBLEM] for one in kept)
         is_new = set(problems) - set(self.problems)
         self.tools, self.problems = tools, problems
