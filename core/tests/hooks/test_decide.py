@@ -1,3 +1,5 @@
+import asyncio
+
 import anyio
 import attrs
 import pytest
@@ -9,6 +11,7 @@ from sideband.hooks import (
     Cancel,
     Decision,
     Deny,
+    HookOutcome,
     HookRegistry,
     Note,
     OpCall,
@@ -346,3 +349,15 @@ async def test_registry_knows_from_which_level_on_any_implementation_is_asked(ma
     assert [hooks.has("op_call", level) for level in Level] == [False, False, True, True, True]
     assert hooks.has("op_call")
     assert not hooks.has("tool_call", Level.PRIVILEGED)
+
+
+@pytest.mark.anyio
+async def test_cancellation_that_a_plugin_raises_itself_is_its_failure(make_hooks, reports):
+    async def tool_call(event):
+        lost = asyncio.get_running_loop().create_future()
+        lost.cancel()
+        await lost
+
+    decision = await make_hooks(("a", tool_call)).decide(CALL)
+    assert decision.verdict is Verdict.DENY
+    assert [(one.plugin, one.outcome) for one in reports] == [("a", HookOutcome.FAILED)]
