@@ -1,0 +1,168 @@
+"""Events of runs, of their retries and of the agent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import field, frozen
+
+from .._event import Message, ObserveEvent
+from .._frozen import freeze
+
+__all__ = [
+    "AgentEnd",
+    "AgentError",
+    "AgentStart",
+    "RetryEnd",
+    "RetryStart",
+    "SavePoint",
+    "Settled",
+]
+
+
+@frozen
+class AgentStart(ObserveEvent):
+    """A run begins. Guards reset their counters here.
+
+    Attributes:
+        run: the id of the run.
+        source: the origin of its input, as in ``Input``.
+
+    Example:
+        >>> from sideband.hooks import AgentStart, hookimpl
+        >>> calls = {"http.get": 3}
+        >>> @hookimpl
+        ... def agent_start(event: AgentStart) -> None:
+        ...     calls.clear()
+    """
+
+    run: str
+    source: str = "interactive"
+
+
+@frozen
+class RetryStart(ObserveEvent):
+    """A model call has failed and will be retried.
+
+    Attributes:
+        attempt: the number of the retry, from 1.
+        delay: the delay before the retry, in seconds.
+        error: the failure, as data.
+
+    Example:
+        >>> from sideband.hooks import RetryStart, hookimpl
+        >>> @hookimpl
+        ... def retry_start(event: RetryStart) -> None:
+        ...     print(f"attempt {event.attempt} in {event.delay:g} s: {event.error['message']}")
+        >>> retry_start(RetryStart(1, 2.0, {"message": "overloaded"}))
+        attempt 1 in 2 s: overloaded
+    """
+
+    attempt: int
+    delay: float
+    error: Mapping[str, Any] = field(converter=freeze)
+
+
+@frozen
+class RetryEnd(ObserveEvent):
+    """The retries of a model call have ended.
+
+    Attributes:
+        attempts: the number of retries.
+        success: whether the last one succeeded.
+
+    Example:
+        >>> from sideband.hooks import RetryEnd, hookimpl
+        >>> given_up: list[int] = []
+        >>> @hookimpl
+        ... def retry_end(event: RetryEnd) -> None:
+        ...     if not event.success:
+        ...         given_up.append(event.attempts)
+    """
+
+    attempts: int
+    success: bool
+
+
+@frozen
+class AgentError(ObserveEvent):
+    """A run has failed. ``agent_end`` follows.
+
+    Attributes:
+        run: the id of the run.
+        error: the failure, as data.
+
+    Example:
+        >>> from sideband.hooks import AgentError, hookimpl
+        >>> codes: list[str] = []
+        >>> @hookimpl
+        ... async def agent_error(event: AgentError) -> None:
+        ...     codes.append(event.error["code"])
+    """
+
+    run: str
+    error: Mapping[str, Any] = field(converter=freeze)
+
+
+@frozen
+class AgentEnd(ObserveEvent):
+    """A run has ended, and its messages are stored. ``save_point`` follows.
+
+    Attributes:
+        run: the id of the run.
+        reason: ``completed``, ``aborted``, ``error`` if the run failed (status ``failed``), or ``parked`` if it
+            waits and can be resumed later.
+        messages: the messages of the run, oldest first.
+
+    Example:
+        >>> from sideband.hooks import AgentEnd, hookimpl
+        >>> reasons: list[str] = []
+        >>> @hookimpl
+        ... def agent_end(event: AgentEnd) -> None:
+        ...     reasons.append(event.reason)
+    """
+
+    run: str
+    reason: str
+    messages: Sequence[Message] = field(default=(), converter=freeze)
+
+
+@frozen
+class SavePoint(ObserveEvent):
+    """All entries of the session so far are on disk and survive a crash.
+
+    Attributes:
+        session: the id of the session.
+        entry: the id of the last stored entry.
+
+    Example:
+        >>> from sideband.hooks import SavePoint, hookimpl
+        >>> saved: dict[str, str] = {}
+        >>> @hookimpl
+        ... def save_point(event: SavePoint) -> None:
+        ...     saved[event.session] = event.entry
+    """
+
+    session: str
+    entry: str
+
+
+@frozen
+class Settled(ObserveEvent):
+    """The agent is idle and its queues are empty.
+
+    Use this hook for slow background work.
+
+    Attributes:
+        session: the id of the session.
+
+    Example:
+        >>> from sideband.hooks import Settled, hookimpl
+        >>> idle: list[str] = []
+        >>> @hookimpl
+        ... async def settled(event: Settled) -> None:
+        ...     idle.append(event.session)
+    """
+
+    session: str

@@ -1,0 +1,143 @@
+"""Events of tool calls and of effects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import field, frozen
+
+from ...ops import Level, Origin
+from .._event import ObserveEvent
+from .._frozen import as_tuple, freeze
+
+__all__ = [
+    "Effect",
+    "ToolExecutionEnd",
+    "ToolExecutionStart",
+    "ToolExecutionUpdate",
+]
+
+
+@frozen
+class ToolExecutionStart(ObserveEvent):
+    """A tool call was allowed and begins to run.
+
+    Attributes:
+        id: the id of the call.
+        tool: the name of the tool.
+        arguments: the final arguments.
+
+    Example:
+        >>> from sideband.hooks import ToolExecutionStart, hookimpl
+        >>> running: set[str] = set()
+        >>> @hookimpl
+        ... def tool_execution_start(event: ToolExecutionStart) -> None:
+        ...     running.add(event.id)
+    """
+
+    id: str
+    tool: str
+    arguments: Mapping[str, Any] = field(converter=freeze)
+
+
+@frozen
+class ToolExecutionUpdate(ObserveEvent):
+    """A running tool has reported progress.
+
+    This hook is called often, so implementations must be fast.
+
+    Attributes:
+        id: the id of the call.
+        tool: the name of the tool.
+        current: the amount of work done, if known.
+        total: the total amount of work, if known.
+        message: the progress message.
+        unit: the unit of both amounts, such as ``bytes``, if they have one.
+
+    Example:
+        >>> from sideband.hooks import ToolExecutionUpdate, hookimpl
+        >>> @hookimpl
+        ... def tool_execution_update(event: ToolExecutionUpdate) -> None:
+        ...     if event.total:
+        ...         print(f"{event.tool}: {event.current or 0:.0f}/{event.total:.0f}")
+        >>> tool_execution_update(ToolExecutionUpdate("c1", "demo.harvest", 2, 3))
+        demo.harvest: 2/3
+    """
+
+    id: str
+    tool: str
+    current: float | None = None
+    total: float | None = None
+    message: str | None = None
+    unit: str | None = None
+
+
+@frozen
+class ToolExecutionEnd(ObserveEvent):
+    """A tool call has ended, whether it succeeded or not.
+
+    Attributes:
+        id: the id of the call.
+        tool: the name of the tool.
+        content: the result, as the model sees it.
+        is_error: whether the call failed.
+        ms: the duration in milliseconds.
+        hint: what the user can do about a failure; it is also the end of the content.
+
+    Example:
+        >>> from sideband.hooks import ToolExecutionEnd, hookimpl
+        >>> slow: list[str] = []
+        >>> @hookimpl
+        ... def tool_execution_end(event: ToolExecutionEnd) -> None:
+        ...     if event.ms > 1000:
+        ...         slow.append(event.tool)
+    """
+
+    id: str
+    tool: str
+    content: Any = field(converter=freeze)
+    is_error: bool = False
+    ms: float = 0.0
+    hint: str = ""
+
+
+@frozen
+class Effect(ObserveEvent):
+    """An effect has ended. The payload is what the ledger stores: redacted, and limited to recordable fields.
+
+    Attributes:
+        effect: the id of the effect in the ledger.
+        op: the name of the op.
+        status: ``done``, ``failed``, ``denied``, ``cancelled`` or ``unknown``.
+        origin: the caller.
+        level: the level of the op, or ``None`` if the op is unknown.
+        params: the recorded parameters.
+        grant: the capabilities of the call, as text.
+        decisions: the decisions of the guards, as data, in order.
+        error: the failure as data, or ``None``.
+        ms: the duration in milliseconds.
+        bytes: the size of the result in bytes, if known.
+        isolation: the isolation tier of the worker that requested it, or ``None`` if it was not requested by a worker.
+
+    Example:
+        >>> from sideband.hooks import Effect, hookimpl
+        >>> refused: list[str] = []
+        >>> @hookimpl
+        ... def effect(event: Effect) -> None:
+        ...     if event.status == "denied":
+        ...         refused.append(event.op)
+    """
+
+    effect: str
+    op: str
+    status: str
+    origin: Origin
+    level: Level | None = None
+    params: Mapping[str, Any] = field(factory=dict, converter=freeze)
+    grant: tuple[str, ...] = field(default=(), converter=as_tuple)
+    decisions: Sequence[Any] = field(default=(), converter=freeze)
+    error: Mapping[str, Any] | None = field(default=None, converter=freeze)
+    ms: float = 0.0
+    bytes: int | None = None
+    isolation: str | None = None
