@@ -1,8 +1,11 @@
 """Aborted runs: completed steps are kept, and the conversation stays valid."""
 
+from types import SimpleNamespace
+
 import anyio
 import pytest
 from sideband import Plugin
+from sideband.hooks import hookimpl
 from sideband.tools import tool
 from sideband_scripted import Hang, Turn
 
@@ -70,3 +73,13 @@ async def test_end_of_an_aborted_run_is_emitted_once(stage, kit):
         await agent.wait_for_idle()
     ends = [event for event in events if event.hook == "agent_end"]
     assert [event.reason for event in ends] == ["aborted"]
+
+
+async def test_key_that_interrupts_the_program_within_a_run_is_not_wrapped(stage):
+    @hookimpl
+    async def turn_start(event):
+        raise KeyboardInterrupt
+
+    async with stage(["hello"], Plugin("hook", "stop", SimpleNamespace(turn_start=turn_start))) as agent:
+        with pytest.raises(KeyboardInterrupt):
+            await agent.invoke("go")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, Literal
 
 import anyio
@@ -52,8 +53,19 @@ class Run:
         """See ``Lease``."""
         return self.aborted or (self.outer is not None and self.outer.is_over())
 
-    async def abort_if_cancelled(self, ended: anyio.Event) -> None:
-        """Note at once that the run was cancelled from outside, even while a tool waits for a thread."""
+    @asynccontextmanager
+    async def watched(self) -> AsyncIterator[None]:
+        """Note at once if a block is cancelled from outside, even while a tool in it waits for a thread."""
+        ended = anyio.Event()
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._abort_if_cancelled, ended)
+                yield
+                ended.set()
+        except BaseExceptionGroup as group:  # its only member comes from the block
+            raise group.exceptions[0] from None
+
+    async def _abort_if_cancelled(self, ended: anyio.Event) -> None:
         try:
             await ended.wait()
         except anyio.get_cancelled_exc_class():

@@ -126,9 +126,7 @@ class Runner:
         self.current = run
         run.outer = self.outer
         try:
-            ended = anyio.Event()
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(run.abort_if_cancelled, ended)
+            async with run.watched():
                 with anyio.CancelScope() as scope:
                     self._scope = scope
                     try:
@@ -137,7 +135,6 @@ class Runner:
                         status, error = "parked", raised
                     except Exception as raised:  # noqa: BLE001  close the run first; defects are raised again below
                         status, error = "failed", raised
-                ended.set()
             self._scope = None
             if scope.cancelled_caught or (scope.cancel_called and status == "failed"):
                 # errors caused by the cancellation are not failures of the run

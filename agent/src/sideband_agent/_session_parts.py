@@ -154,18 +154,22 @@ class SessionPartsMaker:
         return SessionParts(session, tools, skills, spending, compactor, runner)
 
     async def _tools(self) -> SessionTools:
-        everything = await self.host.tools.view()
         inherited = self.agent.inherited
-        may_appear = {*self.own_tools, *(one.source.name for one in self.host.tools.session_sources)}
-        for name in everything.unknown(self.wanted or ()) if inherited is None else ():
-            space = name.replace("__", ".").partition(".")[0]
-            is_of_source = (self.host.tools.owner(space) or "").startswith("source ")
-            if not is_of_source and may_appear.isdisjoint([name, space]):
-                _log.warning("unknown tool `%s`", name)
+        if inherited is None:  # the parent has already reported what a child does not know
+            self._report_unknown(await self.host.tools.view())
         is_restricted = self.wanted is not None or self.sources is not None
         wanted = ToolView().narrow(self.wanted, sources=self.sources) if is_restricted else ToolView()
         parent = inherited.tools if inherited else None
         return SessionTools(self.host.tools, parent, wanted, self.own, self._source_context)
+
+    def _report_unknown(self, known: ToolView) -> None:
+        """Report wanted tools that neither exist nor may come from a source."""
+        may_appear = {*self.own_tools, *(one.source.name for one in self.host.tools.session_sources)}
+        for name in known.unknown(self.wanted or ()):
+            space = name.replace("__", ".").partition(".")[0]
+            is_of_source = (self.host.tools.owner(space) or "").startswith("source ")
+            if not is_of_source and may_appear.isdisjoint([name, space]):
+                _log.warning("unknown tool `%s`", name)
 
     def _source_context(self, plugin: PluginContext | None) -> PluginContext:
         return AgentPluginContext(host_context(plugin) or self.host.context_for("agent"), self.agent)

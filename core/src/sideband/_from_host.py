@@ -42,7 +42,7 @@ class FromHost:
         return f"FromHost({self.value!r})"
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any = None) -> dict[str, Any]:
-        if handler is None:  # pydantic has called it on the class, and `self` and `source` are the arguments
+        if handler is None:  # the mark is the class itself: `self` is then the type, and `source` the handler
             name, mark = source.field_name, 'FromHost("principal")'
             raise TypeError(f"`{name}`: `FromHost` must name a value: write `{name}: Annotated[str, {mark}]`")
         schema = handler(source)

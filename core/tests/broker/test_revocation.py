@@ -32,6 +32,16 @@ async def mark(params: Text, ctx: OpContext) -> str:
     return params.text
 
 
+def keeping(kept):
+    """Return an op that keeps its context in a list."""
+
+    @op("area.keep")
+    async def keep(params: Text, ctx: OpContext) -> None:
+        kept.append(ctx)
+
+    return keep
+
+
 async def code_of(function, *arguments):
     """Return the code of the error that a function raises, or `allowed`."""
     try:
@@ -49,12 +59,7 @@ async def marks(host, **options):
 
 async def test_dispatch_with_the_context_of_an_op_that_has_ended_is_refused_and_recorded(make_host, family):
     kept = []
-
-    @op("area.keep")
-    async def keep(params: Text, ctx: OpContext) -> None:
-        kept.append(ctx)
-
-    async with make_host(family("area", keep, mark)) as host:
+    async with make_host(family("area", keeping(kept), mark)) as host:
         await host.op("area.keep", {})
         assert await code_of(kept[0].dispatch, "area.mark", {"text": "late"}) == "op.revoked"
         (late,) = await query(host.ledger.folder, op="area.mark")
@@ -64,12 +69,7 @@ async def test_dispatch_with_the_context_of_an_op_that_has_ended_is_refused_and_
 
 async def test_code_that_goes_on_with_its_revoked_context_does_not_fill_the_ledger(make_host, family):
     kept = []
-
-    @op("area.keep")
-    async def keep(params: Text, ctx: OpContext) -> None:
-        kept.append(ctx)
-
-    async with make_host(family("area", keep, mark)) as host:
+    async with make_host(family("area", keeping(kept), mark)) as host:
         for _ in range(2):
             await host.op("area.keep", {})
         for _ in range(150):
@@ -304,11 +304,7 @@ async def test_no_guard_is_asked_about_a_late_dispatch(make_host, family, hook):
     async def op_call(event):
         asked.append(event.op)
 
-    @op("area.keep")
-    async def keep(params: Text, ctx: OpContext) -> None:
-        kept.append(ctx)
-
-    async with make_host(family("area", keep, mark), hook("curious", op_call)) as host:
+    async with make_host(family("area", keeping(kept), mark), hook("curious", op_call)) as host:
         await host.op("area.keep", {})
         assert await code_of(kept[0].dispatch, "area.mark", {"text": "late"}) == "op.revoked"
     assert asked == ["area.keep"]
@@ -396,12 +392,7 @@ async def test_nothing_is_streamed_after_the_op(make_host, family):
 
 async def test_nothing_can_be_noted_about_an_op_that_has_ended(make_host, family):
     kept = []
-
-    @op("area.keep")
-    async def keep(params: Text, ctx: OpContext) -> None:
-        kept.append(ctx)
-
-    async with make_host(family("area", keep)) as host:
+    async with make_host(family("area", keeping(kept))) as host:
         await host.op("area.keep", {})
         with pytest.raises(ContextRevoked):
             await kept[0].note({"made": "a folder"})
@@ -411,12 +402,7 @@ async def test_nothing_can_be_noted_about_an_op_that_has_ended(make_host, family
 
 async def test_function_that_is_to_run_at_the_end_of_a_call_cannot_be_added_after_its_dispatch(make_host, family):
     kept = []
-
-    @op("area.keep")
-    async def keep(params: Text, ctx: OpContext) -> None:
-        kept.append(ctx)
-
-    async with make_host(family("area", keep)) as host:
+    async with make_host(family("area", keeping(kept))) as host:
         await host.op("area.keep", {})
         with pytest.raises(ContextRevoked):
             kept[0].on_call_end(None)
@@ -444,7 +430,7 @@ async def test_hook_that_ignores_its_deadline_cannot_dispatch_but_its_next_call_
     async def keep(params: Text, ctx: OpContext) -> None: ...
 
     settings = {"policy": {"deadlines": {"effect": 5}}}
-    async with make_host(family("area", keep, mark), hook("watch", effect), settings=settings) as host:
+    async with make_host(family("area", keeping(kept), mark), hook("watch", effect), settings=settings) as host:
         host.hooks._deadlines["effect"] = 0.05  # only for the call that must miss it
         await host.op("area.keep", {})
         host.hooks._deadlines["effect"] = 60
@@ -483,7 +469,7 @@ async def test_hook_that_is_cancelled_cannot_use_its_context_later(make_host, fa
     async def keep(params: Text, ctx: OpContext) -> None: ...
 
     settings = {"policy": {"deadlines": {"op_call": 60}}}
-    async with make_host(family("area", keep, mark), hook("slow", op_call), settings=settings) as host:
+    async with make_host(family("area", keeping(kept), mark), hook("slow", op_call), settings=settings) as host:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(host.op, "area.keep", {})
             await state.called.wait()

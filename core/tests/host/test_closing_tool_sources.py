@@ -1,6 +1,5 @@
 """Sources of tools are closed in order, before what they use, and within a time limit."""
 
-from collections import Counter
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
 
@@ -11,48 +10,9 @@ from sideband import Level, Plugin
 from sideband.host import _tool_sources
 from sideband.ops import OpFamily, op
 
+from .tool_desk import Source, listed, plugin, until
+
 pytestmark = pytest.mark.anyio
-
-
-class Source:
-    """A source without tools that counts how often it was opened and closed."""
-
-    scope = "host"
-
-    def __init__(self, name="tickets"):
-        self.name = name
-        self.seen = Counter()
-
-    @asynccontextmanager
-    async def open(self, ctx):
-        self.seen["open"] += 1
-        try:
-            yield self
-        finally:
-            self.seen["close"] += 1
-
-    async def list(self):
-        return []
-
-    async def changed(self):
-        await anyio.sleep_forever()
-
-
-def plugin(*items):
-    return Plugin("tool", "desk", SimpleNamespace(sideband_tools=lambda: list(items)))
-
-
-async def listed(host):
-    """Wait until the sources of a host are open."""
-    with anyio.fail_after(30):
-        await host.tools.wait_for_sources()
-
-
-async def until(condition):
-    """Wait until a condition holds."""
-    with anyio.fail_after(30):
-        while not condition():  # noqa: ASYNC110  there is no event for each condition
-            await anyio.sleep(0.001)
 
 
 async def test_sources_are_closed_in_reverse_order_before_their_plugins(hosting):
@@ -143,7 +103,7 @@ async def test_source_is_closed_while_it_is_listed_or_waits(hosting, method, cap
     with anyio.fail_after(60):
         async with hosting(plugin(source)) as host:
             await host.tools.view()
-            await until(lambda: source.seen["open"])
+            await until(lambda: source.seen["open desk"])
     assert source.seen["close"] == 1
     assert "source tickets" not in caplog.text, "a source that is closed has not failed"
 

@@ -26,17 +26,6 @@ def anyio_backend():
     return "asyncio"
 
 
-@pytest.fixture
-def make_host(tmp_path):
-    """Return a function that creates a host with a store and the given plugins only."""
-
-    def make(*plugins):
-        store = Plugin("store", "sqlite", sideband_store_sqlite.plugin)
-        return Host(home=tmp_path / "home", plugins=[store, *plugins], autoload=False)
-
-    return make
-
-
 def counter(name):
     """Return an op family that counts its calls in its store."""
 
@@ -47,20 +36,20 @@ def counter(name):
     return Plugin("op", name, SimpleNamespace(sideband_ops=lambda: OpFamily(name=name, ops=(count,))))
 
 
-async def test_store_of_an_op_is_that_of_its_plugin_and_survives_the_host(make_host):
+async def test_store_of_an_op_is_that_of_its_plugin_and_survives_the_host(hosting):
     plugins = [counter("one"), counter("two")]
-    async with make_host(*plugins) as host:
+    async with hosting(*plugins) as host:
         assert [await host.op("one.count", {}), await host.op("one.count", {}), await host.op("two.count", {})] == [
             *(1, 2, 1)
         ]
-    async with make_host(*plugins) as host:
+    async with hosting(*plugins) as host:
         assert await host.op("one.count", {}) == 3
         assert [key for key in await host.store.keys() if key.startswith("plugin/")] == [
             *("plugin/one/calls", "plugin/two/calls")
         ]
 
 
-async def test_store_of_a_resolver_of_credentials_is_that_of_its_plugin(make_host):
+async def test_store_of_a_resolver_of_credentials_is_that_of_its_plugin(hosting):
     class Resolver:
         async def resolve(self, handle, audience, ctx):
             await ctx.store.put(handle, {})
@@ -84,19 +73,19 @@ async def test_store_of_a_resolver_of_credentials_is_that_of_its_plugin(make_hos
         OpFamily(name="secrets", ops=(listed,), scope=KeeperScope, credentials=Resolver()),
     ]
     plugins = [Plugin("op", one.name, SimpleNamespace(sideband_ops=lambda one=one: one)) for one in families]
-    async with make_host(*plugins) as host:
+    async with hosting(*plugins) as host:
         await host.op("asking.use", {})
         assert list(await host.store.keys("plugin/")) == ["plugin/asking/used", "plugin/secrets/token"]
 
 
-async def test_plugins_of_several_kinds_with_one_name_share_its_store(make_host):
-    async with make_host(counter("one")) as host:
+async def test_plugins_of_several_kinds_with_one_name_share_its_store(hosting):
+    async with hosting(counter("one")) as host:
         assert await host.op("one.count", {}) == 1
         assert await host.context_for("one").store.keys() == ["calls"]
         assert await host.context_for("two").store.keys() == []
 
 
-async def test_store_is_available_in_the_lifespan_of_a_hook_and_in_the_hook(make_host):
+async def test_store_is_available_in_the_lifespan_of_a_hook_and_in_the_hook(hosting):
     @asynccontextmanager
     async def lifespan(ctx):
         yield await ctx.store.put("starts", {})
@@ -109,12 +98,12 @@ async def test_store_is_available_in_the_lifespan_of_a_hook_and_in_the_hook(make
 
     watcher = Plugin("hook", "watcher", SimpleNamespace(lifespan=lifespan, effect=effect))
     for start in (1, 2):
-        async with make_host(watcher, counter("one")) as host:
+        async with hosting(watcher, counter("one")) as host:
             await host.op("one.count", {})
         assert seen.pop() == (start, ["starts"])
 
 
-async def test_store_is_closed_with_the_host(make_host):
+async def test_store_is_closed_with_the_host(hosting):
     contexts = []
     problems = []
 
@@ -133,7 +122,7 @@ async def test_store_is_closed_with_the_host(make_host):
     def effect(event): ...
 
     keeper = Plugin("hook", "keeper", SimpleNamespace(lifespan=lifespan, effect=effect))
-    async with make_host(keeper) as host:
+    async with hosting(keeper) as host:
         kept = contexts[0].store
         assert await kept.keys() == ["a"]
         own = host.context_for("keeper").store
