@@ -430,7 +430,7 @@ async def test_hook_that_ignores_its_deadline_cannot_dispatch_but_its_next_call_
     async def keep(params: Text, ctx: OpContext) -> None: ...
 
     settings = {"policy": {"deadlines": {"effect": 5}}}
-    async with make_host(family("area", keeping(kept), mark), hook("watch", effect), settings=settings) as host:
+    async with make_host(family("area", keep, mark), hook("watch", effect), settings=settings) as host:
         host.hooks._deadlines["effect"] = 0.05  # only for the call that must miss it
         await host.op("area.keep", {})
         host.hooks._deadlines["effect"] = 60
@@ -469,7 +469,7 @@ async def test_hook_that_is_cancelled_cannot_use_its_context_later(make_host, fa
     async def keep(params: Text, ctx: OpContext) -> None: ...
 
     settings = {"policy": {"deadlines": {"op_call": 60}}}
-    async with make_host(family("area", keeping(kept), mark), hook("slow", op_call), settings=settings) as host:
+    async with make_host(family("area", keep, mark), hook("slow", op_call), settings=settings) as host:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(host.op, "area.keep", {})
             await state.called.wait()
