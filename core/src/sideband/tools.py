@@ -96,7 +96,8 @@ class Tool:
     """One tool.
 
     Attributes:
-        name: ``memory``, or ``github.stars``. A plugin's tool has the entry-point name, alone or before a dot.
+        name: ``memory``, or ``github.stars``. The part before the dot is a namespace, which belongs to one distribution
+            if plugins provide it: the one whose plugin has that name, else the only one with tools in it.
         description: the description for the model: what the tool does, and when to use it.
         parameters: a JSON Schema object.
         validate: a function that validates and coerces arguments. It raises a ``ValueError`` whose message names each

@@ -158,7 +158,7 @@ _PROVIDER = SimpleNamespace(name="x", models=print, stream=print)
         ("provider", "sideband_providers", [_PROVIDER] * 2, "two objects with the name `x`"),
         ("tool", "sideband_tools", "tools", "must return a list, got a str ('tools')"),
         ("tool", "sideband_tools", [SimpleNamespace(name="tidal")], "decorate the function with `@tool`"),
-        ("tool", "sideband_tools", [Tool("other", "", {}, dict, print)], "must be named `tidal` or `tidal.*`"),
+        ("tool", "sideband_tools", [Tool(7, "", {}, dict, print)], "the name of its tool must be a text"),
         ("tool", "sideband_tools", [Tool("tidal", "", {}, dict, print)] * 2, "duplicate tool `tidal`"),
         ("store", "sideband_stores", [object()], "must return a StoreSpec"),
         ("store", "sideband_stores", [StoreSpec("other", print)], "named `other`, but its entry point `tidal`"),

@@ -19,6 +19,7 @@ from ..loading import LoadedSkills, SkillSpec, ToolSpec
 from ..ops import Capability, Grant, Level, Origin
 from ..plugins import PluginContext, PluginError, PluginHost, State
 from ..tools import Tool, ToolContext, ToolOutput, ToolSource, ToolView
+from ._tool_names import foreign_names, provider
 from ._tool_sources import RunningSource, ToolSources, tool_fault
 
 _log = logging.getLogger("sideband")
@@ -232,6 +233,9 @@ class ToolRegistry:
     async def _view(self) -> tuple[ToolView, tuple[str, ...]]:
         unusable: list[str] = []
         found = [*await self._of_plugins(unusable), *await self._of_skills()]
+        records = [one for one in self._plugins.records if one.kind == "tool" and one.state is not State.DENIED]
+        foreign = foreign_names(found, records)
+        found = [one for one in found if (one.source, one.name) not in foreign]
         by_name: dict[str, list[Tool]] = {}
         for one in found:
             by_name.setdefault(one.model_name, []).append(one)
@@ -240,9 +244,10 @@ class ToolRegistry:
         problems = (
             *unusable,
             *(
-                f"omitted the tool `{name}`: {' and '.join(one.source for one in rivals)} provide it"
+                f"omitted the tool `{name}`: {' and '.join(provider(one.source, records) for one in rivals)} provide it"
                 for name, rivals in sorted(clashes.items())
             ),
+            *(f"omitted the tool `{name}` of {source}: {why}" for (source, name), why in sorted(foreign.items())),
             *(f"omitted the tool `{name}`: {fault}" for name, fault in sorted(faults.items())),
         )
         alone = (rivals[0] for rivals in by_name.values() if len(rivals) == 1)
