@@ -62,6 +62,13 @@ def test_effect_is_approved_with_the_command_that_its_error_names(careful):
     careful(*PUT, status=3)
 
 
+def test_id_that_is_too_short_answers_no_request(careful):
+    identifier = id_in(careful(*PUT, status=3))
+    refused = careful("approvals", "approve", identifier[:3], status=2)
+    assert "no request" in refused.stderr
+    assert "approved" in careful("approvals", "approve", identifier[:4]).stdout
+
+
 def test_answers_that_were_used_are_listed_on_request(careful):
     identifier = id_in(careful(*PUT, status=3))
     careful("approvals", "approve", identifier)

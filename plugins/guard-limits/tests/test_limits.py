@@ -99,7 +99,7 @@ async def test_refusal_says_what_is_reached_and_when_to_try_again(make_host, clo
         with pytest.raises(OpDenied) as caught:
             await host.op("mail.send", {"text": "again"}, principal="guest")
         assert caught.value.message == (
-            "mail.send was denied by `guard-limits`: the limit of 1 effects of the level RESTRICTED per 10 minutes is "
+            "mail.send was denied by `guard-limits`: the limit of 1 effect of the level RESTRICTED per 10 minutes is "
             "reached for effects that no skill or plugin causes"
         )
         assert caught.value.hint == "try again in 10 min; the user can raise `restricted` in [plugins.guard-limits]"
@@ -121,7 +121,7 @@ async def test_refusal_is_recorded(make_host):
     assert (done.status, done.decisions) == ("done", ())
     assert (denied.status, denied.level, denied.error["code"]) == ("denied", Level.RESTRICTED, "op.denied")
     assert [(one["plugin"], one["said"]) for one in denied.decisions] == [("guard-limits", "deny")]
-    assert "the limit of 1 effects of the level RESTRICTED per hour is reached" in denied.decisions[0]["note"]
+    assert "the limit of 1 effect of the level RESTRICTED per hour is reached" in denied.decisions[0]["note"]
 
 
 async def test_failed_effect_counts(make_host):

@@ -50,8 +50,9 @@ class LimitGuard:
                     f"{level}/{name}", of=limit.count, seconds=limit.seconds, durable=False
                 )
         except ReservationRefused as refused:
+            effects = "1 effect" if limit.count == 1 else f"{limit.count:,} effects"
             return Deny(
-                f"the limit of {limit.count:,} effects of the level {level} per {limit.window} is reached for {whose}",
+                f"the limit of {effects} of the level {level} per {limit.window} is reached for {whose}",
                 hint=f"try again in {_duration(refused.free_in)}; the user can raise `{level.lower()}` in "
                 f"[plugins.{ctx.plugin}]",
             )

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["sideband_commands"]
 
+_LEAST_CHARACTERS = 4
+
 
 def sideband_commands() -> Command:
     """Register the command."""
@@ -54,7 +56,7 @@ def _configure(parser: ArgumentParser) -> None:
     for action in (approve, deny):
         action.add_argument("--reason", default="", help="the reason, for the record; the model sees that of a denial")
     for action in (show, approve, deny):
-        action.add_argument("request", metavar="ID", help="the id of the request, or the beginning of it")
+        action.add_argument("request", metavar="ID", help="the id of the request, or four or more characters of it")
     for action in (listing, show, approve, deny):
         add_host_options(action)
 
@@ -114,8 +116,9 @@ def _deny(arguments: Namespace) -> None:
 
 
 async def _find(host: Host, beginning: str) -> StoredApproval:
-    """Return the request with this id, or the only one whose id begins like this."""
-    found = [one for one in await host.approvals.list() if beginning and one.request.id.startswith(beginning)]
+    """Return the request with this id, or the only one whose id has this beginning of at least four characters."""
+    is_enough = len(beginning) >= _LEAST_CHARACTERS
+    found = [one for one in await host.approvals.list() if is_enough and one.request.id.startswith(beginning)]
     return found[0] if len(found) == 1 else await host.approvals.get(beginning)
 
 
