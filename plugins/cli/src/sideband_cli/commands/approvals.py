@@ -56,7 +56,8 @@ def _configure(parser: ArgumentParser) -> None:
     for action in (approve, deny):
         action.add_argument("--reason", default="", help="the reason, for the record; the model sees that of a denial")
     for action in (show, approve, deny):
-        action.add_argument("request", metavar="ID", help="the id of the request, or four or more characters of it")
+        help_text = "the id of the request, or at least its first four characters"
+        action.add_argument("request", metavar="ID", help=help_text)
     for action in (listing, show, approve, deny):
         add_host_options(action)
 
