@@ -70,8 +70,8 @@ def guard(**functions):
     return type("Guard", (), {name: staticmethod(hookimpl(function)) for name, function in functions.items()})
 
 
-def listening(events):
-    """Build a hook plugin that collects the events of all observe hooks."""
+def listening(events, *names):
+    """Build a hook plugin that collects the events of these hooks; without names, of all observe hooks."""
 
     def make(name):
         def listen(event):
@@ -80,7 +80,8 @@ def listening(events):
         listen.__name__ = name
         return hookimpl(listen)
 
-    return SimpleNamespace(**{name: make(name) for name, spec in HOOK_SPECS.items() if spec.kind is Kind.OBSERVE})
+    observed = [name for name, spec in HOOK_SPECS.items() if spec.kind is Kind.OBSERVE]
+    return SimpleNamespace(**{name: make(name) for name in names or observed})
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ turn_start tool_selection ephemeral before_provider_request op_call message_star
 after_provider_response message_end turn_end
 agent_end save_point
 settled
-compaction context session_compact save_point
+compaction_start compaction context session_compact compaction_end save_point
 session_before_fork session_shutdown session_start
 session_before_switch session_shutdown session_start
 model_select
@@ -33,6 +33,18 @@ message_start message_end
 turn_start tool_selection ephemeral before_provider_request op_call effect model_error
 agent_error agent_end save_point settled
 chat_commands
+session_shutdown
+"""
+
+
+CHANGES_IN_ORDER = """
+session_start
+session_start subagent_start agent_start input before_agent_start context
+message_start message_end
+turn_start tool_selection ephemeral before_provider_request op_call message_start message_update effect
+after_provider_response message_end turn_end
+agent_end save_point settled
+subagent_end session_shutdown
 session_shutdown
 """
 
@@ -85,12 +97,35 @@ async def scenario(stage, kit):
     return events
 
 
+async def changes(stage, kit):
+    """Return the events of what a user or a plugin does to an agent between runs."""
+    events = []
+    plugins = [kit.echo, Plugin("guard", "everything", everything(events))]
+    settings = {"agent": {"model": "scripted:test", "context_window": 100_000}}
+    async with stage(["a child's answer"], *plugins, settings=settings) as agent:
+        await agent.spawn_child("count")
+    return events
+
+
 async def test_hooks_are_called_in_the_documented_order_and_count(stage, kit):
-    names = [event.hook for event in await scenario(stage, kit)]
-    # a text arrives in any number of pieces; `redactors` is called when the host opens
-    once = [name for i, name in enumerate(names) if (name, names[i - 1]) != ("message_update", "message_update")]
-    assert [name for name in once if name != "redactors"] == IN_ORDER.split()
-    assert set(names) | {"routes"} == set(HOOK_SPECS)
+    called = outline(await scenario(stage, kit))
+    assert called == IN_ORDER.split()
+
+
+async def test_hooks_of_changes_are_called_in_the_documented_order(stage, kit):
+    called = outline(await changes(stage, kit))
+    assert called == CHANGES_IN_ORDER.split()
+
+
+def outline(events):
+    """Return the names of the hooks in order. A text arrives in any number of pieces."""
+    names = [event.hook for event in events if event.hook != "redactors"]  # called when the host opens
+    return [name for i, name in enumerate(names) if (name, names[i - 1]) != ("message_update", "message_update")]
+
+
+async def test_every_hook_is_called(stage, kit):
+    called = {event.hook for make in (scenario, changes) for event in await make(stage, kit)}
+    assert called | {"routes"} == set(HOOK_SPECS)
 
 
 @pytest.mark.xfail(strict=True, reason="the agent does not dispatch `routes` yet")

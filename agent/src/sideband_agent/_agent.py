@@ -94,7 +94,9 @@ class Agent(AgentState):
         self._own_tools = tuple(own_tools)
         self._phase = CurrentPhase()
         self._announcer = Announcer(self.hooks)
-        self._children = Children(self.depth, self.settings.depth, partial(_ChildAgent, self))
+        self._children = Children(
+            self._announcer, host.redactor, self.depth, self.settings.depth, partial(_ChildAgent, self)
+        )
         store = self.inherited.own.store if self.inherited else host.store
         self.sessions = Sessions(store, host.home, redact=partial(host.redactor.data, sensitive_keys=False))
         maker = SessionPartsMaker(

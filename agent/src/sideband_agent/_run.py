@@ -8,7 +8,9 @@ from typing import Any, Literal
 
 import anyio
 from attrs import define, field, frozen
+from sideband.broker import Redaction
 from sideband.contexts import Lease
+from sideband.errors import SidebandError
 from sideband.exit_codes import ExitCode
 from sideband.messages import AssistantMessage, Message, Usage, UserMessage
 
@@ -102,6 +104,17 @@ class RunResult:
     resume_at: float | None = None
     requests: tuple[str, ...] = ()
     exit_code: ExitCode = ExitCode.SUCCESS
+
+
+def error_data(error: Exception | None, redactor: Redaction) -> dict[str, Any] | None:
+    """Return an error as data without secrets; ``None`` without an error."""
+    if error is None:
+        return None
+    if isinstance(error, SidebandError):
+        redactor.error(error)
+        return error.as_dict()
+    message = redactor.text(f"{type(error).__name__}: {error}")
+    return {"code": "agent.defect", "message": message, "hint": "report it"}
 
 
 def stored_result(session: Session, entry: RunEntry) -> RunResult:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from secrets import token_hex
-from typing import Any
 
 import anyio
 from attrs import define, field
@@ -30,7 +29,7 @@ from ._compaction import Compactor
 from ._errors import ApprovalAwaited, RunParked, ToolDenied
 from ._history import VisibleHistory
 from ._queues import Queued, user_message
-from ._run import Run, RunResult, RunStatus, last_said, stored_messages, usage_of
+from ._run import Run, RunResult, RunStatus, error_data, last_said, stored_messages, usage_of
 from ._spending import Spending
 from ._system_prompt import SystemPrompt
 from ._tools import ToolCalls, settle_calls
@@ -203,7 +202,7 @@ class Runner:
         data = (
             {"code": "agent.aborted", "message": self._aborted, "hint": ""}
             if status == "aborted"
-            else _as_data(error, self.redactor)
+            else error_data(error, self.redactor)
         )
         until = error.until if isinstance(error, RunParked) else None
         ended = RunEntry(run=run.id, status=status, source=run.source, error=data, resume_at=until)
@@ -253,16 +252,6 @@ def _speaker(queued: Queued, source: str) -> str:
     if queued.source != "user":
         return queued.source
     return "agent" if source == "agent" else "user"
-
-
-def _as_data(error: Exception | None, redactor: Redaction) -> dict[str, Any] | None:
-    if error is None:
-        return None
-    if isinstance(error, SidebandError):
-        redactor.error(error)
-        return error.as_dict()
-    message = redactor.text(f"{type(error).__name__}: {error}")
-    return {"code": "agent.defect", "message": message, "hint": "report it"}
 
 
 def _exit_code(status: RunStatus, error: Exception | None, messages: Sequence[Message]) -> ExitCode:

@@ -17,6 +17,8 @@ from sideband.hooks import (
     ChatCommands,
     CollectEvent,
     Compaction,
+    CompactionEnd,
+    CompactionStart,
     Context,
     DecideEvent,
     Effect,
@@ -46,6 +48,8 @@ from sideband.hooks import (
     SessionShutdown,
     SessionStart,
     Settled,
+    SubagentEnd,
+    SubagentStart,
     ToolCall,
     ToolCandidate,
     ToolExecutionEnd,
@@ -99,7 +103,11 @@ SAMPLES = [
     AgentEnd("r1", "completed", [MESSAGE]),
     SavePoint("s1", "e9"),
     Settled("s1"),
+    CompactionStart("s1", "due", 1000),
     SessionCompact("s1", "e9"),
+    CompactionEnd("s1", "completed"),
+    SubagentStart("c1", "count", ["notes__read"]),
+    SubagentEnd("c1", "failed", error=ERROR),
     SessionStart("s1"),
     SessionShutdown("s1"),
     Effect("e1", "http.get", "denied", Origin()),
@@ -114,7 +122,8 @@ DOCUMENTED = {
     Kind.FIRST: "compaction model_error",
     Kind.OBSERVE: "agent_start turn_start turn_end message_start message_update message_end tool_execution_start "
     "tool_execution_update tool_execution_end retry_start retry_end agent_error agent_end save_point settled "
-    "session_compact session_start session_shutdown effect model_select",
+    "session_compact session_start session_shutdown effect model_select compaction_start compaction_end "
+    "subagent_start subagent_end",
 }
 BASES = {
     Kind.UPDATE: UpdateEvent,

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
+from typing import Literal
 
+import anyio
 from attrs import define, field
 from sideband.errors import SidebandError
-from sideband.hooks import Cancel, Compacted, HookRegistry, SavePoint, SessionCompact
+from sideband.hooks import (
+    Cancel,
+    Compacted,
+    CompactionEnd,
+    CompactionStart,
+    HookRegistry,
+    SavePoint,
+    SessionCompact,
+)
 from sideband.plugins import PluginContext
 from sideband.settings import AgentSettings
 
@@ -15,10 +26,11 @@ from .._history import CHARACTERS_PER_TOKEN, TokenCount, VisibleHistory
 from .._phase import CurrentPhase
 from .._run import Run
 from .._session_tools import SessionTools
-from ..sessions import CompactionEntry, Session
+from ..sessions import CompactionEntry, Entry, Session
 from ._preparation import Preparation, carried_requests, is_due, prepare, sliding_window
 
 _log = logging.getLogger("sideband.agent")
+_Reason = Literal["due", "overflow", "requested"]
 _USUAL_WINDOW = 200_000
 """Assumed if the provider does not report a context window; pi assumes the same."""
 _SMALL = 2_000
@@ -86,36 +98,56 @@ class Compactor:
             if tokens < _SMALL or not is_due(tokens, await self.window(run.model), self.settings.compaction):
                 return False
         with self.phase.compacting():
-            return await self._compact(run.model, wanted or "", system_prompt=run.system_prompt, save=at_end)
+            reason: _Reason = "due" if wanted is None else "requested"
+            return await self._compact(run.model, reason, wanted or "", system_prompt=run.system_prompt, save=at_end)
 
     async def compact_within_run(self, run: Run) -> bool:
         """Compact because the model of a run rejected the conversation as too long."""
         with self.phase.compacting():
-            return await self._compact(run.model, "", system_prompt=run.system_prompt, overflow=True)
+            return await self._compact(run.model, "overflow", "", system_prompt=run.system_prompt)
 
     async def compact(self, model: str, instructions: str) -> bool:
         """Compact between runs on a user's request. Return whether the conversation was compacted."""
         self._wanted = None
-        return await self._compact(model, instructions, save=True)
+        return await self._compact(model, "requested", instructions, save=True)
 
     async def _compact(
-        self, model: str, instructions: str, *, system_prompt: str = "", overflow: bool = False, save: bool = False
+        self, model: str, reason: _Reason, instructions: str, *, system_prompt: str = "", save: bool = False
     ) -> bool:
-        path = self.session.path()
+        path, tokens = self.session.path(), self.tokens(system_prompt)
         prepared = prepare(
             path,
             self.settings.compaction,
             window=await self.window(model),
-            tokens=self.tokens(system_prompt),
-            overflow=overflow,
+            tokens=tokens,
+            overflow=reason == "overflow",
             read_only=[one.model_name for one in self.tools.offered.tools if one.read_only],
         )
         if prepared is None:
             return False
+        status = "aborted"
+        try:
+            await self.announcer.emit(CompactionStart, self.session.id, reason, tokens)
+            stored = await self._replace(prepared, path, instructions)
+            status = "denied" if stored is None else "completed"
+        except Exception:
+            status = "failed"
+            raise
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self.announcer.emit_made(
+                    CompactionEnd, lambda: CompactionEnd(self.session.id, status, self.tokens(system_prompt))
+                )
+        if save and stored is not None:
+            await self.announcer.emit(SavePoint, self.session.id, stored)
+        return stored is not None
+
+    async def _replace(self, prepared: Preparation, path: Sequence[Entry], instructions: str) -> str | None:
+        """Store the summary, and return the id of its entry; ``None`` if a plugin denied the compaction."""
         answer = await self.hooks.first(prepared.event(self.session.id, instructions))
         if isinstance(answer, Cancel):
             _log.info("plugin `%s` denied the compaction: %s", answer.plugin, answer.reason)
-            return False
+            return None
         entry = _entry(prepared, answer or sliding_window(prepared.event(self.session.id)))
         if entry.first_kept != prepared.first_kept:
             carried = carried_requests(path, entry.first_kept or "")
@@ -124,9 +156,7 @@ class Compactor:
         # changes made by `context` hooks applied to messages that have now been removed
         await self.history.begin()
         await self.announcer.emit(SessionCompact, self.session.id, stored, plugin=entry.plugin)
-        if save:
-            await self.announcer.emit(SavePoint, self.session.id, stored)
-        return True
+        return stored
 
     async def _reported_window(self, model: str) -> int | None:
         """Return the context window that the model's provider reports, or ``None``."""

@@ -1,5 +1,6 @@
 """Events of the kind `observe`: they have happened, and implementations cannot change them."""
 
+from ._children import *
 from ._runs import *
 from ._sessions import *
 from ._tools import *
@@ -9,6 +10,8 @@ __all__ = [
     "AgentEnd",
     "AgentError",
     "AgentStart",
+    "CompactionEnd",
+    "CompactionStart",
     "Effect",
     "MessageEnd",
     "MessageStart",
@@ -21,6 +24,8 @@ __all__ = [
     "SessionShutdown",
     "SessionStart",
     "Settled",
+    "SubagentEnd",
+    "SubagentStart",
     "ToolExecutionEnd",
     "ToolExecutionStart",
     "ToolExecutionUpdate",

@@ -7,6 +7,8 @@ from attrs import frozen
 from .._event import ObserveEvent
 
 __all__ = [
+    "CompactionEnd",
+    "CompactionStart",
     "ModelSelect",
     "SessionCompact",
     "SessionShutdown",
@@ -56,6 +58,53 @@ class SessionShutdown(ObserveEvent):
     session: str
     reason: str = "quit"
     target: str | None = None
+
+
+@frozen
+class CompactionStart(ObserveEvent):
+    """A conversation is about to be compacted. ``compaction`` follows, and ``compaction_end`` in any case.
+
+    Attributes:
+        session: the id of the session.
+        reason: ``due`` if the conversation is too long for the model, ``overflow`` if the model rejected it, or
+            ``requested`` by the user or a plugin.
+        tokens: the estimated size of the conversation.
+
+    Example:
+        >>> from sideband.hooks import CompactionStart, hookimpl
+        >>> @hookimpl
+        ... def compaction_start(event: CompactionStart) -> None:
+        ...     print(f"compacting {event.tokens:,} tokens")
+        >>> compaction_start(CompactionStart("s1", "due", 190_000))
+        compacting 190,000 tokens
+    """
+
+    session: str
+    reason: str
+    tokens: int = 0
+
+
+@frozen
+class CompactionEnd(ObserveEvent):
+    """A compaction has ended, whether it succeeded or not.
+
+    Attributes:
+        session: the id of the session.
+        status: ``completed``, ``denied`` by a plugin, ``aborted`` if it was cancelled, or ``failed``.
+        tokens: the estimated size of the conversation now.
+
+    Example:
+        >>> from sideband.hooks import CompactionEnd, hookimpl
+        >>> unfinished: list[str] = []
+        >>> @hookimpl
+        ... def compaction_end(event: CompactionEnd) -> None:
+        ...     if event.status != "completed":
+        ...         unfinished.append(event.session)
+    """
+
+    session: str
+    status: str
+    tokens: int = 0
 
 
 @frozen

@@ -90,7 +90,10 @@ class Activity:
             "turn_start": self._on_turn_start,
             "agent_end": self._on_agent_end,
             "retry_start": self._on_retry,
+            "compaction_start": self._on_compaction_start,
             "session_compact": self._on_compaction,
+            "compaction_end": self._on_compaction_end,
+            "subagent_start": self._on_child_start,
             "model_select": self._on_model_select,
         }
         if verbose:
@@ -207,6 +210,15 @@ class Activity:
         reason = one_line(str(event.error.get("message", "")))
         delay = describe_duration(event.delay)
         self._sink.line(f"! {kind}, retrying in {delay} (attempt {event.attempt + 1}): {reason}")
+
+    def _on_compaction_start(self, event: hooks.CompactionStart) -> None:
+        self._sink.progress(f"compacting about {event.tokens:,} tokens")
+
+    def _on_compaction_end(self, event: hooks.CompactionEnd) -> None:  # noqa: ARG002  the signature of all handlers
+        self._sink.progress("")
+
+    def _on_child_start(self, event: hooks.SubagentStart) -> None:
+        self._sink.progress(f"child agent: {one_line(event.task)}")
 
     def _on_compaction(self, event: hooks.SessionCompact) -> None:
         by = f" by `{event.plugin}`" if event.plugin else ""
