@@ -14,6 +14,8 @@ from .tables import paragraph, table
 
 __all__ = ["ops_page"]
 
+_EGRESS = {True: "yes", False: "no", None: "not declared, so guards see yes", "parameters": "depends on the parameters"}
+
 
 def ops_page() -> list[str]:
     """Return the lines of the page."""
@@ -23,7 +25,8 @@ def ops_page() -> list[str]:
         *paragraph(
             "The ops that skills can call. `sideband ops show NAME` also prints the JSON Schemas. *Preview* shows an "
             "effect before it happens, *reconciliation* finds out after a crash whether it happened, and *undo* "
-            "reverts it."
+            "reverts it. An op *leaves the machine* if it may send data to another one itself; guards see this as "
+            "`egress`."
         ),
     ]
     for family in sorted(_families(), key=lambda family: family.name):
@@ -52,6 +55,7 @@ def _op(spec: OpSpec) -> Iterator[str]:
     yield first_paragraph(spec.doc)
     yield ""
     yield f"Level and properties: {', '.join(traits)}. Required capability: {required}."
+    yield f"Leaves the machine: {_EGRESS['parameters' if callable(spec.egress) else spec.egress]}."
     abilities = {"Preview": spec.preview, "Reconciliation": spec.reconcile, "Undo": spec.undo}
     yield ""
     yield " ".join(f"{name}: {'yes' if function else 'no'}." for name, function in abilities.items())

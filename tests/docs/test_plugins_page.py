@@ -102,6 +102,31 @@ async def test_example_guard_denies_requests_at_night(tmp_path, page):
 
 
 @pytest.mark.anyio
+async def test_example_guard_denies_what_leaves_after_a_private_file_was_read(tmp_path, page):
+    guard = Plugin("guard", "stay", page(PAGE).module("class PrivateFilesStay"))
+    private = tmp_path / "private" / "diary.txt"
+    private.parent.mkdir()
+    private.write_text("dear diary")
+    with serving("news") as url:
+        async with Host(home=tmp_path / "home", plugins=[guard]) as host:
+            assert (await host.op("http.get", {"url": url}))["status"] == 200
+            assert (await host.op("files.read", {"path": str(private)}))["content"] == "dear diary"
+            with pytest.raises(OpDenied, match="nothing may leave this machine"):
+                await host.op("http.get", {"url": url})
+            assert await host.op("crypto.random", {"length": 2})
+
+
+@pytest.mark.anyio
+async def test_example_scope_depends_on_the_configuration(tmp_path, page):
+    family = Plugin("op", "desk", page(PAGE).module("class DeskScope"))
+    settings = {"plugins": {"desk": {"desk": "billing"}}}
+    async with Host(home=tmp_path / "home", plugins=[family], settings=settings) as host:
+        assert await host.op("desk.ticket", {"number": 7}, grants=["desk:name=billing"]) == "ticket 7 of billing"
+        with pytest.raises(OpDenied):
+            await host.op("desk.ticket", {"number": 7}, grants=["desk:name=support"])
+
+
+@pytest.mark.anyio
 async def test_example_lifespan_passes_configuration_to_an_op(tmp_path, page):
     from pydantic import BaseModel
     from sideband.ops import OpContext, OpFamily, op

@@ -27,6 +27,10 @@ def scoped(params, ctx):
     return Scope()
 
 
+def three(params, config, ctx):
+    return Scope()
+
+
 async def later(params):
     return Scope()
 
@@ -39,6 +43,10 @@ async def later(params):
         ({"timeout": "5"}, "`timeout` must be a positive number of seconds, got '5'"),
         ({"timeout": 0}, "`timeout` must be a positive number of seconds, got 0"),
         ({"requires": "echo", "scope": scoped}, r"`scope` must be a function `def scope\(params\)`"),
+        ({"requires": "echo", "scope": three}, r".* or `def scope\(params, config\)`"),
+        ({"egress": "yes"}, r"`egress` must be a function `def egress\(params\)` or `def egress\(params, config\)`"),
+        ({"egress": later}, r"`egress` must be a function"),
+        ({"egress": scoped}, r"`egress` must be a function"),
         ({"requires": "echo", "scope": later}, r"`scope` must be a function `def scope\(params\)`"),
         ({"requires": "echo", "scope": Scope()}, r"`scope` must be a function `def scope\(params\)`"),
         ({"scope": lambda params: Scope()}, "`scope` has no effect without `requires`"),

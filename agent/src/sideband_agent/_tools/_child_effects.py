@@ -79,7 +79,13 @@ async def recorded_child(
         return _ChildAnswer(**{name: getattr(result, name) for name in names})
 
     spec = OpSpec(
-        name=CHILD_OP, handler=run, params=_ChildParams, result=_ChildAnswer, level=Level.MONITORED, record=("tools",)
+        name=CHILD_OP,
+        handler=run,
+        params=_ChildParams,
+        result=_ChildAnswer,
+        level=Level.MONITORED,
+        record=("tools",),
+        egress=False,
     )
     try:
         found = await broker.dispatch(call, CHILD_OP, params, own=BoundOp.own(spec, plugin="agent"))

@@ -319,6 +319,7 @@ def _op(level: Level, *, repeatable: bool = True, indirect: bool = False) -> Bou
         indirect=indirect,
         record=("tool", "arguments", "call"),
         foreign_names=True,
+        egress=False if indirect else None,
     )
     return BoundOp.own(spec, plugin="agent")
 

@@ -252,7 +252,9 @@ class Broker:
             indirect=spec.indirect,
             key=dispatch.key,
             preview=partial(self._preview, dispatch) if spec.preview else None,
+            egress=dispatch.leaves_machine(dispatch.valid),
             level_of=(lambda params: level_with(dispatch, self._parse(spec, params))) if spec.lower else None,
+            egress_of=(lambda params: dispatch.leaves_machine(self._parse(spec, params))) if spec.varies else None,
             reserved=dispatch.reserved,
         )
 

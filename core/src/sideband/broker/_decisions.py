@@ -39,7 +39,6 @@ async def enforce(
     asks = decision.verdict is Verdict.ASK
     if not asks and not approvals.is_continued(event.origin.run):
         return
-    spec = dispatch.found.spec
     request = approvals.request(
         "effect",
         event.op,
@@ -49,7 +48,7 @@ async def enforce(
         exact=[dispatch.valid, dispatch.valid.model_fields_set, event.grant],
         code=dispatch.call.code,
         plugins=[dispatch.plugin],
-        grants=[str(one) for one in exactly(spec, dispatch.valid)],
+        grants=[str(one) for one in exactly(dispatch.found, dispatch.valid)],
         level=event.level,
         risk=risk_of(decision),
     )

@@ -91,6 +91,14 @@ class Dispatch:
         """The name of the op's plugin, or ``None`` before the look-up."""
         return self.bound.plugin.record.name if self.bound else None
 
+    def leaves_machine(self, params: Any) -> bool:
+        """Return whether it may send data to another machine, with these validated parameters; true if unknown.
+
+        Args:
+            params: the parameters, or ``None`` if they are invalid or unknown.
+        """
+        return self.bound is None or self.bound.spec.leaves_machine(params, self.bound.plugin.config)
+
     def givers(self) -> tuple[str, ...]:
         """Return whose rights the covering capabilities are and who gave them, as far as it is known."""
         if self.owner is None:

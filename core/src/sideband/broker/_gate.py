@@ -10,11 +10,14 @@ from typing import Any, Protocol
 from attrs import frozen
 
 from ..approvals import StoredApproval
+from ..errors import SidebandError
 from ..ops import Capability, Grant, Level, OpDenied, OpSpec, Scope
 from ..ops._errors import granting
 from ..ops._reach import level_within
 from ..plugins import LoadedPlugin
+from ..plugins._objects import describe
 from ._dispatch import Dispatch
+from ._lookup import BoundOp
 
 # Percent-encoding is slow. Encoding the megabytes that a skill can send would delay all other calls.
 _MAX_QUOTED = 4_096
@@ -28,7 +31,7 @@ def check_grant(dispatch: Dispatch) -> None:
     """
     # Parameters that are denied have the declared level, and no capability allows them.
     dispatch.reached, dispatch.covering = None, []
-    allowed_by, dispatch.reached = _check_op(dispatch.grant, dispatch.found.spec, dispatch.params)
+    allowed_by, dispatch.reached = _check_op(dispatch.grant, dispatch.found, dispatch.params)
     dispatch.covering = [str(capability) for capability in allowed_by]
     dispatch.used = set(allowed_by)
 
@@ -116,22 +119,22 @@ def _denied_with(dispatch: Dispatch, grant: Grant) -> OpDenied | None:
 def level_with(dispatch: Dispatch, params: Any) -> Level:
     """Return the level that a dispatch would have with other parameters: the declared one if they are not granted."""
     with suppress(OpDenied):
-        return _check_op(dispatch.grant, dispatch.found.spec, params)[1]
+        return _check_op(dispatch.grant, dispatch.found, params)[1]
     return dispatch.found.spec.level
 
 
-def _check_op(grant: Grant, spec: OpSpec, params: Any) -> tuple[Sequence[Capability], Level]:
-    """Return the capabilities that allow ``spec`` with these validated parameters, and the level of this use.
+def _check_op(grant: Grant, bound: BoundOp, params: Any) -> tuple[Sequence[Capability], Level]:
+    """Return the capabilities that allow an op with these validated parameters, and the level of this use.
 
     Raises:
         OpDenied: if no capability allows it, or the op does not request what it declares that it needs.
     """
+    spec = bound.spec
     if spec.requires is None:
         return (), spec.level
-    if spec.scope is None:
+    scopes = _requested(bound, params)
+    if not scopes:
         return (_any_of(grant, spec),), level_within(spec, grant, (None,)) if spec.lower else spec.level
-    wanted = spec.scope(params)
-    scopes = (wanted,) if isinstance(wanted, Scope) else tuple(wanted)
     allowed = check_scopes(grant, spec.name, scopes, known_later=True)
     own = [one for one in scopes if one.family == spec.requires]
     if spec.needs and not any(all(getattr(one, name, None) in spec.needs[name] for name in spec.needs) for one in own):
@@ -140,15 +143,39 @@ def _check_op(grant: Grant, spec: OpSpec, params: Any) -> tuple[Sequence[Capabil
     return allowed, level_within(spec, grant, own) if spec.lower else spec.level
 
 
-def exactly(spec: OpSpec, params: Any) -> Sequence[Capability]:
-    """Return the capabilities that allow ``spec`` with these validated parameters and, if it has a scope, nothing else.
+def _requested(bound: BoundOp, params: Any) -> tuple[Scope, ...]:
+    """Return the scopes that an op requests with these validated parameters; empty if it requests none.
+
+    Raises:
+        OpDenied: if its function cannot compute them. Its own errors, about the parameters, are passed on.
+    """
+    spec = bound.spec
+    if spec.scope is None:
+        return ()
+    try:
+        wanted = spec.scope(params, bound.plugin.config) if "scope" in spec.configured else spec.scope(params)
+        scopes = (wanted,) if isinstance(wanted, Scope) else tuple(wanted)
+        problem = next((f"a {type(one).__name__} is not a Scope" for one in scopes if not isinstance(one, Scope)), "")
+    except SidebandError:
+        raise
+    except Exception as error:  # noqa: BLE001  code of a plugin may raise anything
+        problem = describe(error)
+    if problem:
+        what = f"its `scope`, which returns what it needs, failed: {problem}"
+        raise OpDenied(spec.name, what, hint=f"report this to the author of the plugin `{spec.family}`")
+    return scopes
+
+
+def exactly(bound: BoundOp, params: Any) -> Sequence[Capability]:
+    """Return the capabilities that allow an op with these validated parameters and, if it has a scope, nothing else.
 
     Empty if it requires no capability, or if they would be too long to be shown, or have an empty value.
     """
-    if spec.requires is None or spec.scope is None:
-        return () if spec.requires is None else (Capability(spec.requires),)
-    wanted = spec.scope(params)
-    scopes = (wanted,) if isinstance(wanted, Scope) else tuple(wanted)
+    if bound.spec.requires is None:
+        return ()
+    scopes = _requested(bound, params)
+    if not scopes:
+        return (Capability(bound.spec.requires),)
     shown = all(0 < len(value) <= _MAX_QUOTED for scope in scopes for value in scope.fields().values())
     return _fewest(scopes) if shown else ()
 

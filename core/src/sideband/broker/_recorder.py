@@ -335,5 +335,6 @@ class EffectRecorder:
                         ms=ms,
                         bytes=outcome.bytes,
                         isolation=dispatch.call.isolation,
+                        egress=dispatch.leaves_machine(dispatch.params),
                     )
                 )

@@ -84,5 +84,5 @@ def _begin(beginning: Beginning) -> BoundOp:
     async def handle(params: _Key, own: OpContext) -> Beginning:  # noqa: ARG001  the signature of a handler
         return beginning
 
-    spec = OpSpec(name=_OP, handler=handle, params=_Key, result=Beginning, level=Level.SAFE)
+    spec = OpSpec(name=_OP, handler=handle, params=_Key, result=Beginning, level=Level.SAFE, egress=False)
     return BoundOp.own(spec, plugin="host")

@@ -80,7 +80,10 @@ class OpCall(DecideEvent):
         key: the idempotency key, if any.
         preview: a function that describes what the op would do with given parameters, without doing it; ``None`` if
             the op has no preview.
+        egress: whether the effect may send data to another machine itself, as its op declares; its child effects have
+            events of their own. It is true if the op does not declare it.
         level_of: a function that returns the level with given parameters; ``None`` if it does not depend on them.
+        egress_of: the same for ``egress``.
         reserved: what guards have reserved for this effect, each under the name of its plugin. The host gives it back
             if the effect does not begin: because of another guard or the user, because the host could not record it or
             was asked to cancel it, or because the answer of an earlier effect is used again.
@@ -110,13 +113,16 @@ class OpCall(DecideEvent):
     indirect: bool = False
     key: str | None = None
     preview: Callable[[Mapping[str, Any]], Awaitable[str]] | None = field(default=None, repr=False, eq=False)
+    egress: bool = True
     level_of: Callable[[Mapping[str, Any]], Level] | None = field(default=None, repr=False, eq=False)
+    egress_of: Callable[[Mapping[str, Any]], bool] | None = field(default=None, repr=False, eq=False)
     reserved: dict[str, Reservation] = field(factory=dict, repr=False, eq=False)
 
     def with_arguments(self, arguments: Mapping[str, Any]) -> Self:
-        """Return a copy of the event with other parameters, and with the level that the effect has with these."""
+        """Return a copy of the event with other parameters, and with the level and egress of the effect with these."""
         level = self.level if self.level_of is None else self.level_of(arguments)
-        return evolve(self, params=arguments, level=level)
+        egress = self.egress if self.egress_of is None else self.egress_of(arguments)
+        return evolve(self, params=arguments, level=level, egress=egress)
 
 
 @frozen

@@ -80,6 +80,36 @@ def check_function(declared: str, name: str, function: Any, *parameters: str, as
         raise TypeError(f"{declared}: `{name}` must be a function `{kind} {name}({', '.join(parameters)})`")
 
 
+def check_computed(declared: str, name: str, function: Any) -> None:
+    """Check a function that computes what an op declares from its parameters, or from them and the configuration.
+
+    Args:
+        declared: the object that is declared, for error messages.
+        name: the name of the option.
+        function: the function.
+
+    Raises:
+        TypeError: if it is not a synchronous function, or has another signature.
+    """
+    try:
+        inspect.signature(function).bind(*("params", "config")[: 1 + takes_config(function)])
+        is_valid = not inspect.iscoroutinefunction(function)
+    except (TypeError, ValueError):
+        is_valid = False
+    if not is_valid:
+        signatures = f"`def {name}(params)` or `def {name}(params, config)`"
+        raise TypeError(f"{declared}: `{name}` must be a function {signatures}")
+
+
+def takes_config(function: Any) -> bool:
+    """Return whether the second positional parameter of a function is ``config``."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())[1:2]
+    except (TypeError, ValueError):  # a callable without a signature, or not a callable
+        return False
+    return any(one.name == "config" and one.kind is not inspect.Parameter.KEYWORD_ONLY for one in parameters)
+
+
 def params_model(declared: str, kind: str, function: Callable[..., Any]) -> type[BaseModel]:
     """Return the pydantic model of the parameters of an async function ``(params, ctx)``.
 

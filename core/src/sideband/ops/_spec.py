@@ -13,7 +13,15 @@ from attrs import field, frozen
 from pydantic import BaseModel, TypeAdapter
 
 from ..contexts import CredentialResolver, ModelContext, Origin
-from ._declaration import check_function, check_name, check_options, check_rules, params_model
+from ._declaration import (
+    check_computed,
+    check_function,
+    check_name,
+    check_options,
+    check_rules,
+    params_model,
+    takes_config,
+)
 from ._from_host import host_parameters, with_host_values
 from ._levels import LIMITED, Level, Lower
 from ._recorded import Reconciled, Recorded, Undo
@@ -27,6 +35,9 @@ Handler = Callable[[Any, ModelContext], Awaitable[Any]]
 Preview = Callable[[Any, ModelContext], Awaitable[str]]
 Reconcile = Callable[[Recorded, ModelContext], Awaitable[Reconciled | None]]
 PlanUndo = Callable[[Recorded, ModelContext], Awaitable[Undo]]
+# They are called with the parameters, or with them and the configuration of the plugin.
+RequestScope = Callable[..., Scope | Iterable[Scope]]
+LeavesMachine = Callable[..., bool]
 
 
 @frozen
@@ -39,8 +50,9 @@ class OpSpec:
         params: the pydantic model of the parameters.
         result: the annotated type of the result (``None`` if the op returns nothing).
         requires: the family of the capability that a call must hold, or ``None`` if it needs no capability.
-        scope: a function from validated parameters to the scope or scopes that the grant must cover; if ``None``, any
-            capability of the family is sufficient.
+        scope: a function from validated parameters to the scope or scopes that the grant must cover; if it is ``None``
+            or returns none, any capability of the family is sufficient. If its second parameter is ``config``, it gets
+            the configuration of its plugin too. If it raises, the op is denied.
         level: the highest level of the op.
         needs: by field of the scope: the values, one of which each use of the op requests. A capability that allows
             none of them cannot reach the op. Fields that are left out may have any value.
@@ -53,6 +65,9 @@ class OpSpec:
             records are.
         foreign_names: whether the keys in the result are chosen by others, like the arguments of a tool. Values are
             then not redacted because of a key such as ``password``; known secret values still are.
+        egress: whether it may send data to another machine itself, not by an op that it dispatches: true, false, or a
+            function like ``scope`` that returns it. If it is ``None``, because it was not declared, or if the function
+            raises, guards see true.
         indirect: whether it causes effects through other ops only, as a call of a skill does.
         preview: describes what the op would do, without doing it.
         reconcile: determines whether an effect without a recorded outcome has happened.
@@ -60,6 +75,7 @@ class OpSpec:
         kept: the fields of the scope that ``needs`` or ``lower`` name values of. What an op requires while it runs has
             the values that it requested of them.
         levels: the levels of uses, as far as they are known.
+        configured: the options that are functions of the parameters and of the configuration.
         from_host: the parameters that the host fills in, each with the name of its value (``FromHost``).
     """
 
@@ -68,7 +84,7 @@ class OpSpec:
     params: type[BaseModel] = field(repr=False)
     result: Any = field(repr=False)
     requires: str | None = None
-    scope: Callable[[Any], Scope | Iterable[Scope]] | None = field(default=None, repr=False)
+    scope: RequestScope | None = field(default=None, repr=False)
     level: Level = Level.MONITORED
     needs: Mapping[str, tuple[str, ...]] = field(default=MappingProxyType({}), eq=False)
     lower: tuple[Lower, ...] = ()
@@ -78,6 +94,7 @@ class OpSpec:
     record: tuple[str, ...] = ()
     reveals: bool = False
     foreign_names: bool = False
+    egress: bool | LeavesMachine | None = field(default=None, repr=False)
     indirect: bool = False
     preview: Preview | None = field(default=None, repr=False)
     reconcile: Reconcile | None = field(default=None, repr=False)
@@ -90,6 +107,13 @@ class OpSpec:
     def _find_kept(self) -> tuple[str, ...]:
         named = {name for rule in self.lower for name, allowed in rule.fields if allowed is not LIMITED}
         return tuple(sorted(named.union(self.needs)))
+
+    configured: frozenset[str] = field(init=False, repr=False, eq=False)
+
+    @configured.default
+    def _find_configured(self) -> frozenset[str]:
+        functions = {"scope": self.scope, "egress": self.egress}
+        return frozenset(name for name, function in functions.items() if takes_config(function))
 
     from_host: Mapping[str, str] = field(init=False, repr=False, eq=False)
 
@@ -104,6 +128,28 @@ class OpSpec:
     def __call__(self, params: Any, ctx: ModelContext) -> Awaitable[Any]:
         """Call the handler."""
         return self.handler(params, ctx)
+
+    def leaves_machine(self, params: Any, config: Any) -> bool:
+        """Return whether an effect may send data to another machine.
+
+        Args:
+            params: the validated parameters, or ``None`` if they are unknown.
+            config: the configuration of the plugin.
+        """
+        if not callable(self.egress):
+            return self.egress is not False
+        if params is None:
+            return True
+        try:
+            found = self.egress(params, config) if "egress" in self.configured else self.egress(params)
+        except Exception:  # noqa: BLE001  guards deny what may leave, so an unknown answer counts as yes
+            return True
+        return found is not False
+
+    @property
+    def varies(self) -> bool:
+        """Whether it depends on the parameters if an effect may send data to another machine."""
+        return callable(self.egress)
 
     def filled(self, params: Mapping[str, Any], origin: Origin) -> Mapping[str, Any]:
         """Return the parameters with the values of the host, whatever the caller passed for them."""
@@ -138,7 +184,7 @@ def op(
     name: str,
     *,
     requires: str | None = None,
-    scope: Callable[[Any], Scope | Iterable[Scope]] | None = None,
+    scope: RequestScope | None = None,
     level: Level = Level.MONITORED,
     needs: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
     lower: Iterable[Lower] = (),
@@ -148,6 +194,7 @@ def op(
     record: Iterable[str] = (),
     reveals: bool = False,
     foreign_names: bool = False,
+    egress: bool | LeavesMachine | None = None,
     preview: Preview | None = None,
     reconcile: Reconcile | None = None,
     undo: PlanUndo | None = None,
@@ -179,7 +226,10 @@ def op(
         params = params_model(declared, "handler", handler)
         check_options(declared, level, timeout)
         rules = check_rules(declared, needs, lower)
-        check_function(declared, "scope", scope, "params", asynchronous=False)
+        if scope is not None:
+            check_computed(declared, "scope", scope)
+        if not isinstance(egress, bool | None):
+            check_computed(declared, "egress", egress)
         check_function(declared, "preview", preview, "params", "ctx")
         check_function(declared, "reconcile", reconcile, "recorded", "ctx")
         check_function(declared, "undo", undo, "recorded", "ctx")
@@ -212,6 +262,7 @@ def op(
             record=tuple(record),
             reveals=reveals,
             foreign_names=foreign_names,
+            egress=egress,
             preview=preview,
             reconcile=reconcile,
             undo=undo,

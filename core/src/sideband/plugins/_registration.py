@@ -46,7 +46,8 @@ def read_contribution(record: PluginRecord, value: Any, config: Any = None) -> A
         return value
     if record.kind == "tool" and not isinstance(value, ModuleType) and not hasattr(value, "sideband_tools"):
         return _tools(record, (value,))
-    return _CHECKS[record.kind](record, _registered(record, value, config))
+    registered = _registered(record, value, config)
+    return _family(record, registered, config) if record.kind == "op" else _CHECKS[record.kind](record, registered)
 
 
 def declared_backends(record: PluginRecord, value: Any) -> tuple[str, ...]:
@@ -99,7 +100,7 @@ def _takes_config(function: Callable[..., Any]) -> bool:
         return False
 
 
-def _family(record: PluginRecord, registered: Any) -> OpFamily:
+def _family(record: PluginRecord, registered: Any, config: Any) -> OpFamily:
     family = _own(record, registered, OpFamily, "its family")
     if not isinstance(family.ops, tuple) or not family.ops:
         raise PluginInvalid(record, f"the ops of its family must be a non-empty tuple, got {_described(family.ops)}")
@@ -113,6 +114,10 @@ def _family(record: PluginRecord, registered: Any) -> OpFamily:
     _check_uses(record, family)
     for spec in family.ops:
         if (problem := level_problem(spec, family.scope)) is not None:
+            raise PluginInvalid(record, f"its op `{spec.name}`: {problem}")
+        if config is None and spec.configured:
+            named = " and ".join(f"`{name}`" for name in sorted(spec.configured))
+            problem = f"{named} takes `config`, but the plugin has no `Config`; define one, or remove the parameter"
             raise PluginInvalid(record, f"its op `{spec.name}`: {problem}")
     return family
 
@@ -233,7 +238,6 @@ def _described(value: Any) -> str:
 
 _CHECKS: Mapping[str, Callable[[PluginRecord, Any], Any]] = {
     "guard": _guard,
-    "op": _family,
     "secrets": _named("open"),
     "provider": _named("models", "stream"),
     "loader": _named("load"),

@@ -52,6 +52,7 @@ def _deleting(params: BlobDeleteParams) -> BlobScope:  # noqa: ARG001  required 
     preview=preview_put,
     reconcile=reconcile_put,
     undo=undo_put,
+    egress=False,
 )
 async def put(params: BlobPutParams, ctx: OpContext) -> BlobInfo:
     """Store bytes or text by content; equal content is stored once.
@@ -99,6 +100,7 @@ async def put(params: BlobPutParams, ctx: OpContext) -> BlobInfo:
     level=Level.MONITORED,
     needs={"mode": ("read",)},
     record=("sha256", "kind", "offset", "length"),
+    egress=False,
 )
 async def get(params: BlobGetParams, ctx: OpContext) -> BlobGetResult:
     """Return the content of a blob or a part of it, after verifying its digest.
@@ -124,7 +126,13 @@ async def get(params: BlobGetParams, ctx: OpContext) -> BlobGetResult:
 
 
 @op(
-    "blobs.stat", requires="blobs", scope=_reading, level=Level.MONITORED, needs={"mode": ("read",)}, record=("sha256",)
+    "blobs.stat",
+    requires="blobs",
+    scope=_reading,
+    level=Level.MONITORED,
+    needs={"mode": ("read",)},
+    record=("sha256",),
+    egress=False,
 )
 async def stat(params: BlobStatParams, ctx: OpContext) -> BlobInfo:
     """Return the size of a blob.
@@ -148,7 +156,15 @@ async def stat(params: BlobStatParams, ctx: OpContext) -> BlobInfo:
     return BlobInfo(sha256=found.sha256, size=found.size)
 
 
-@op("blobs.list", requires="blobs", scope=_listing, level=Level.MONITORED, needs={"mode": ("list",)}, record=("limit",))
+@op(
+    "blobs.list",
+    requires="blobs",
+    scope=_listing,
+    level=Level.MONITORED,
+    needs={"mode": ("list",)},
+    record=("limit",),
+    egress=False,
+)
 async def list_(params: BlobListParams, ctx: OpContext) -> BlobListResult:
     """List the blobs of the host, regardless of who stored them. Requires `blobs:mode=list`.
 
@@ -183,6 +199,7 @@ async def list_(params: BlobListParams, ctx: OpContext) -> BlobListResult:
     preview=preview_delete,
     reconcile=reconcile_delete,
     undo=undo_delete,
+    egress=False,
 )
 async def delete(params: BlobDeleteParams, ctx: OpContext) -> BlobDeleteResult:
     """Delete a blob permanently, regardless of who stored it. Requires `blobs:mode=delete`.

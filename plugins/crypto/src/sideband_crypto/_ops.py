@@ -45,7 +45,8 @@ from ._state import Work
 def _op(name: str, *, level: Level = Level.SAFE, record: Iterable[str] = ()) -> Callable[[Any], OpSpec]:
     """Declare an op. All ops only compute, except `create_key`, which also stores a secret."""
     verb = name.partition(".")[2]
-    return op(name, requires="crypto", scope=scope_of(verb), level=level, needs={"op": (verb,)}, record=record)
+    needs = {"op": (verb,)}
+    return op(name, requires="crypto", scope=scope_of(verb), level=level, needs=needs, record=record, egress=False)
 
 
 @_op("crypto.hash", record=("algorithm", "legacy"))

@@ -92,6 +92,7 @@ def _making(params: FolderMakeParams) -> Scope:
     level=Level.MONITORED,
     needs=_READ,
     record=("path", "kind", "offset", "length"),
+    egress=False,
 )
 async def read(params: FileReadParams, ctx: OpContext) -> FileReadResult:
     """Read a file or a part of it.
@@ -124,6 +125,7 @@ async def read(params: FileReadParams, ctx: OpContext) -> FileReadResult:
     level=Level.MONITORED,
     needs=_READ,
     record=("path", "after", "limit", "hidden"),
+    egress=False,
 )
 async def list_(params: FileListParams, ctx: OpContext) -> FileListResult:
     """List the names in a folder, sorted, in pages.
@@ -152,6 +154,7 @@ async def list_(params: FileListParams, ctx: OpContext) -> FileListResult:
     level=Level.MONITORED,
     needs=_READ,
     record=("path", "pattern", "limit", "hidden"),
+    egress=False,
 )
 async def find(params: FileFindParams, ctx: OpContext) -> FileFindResult:
     """Find files and folders by a pattern, in a folder and all its subfolders. Links are not followed.
@@ -173,7 +176,15 @@ async def find(params: FileFindParams, ctx: OpContext) -> FileFindResult:
     return await find_entries(params, ctx)
 
 
-@op("files.stat", requires="files", scope=_inspecting, level=Level.MONITORED, needs=_READ, record=("path", "digest"))
+@op(
+    "files.stat",
+    requires="files",
+    scope=_inspecting,
+    level=Level.MONITORED,
+    needs=_READ,
+    record=("path", "digest"),
+    egress=False,
+)
 async def stat(params: FileStatParams, ctx: OpContext) -> FileStatus:
     """Return the metadata of a path: kind, size, time, permissions, and the digest if requested.
 
@@ -204,6 +215,7 @@ async def stat(params: FileStatParams, ctx: OpContext) -> FileStatus:
     preview=preview_write,
     reconcile=reconcile_change,
     undo=undo_change,
+    egress=False,
 )
 async def write(params: FileWriteParams, ctx: OpContext) -> FileWriteResult:
     """Write a file atomically, accessible by its owner only. Missing folders are created.
@@ -239,6 +251,7 @@ async def write(params: FileWriteParams, ctx: OpContext) -> FileWriteResult:
     preview=preview_copy,
     reconcile=reconcile_change,
     undo=undo_change,
+    egress=False,
 )
 async def copy(params: FileCopyParams, ctx: OpContext) -> FileWriteResult:
     """Copy a file atomically.
@@ -271,6 +284,7 @@ async def copy(params: FileCopyParams, ctx: OpContext) -> FileWriteResult:
     preview=preview_move,
     reconcile=reconcile_move,
     undo=undo_move,
+    egress=False,
 )
 async def move(params: FileMoveParams, ctx: OpContext) -> FileMoveResult:
     """Move a file to another path on the same disk. Missing folders are created.
@@ -305,6 +319,7 @@ async def move(params: FileMoveParams, ctx: OpContext) -> FileMoveResult:
     preview=preview_delete,
     reconcile=reconcile_change,
     undo=undo_change,
+    egress=False,
 )
 async def delete(params: FileDeleteParams, ctx: OpContext) -> FileDeleteResult:
     """Delete a file or an empty folder.
@@ -338,6 +353,7 @@ async def delete(params: FileDeleteParams, ctx: OpContext) -> FileDeleteResult:
     preview=preview_folder,
     reconcile=reconcile_folder,
     undo=undo_folder,
+    egress=False,
 )
 async def make_folder(params: FolderMakeParams, ctx: OpContext) -> FolderMakeResult:
     """Create a folder and its parents, accessible by their owner only. An existing folder is not changed.
@@ -369,6 +385,7 @@ async def make_folder(params: FolderMakeParams, ctx: OpContext) -> FolderMakeRes
     preview=preview_restore,
     reconcile=reconcile_change,
     undo=undo_change,
+    egress=False,
 )
 async def restore(params: FileRestoreParams, ctx: OpContext) -> FileRestoreResult:
     """Restore the previous content of a file if it was not changed since. `undo` uses this op.

@@ -101,6 +101,7 @@ def _verb(method: str, params: type[UrlParams], doc: str, *, level: Level, idemp
         preview=preview,
         reconcile=reconcile_request if changes else reconcile_reading,
         undo=undo_request if changes else undo_reading,
+        egress=True,
     )(handler)
 
 
@@ -119,6 +120,7 @@ def _request_scope(params: RequestParams) -> HttpScope:
     preview=preview_request,
     reconcile=reconcile_request,
     undo=undo_request,
+    egress=True,
 )
 async def request(params: RequestParams, ctx: OpContext) -> Response:
     """Send a request with any method and return the response. An HTTP error status does not raise."""
@@ -155,7 +157,7 @@ async def _fetch(
         return await response_result(arrival, ctx, max_bytes=max_bytes, started=started)
 
 
-@op("http.session_open", requires="http", level=Level.SAFE, record=["base_url", "auth", "retry"])
+@op("http.session_open", requires="http", level=Level.SAFE, record=["base_url", "auth", "retry"], egress=False)
 async def session_open(params: SessionOpenParams, ctx: OpContext) -> HttpSession:
     """Open a session with its own cookies (which stay in the host), defaults and connections. It ends with its call."""
     state: HttpState = ctx.state
@@ -189,6 +191,7 @@ async def session_open(params: SessionOpenParams, ctx: OpContext) -> HttpSession
     preview=preview_session_request,
     reconcile=reconcile_request,
     undo=undo_request,
+    egress=True,
 )
 async def session_request(params: SessionRequestParams, ctx: OpContext) -> Response:
     """Send a request with the defaults, cookies and retry policy of a session."""
@@ -214,7 +217,7 @@ async def session_request(params: SessionRequestParams, ctx: OpContext) -> Respo
     return await session.retry.run(attempt, repeatable=is_repeatable(plan.method, params), until=ctx.deadline)
 
 
-@op("http.session_close", requires="http", level=Level.SAFE)
+@op("http.session_close", requires="http", level=Level.SAFE, egress=False)
 async def session_close(params: SessionCloseParams, ctx: OpContext) -> HttpSessionClosed:
     """Close a session before the end of its call."""
     state: HttpState = ctx.state
@@ -241,6 +244,7 @@ def _download_scope(params: DownloadParams) -> Iterable[Scope]:
     preview=preview_download,
     reconcile=reconcile_download,
     undo=undo_download,
+    egress=True,
 )
 async def download(params: DownloadParams, ctx: OpContext) -> Download:
     """Stream a body to a file in the host's folder for files. If anything fails, no file is written.
@@ -285,6 +289,7 @@ def _fetch_scope(params: FetchBlobParams) -> Iterable[Scope]:
     preview=preview_fetch_blob,
     reconcile=reconcile_reading,
     undo=undo_fetch_blob,
+    egress=True,
 )
 async def fetch_blob(params: FetchBlobParams, ctx: OpContext) -> FetchedBlob:
     """Stream a body to a blob, which other ops accept by its digest. Also needs a capability of `http`."""

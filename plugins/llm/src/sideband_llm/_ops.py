@@ -31,6 +31,7 @@ _CALL_SECONDS = 1_800.0
     record=["model", "max_tokens", "temperature", "thinking", "tool_choice"],
     reconcile=reconcile_generate,
     foreign_names=True,
+    egress=True,
 )
 async def generate(params: GenerateParams, ctx: ModelContext) -> AssistantMessage:
     """Call a model and return the complete message."""
@@ -60,7 +61,7 @@ def _text_of(request: ModelRequest) -> JsonPieces:
     return JsonPieces((head, request.tools, middle, request.messages, tail))
 
 
-@op("llm.models", requires="llm", level=Level.MONITORED, idempotent=True, record=["provider"])
+@op("llm.models", requires="llm", level=Level.MONITORED, idempotent=True, record=["provider"], egress=True)
 async def list_models(params: ModelsParams, ctx: ModelContext) -> ModelList:
     """List the available models, and the problems of providers that are unavailable."""
     catalog: ModelCatalog = ctx.state

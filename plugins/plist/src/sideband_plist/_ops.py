@@ -45,7 +45,7 @@ def _never_stop() -> None:
     """Do nothing, so that short input is processed without interruption."""
 
 
-@op("plist.parse", requires="plist", level=Level.SAFE, record=("extract", "typed"))
+@op("plist.parse", requires="plist", level=Level.SAFE, record=("extract", "typed"), egress=False)
 async def parse(params: ParseParams, ctx: OpContext) -> Any:
     """Parse a property list, in XML or in the binary format, to plain data.
 
@@ -86,7 +86,7 @@ async def parse(params: ParseParams, ctx: OpContext) -> Any:
     return await readers.run(None if data.startswith(MAGIC) else len(data), work)
 
 
-@op("plist.dump", requires="plist", level=Level.SAFE, record=("form",))
+@op("plist.dump", requires="plist", level=Level.SAFE, record=("form",), egress=False)
 async def dump(params: DumpParams, ctx: OpContext) -> bytes:
     """Write plain data as a property list.
 

@@ -50,6 +50,7 @@ def _rekeying(params: SecretRekeyParams) -> SecretsScope:  # noqa: ARG001  appli
     preview=preview_set,
     reconcile=reconcile_change,
     undo=plan_undo,
+    egress=False,
 )
 async def set_secret(params: SecretSetParams, ctx: OpContext) -> SecretInfo:
     """Store a secret, replacing one of the same name. Its value is not recorded anywhere else.
@@ -95,6 +96,7 @@ async def set_secret(params: SecretSetParams, ctx: OpContext) -> SecretInfo:
     preview=preview_rotate,
     reconcile=reconcile_change,
     undo=plan_undo,
+    egress=False,
 )
 async def rotate_secret(params: SecretRotateParams, ctx: OpContext) -> SecretInfo:
     """Replace the value of a secret, keeping its origins and headers.
@@ -137,6 +139,7 @@ async def rotate_secret(params: SecretRotateParams, ctx: OpContext) -> SecretInf
     preview=preview_rollback,
     reconcile=reconcile_change,
     undo=plan_undo,
+    egress=False,
 )
 async def roll_back_secret(params: SecretNameParams, ctx: OpContext) -> SecretInfo:
     """Restore the value that a secret had before its last rotation. The newer value is discarded.
@@ -167,7 +170,7 @@ async def roll_back_secret(params: SecretNameParams, ctx: OpContext) -> SecretIn
     return await _change(params.name, ctx, roll_back)
 
 
-@op("secrets.list", requires="secrets", level=Level.MONITORED)
+@op("secrets.list", requires="secrets", level=Level.MONITORED, egress=False)
 async def list_secrets(params: SecretListParams, ctx: OpContext) -> SecretList:  # noqa: ARG001  required
     """List the secrets that the caller has access to: names, origins and times, never values.
 
@@ -196,6 +199,7 @@ async def list_secrets(params: SecretListParams, ctx: OpContext) -> SecretList: 
     preview=preview_delete,
     reconcile=reconcile_delete,
     undo=plan_undo,
+    egress=False,
 )
 async def delete_secret(params: SecretNameParams, ctx: OpContext) -> None:
     """Delete a secret, including its previous value.
@@ -228,6 +232,7 @@ async def delete_secret(params: SecretNameParams, ctx: OpContext) -> None:
     idempotent=True,
     record=("name",),
     reveals=True,
+    egress=False,
 )
 async def read_secret(params: SecretReadParams, ctx: OpContext) -> str:
     """Return the value of a text secret. Requires a grant with `mode=reveal`.
@@ -261,6 +266,7 @@ async def read_secret(params: SecretReadParams, ctx: OpContext) -> str:
     idempotent=True,
     record=("name",),
     reveals=True,
+    egress=False,
 )
 async def read_binary_secret(params: SecretReadParams, ctx: OpContext) -> bytes:
     """Return the value of a secret as bytes (text as UTF-8). Requires a grant with `mode=reveal`.
@@ -288,6 +294,7 @@ async def read_binary_secret(params: SecretReadParams, ctx: OpContext) -> bytes:
     record=("to", "key_file"),
     preview=preview_rekey,
     undo=plan_undo,
+    egress=False,
 )
 async def rekey_secrets(params: SecretRekeyParams, ctx: OpContext) -> Rekeyed:
     """Re-encrypt the encrypted store with a new key. The old key is removed once that is durable.

@@ -20,6 +20,10 @@ def _scope(params: ShellRunParams) -> Iterable[ShellScope]:
     return params.scopes()
 
 
+def _leaves_machine(params: ShellRunParams) -> bool:
+    return params.network
+
+
 @op(
     "shell.run",
     requires="shell",
@@ -30,6 +34,7 @@ def _scope(params: ShellRunParams) -> Iterable[ShellScope]:
     record=("binary", "args", "cwd", "read", "write", "network", "timeout"),
     preview=preview_run,
     undo=undo_run,
+    egress=_leaves_machine,
 )
 async def run(params: ShellRunParams, ctx: OpContext) -> ShellRunResult:
     """Run a program with arguments, in the isolation of skills. No shell interprets the arguments.

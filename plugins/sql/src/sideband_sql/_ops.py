@@ -67,6 +67,7 @@ def _writing(params: ExecuteParams | ExecuteManyParams | TransactionParams) -> I
     level=Level.MONITORED,
     needs=_READ,
     record=("sql", "db", "attach", "max_rows"),
+    egress=False,
 )
 async def query(params: QueryParams, ctx: OpContext) -> QueryResult:
     """Read rows. SQLite itself rejects any change: the file is opened read-only.
@@ -99,7 +100,15 @@ async def query(params: QueryParams, ctx: OpContext) -> QueryResult:
     return await databases.read(ctx, params.db, params.attach, work)
 
 
-@op("sql.open", requires="sql", scope=_reading, level=Level.MONITORED, needs=_READ, record=("sql", "db", "attach"))
+@op(
+    "sql.open",
+    requires="sql",
+    scope=_reading,
+    level=Level.MONITORED,
+    needs=_READ,
+    record=("sql", "db", "attach"),
+    egress=False,
+)
 async def open_(params: OpenParams, ctx: OpContext) -> OpenResult:
     """Open a cursor to read the rows of a query in batches, all as of the time it was opened.
 
@@ -133,7 +142,7 @@ async def open_(params: OpenParams, ctx: OpContext) -> OpenResult:
     return OpenResult(cursor=cursor_id, columns=list(reader.columns))
 
 
-@op("sql.fetch", requires="sql", level=Level.MONITORED, idempotent=False, record=("cursor", "max_rows"))
+@op("sql.fetch", requires="sql", level=Level.MONITORED, idempotent=False, record=("cursor", "max_rows"), egress=False)
 async def fetch(params: FetchParams, ctx: OpContext) -> FetchResult:
     """Read the next rows of a cursor, as many as fit into a result.
 
@@ -169,7 +178,7 @@ async def fetch(params: FetchParams, ctx: OpContext) -> FetchResult:
     return FetchResult(rows=rows, more=more)
 
 
-@op("sql.close", requires="sql", level=Level.MONITORED, idempotent=True, record=("cursor",))
+@op("sql.close", requires="sql", level=Level.MONITORED, idempotent=True, record=("cursor",), egress=False)
 async def close(params: CloseParams, ctx: OpContext) -> None:
     """Close a cursor before its last row.
 
@@ -192,6 +201,7 @@ async def close(params: CloseParams, ctx: OpContext) -> None:
     level=Level.MONITORED,
     needs=_READ,
     record=("sql", "db", "attach", "format"),
+    egress=False,
 )
 async def export(params: ExportParams, ctx: OpContext) -> ExportResult:
     """Write all rows of a query to a blob.
@@ -235,6 +245,7 @@ async def export(params: ExportParams, ctx: OpContext) -> ExportResult:
     preview=preview,
     reconcile=reconcile,
     undo=undo,
+    egress=False,
 )
 async def execute(params: ExecuteParams, ctx: OpContext) -> ExecuteResult:
     """Run one statement that changes a database, in its own transaction. A missing database is created.
@@ -269,6 +280,7 @@ async def execute(params: ExecuteParams, ctx: OpContext) -> ExecuteResult:
     preview=preview,
     reconcile=reconcile,
     undo=undo,
+    egress=False,
 )
 async def executemany(params: ExecuteManyParams, ctx: OpContext) -> ExecuteManyResult:
     """Run one INSERT, UPDATE or DELETE for each of many rows, atomically.
@@ -300,6 +312,7 @@ async def executemany(params: ExecuteManyParams, ctx: OpContext) -> ExecuteManyR
     preview=preview,
     reconcile=reconcile,
     undo=undo,
+    egress=False,
 )
 async def transaction(params: TransactionParams, ctx: OpContext) -> TransactionResult:
     """Run several statements atomically.
@@ -330,6 +343,7 @@ async def transaction(params: TransactionParams, ctx: OpContext) -> TransactionR
     record=("db", "changes"),
     reconcile=reconcile,
     undo=undo,
+    egress=False,
 )
 async def revert(params: RevertParams, ctx: OpContext) -> RevertResult:
     """Revert a change atomically, provided that its rows were not modified since. `undo` uses this op.

@@ -119,6 +119,8 @@ class Effect(ObserveEvent):
         ms: the duration in milliseconds.
         bytes: the size of the result in bytes, if known.
         isolation: the isolation tier of the worker that requested it, or ``None`` if it was not requested by a worker.
+        egress: whether it may have sent data to another machine itself, or would have if it had not been refused, as
+            its op declares; true if that is unknown.
 
     Example:
         >>> from sideband.hooks import Effect, hookimpl
@@ -141,3 +143,4 @@ class Effect(ObserveEvent):
     ms: float = 0.0
     bytes: int | None = None
     isolation: str | None = None
+    egress: bool = True

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["sideband_commands"]
 
+_EGRESS = {True: "yes", False: "no", None: "not declared, so yes for guards", "parameters": "depends on the parameters"}
+
 
 def sideband_commands() -> Command:
     """Register the command."""
@@ -82,6 +84,7 @@ def _show(arguments: Namespace) -> ExitCode:
         "",
         f"requires: {_required(spec)}",
         *(f"{rule['level']} with {_values(rule['fields'])}" for rule in data["lower"]),
+        f"leaves the machine: {_EGRESS[data['egress']]}",
         f"recorded: {', '.join(spec.record) or 'no parameter values'}",
         "",
         "parameters (pass them as key=value, or key:=JSON for objects and lists):",
@@ -134,6 +137,7 @@ def _data(spec: OpSpec) -> dict[str, Any]:
         "idempotent": spec.idempotent,
         "durable": spec.durable,
         "fire_and_forget": spec.fire_and_forget,
+        "egress": "parameters" if callable(spec.egress) else spec.egress,
         "timeout": spec.timeout,
         "recorded": list(spec.record),
         "doc": spec.doc,
