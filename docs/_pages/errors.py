@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -10,21 +9,18 @@ from pathlib import Path
 from sideband import SidebandError
 
 from .docstrings import first_paragraph
+from .packages import modules, packages
 from .sources import hints_of, named_codes
 from .tables import paragraph, table
 
 __all__ = ["errors_page"]
 
-ROOT = Path(__file__).parents[2]
-_LAYERS = ("core", "agent", "libs/*", "plugins/*", "contrib/*")
-_SKILLS = ("sideband_demo",)  # runs in workers only
-
 
 def errors_page() -> list[str]:
     """Return the lines of the page."""
-    packages = {name: folder for name, folder in _packages() if name not in _SKILLS}
-    for name in packages:
-        _import_all(name)
+    folders = packages()
+    for name in folders:
+        list(modules(name))
     errors = sorted(_below(SidebandError), key=lambda error: (error.code, error.__name__))
     lines = [
         "# Errors",
@@ -42,7 +38,7 @@ def errors_page() -> list[str]:
             "individual error."
         ),
     ]
-    for name, folder in packages.items():
+    for name, folder in folders.items():
         found = [error for error in errors if error.__module__.partition(".")[0] == name]
         if found:
             lines += ["", f"## {name}", "", *_of_package(found, folder)]
@@ -77,19 +73,6 @@ def _importable(error: type[SidebandError]) -> str:
     public = ".".join(parts[: next((n for n, part in enumerate(parts) if part.startswith("_")), len(parts))])
     is_public = error.__name__ in getattr(import_module(public), "__all__", ())
     return f"{public}.{error.__name__}" if is_public else error.__name__
-
-
-def _packages() -> Iterator[tuple[str, Path]]:
-    for source in (source for layer in _LAYERS for source in sorted(ROOT.glob(f"{layer}/src"))):
-        for folder in sorted(source.iterdir()):
-            if (folder / "__init__.py").is_file():
-                yield folder.name, folder
-
-
-def _import_all(package: str) -> None:
-    for module in pkgutil.walk_packages(import_module(package).__path__, f"{package}."):
-        if not module.name.endswith(".__main__"):
-            import_module(module.name)
 
 
 def _below(error: type[SidebandError]) -> set[type[SidebandError]]:

@@ -27,13 +27,13 @@ from sideband_agent import RunResult
 from .docstrings import attributes, first_paragraph
 from .tables import paragraph, table
 
-__all__ = ["EVENTS", "events_page"]
+__all__ = ["DELTAS", "EVENTS", "MESSAGES", "NOT_PRINTED", "PARTS", "events_page"]
 
 EVENTS = {name: spec.event for name, spec in HOOK_SPECS.items() if spec.kind is Kind.OBSERVE}
-_NOT_PRINTED = ("messages", "exit_code")
-_DELTAS = (TextDelta, ThinkingDelta, ToolCallDelta)
-_MESSAGES = (UserMessage, AssistantMessage, ToolResultMessage)
-_PARTS = (TextPart, ImagePart, ImageUrlPart, FilePart, AudioPart, ThinkingPart, ToolCallPart)
+NOT_PRINTED = ("messages", "exit_code")
+DELTAS = (TextDelta, ThinkingDelta, ToolCallDelta)
+MESSAGES = (UserMessage, AssistantMessage, ToolResultMessage)
+PARTS = (TextPart, ImagePart, ImageUrlPart, FilePart, AudioPart, ThinkingPart, ToolCallPart)
 
 
 def events_page() -> list[str]:
@@ -58,7 +58,7 @@ def events_page() -> list[str]:
         rows = [[f"`{field.name}`", meanings[field.name]] for field in attrs.fields(event)]
         lines += ["", f"## {name}", "", first_paragraph(event.__doc__), "", *table(["key", "meaning"], rows)]
     lines += ["", "## result", "", "The result of the run.", "", *table(["key", "meaning"], _result())]
-    for title, models in (("Messages", _MESSAGES), ("Parts", _PARTS), ("Deltas", _DELTAS), ("Usage", (Usage,))):
+    for title, models in (("Messages", MESSAGES), ("Parts", PARTS), ("Deltas", DELTAS), ("Usage", (Usage,))):
         lines += ["", f"## {title}", "", "Keys without a value are left out."]
         for model in models:
             lines += ["", *_model(model)]
@@ -72,7 +72,7 @@ def _result() -> Iterator[tuple[str, str]]:
         "over_budget": "the limits of the session that are exceeded, each with `limit` and `used`",
     }
     for name, meaning in meanings.items():
-        if name not in _NOT_PRINTED:
+        if name not in NOT_PRINTED:
             yield f"`{name}`", meaning
 
 

@@ -17,7 +17,7 @@ from sideband.settings import Policy, Settings
 from .docstrings import attributes, first_paragraph
 from .tables import paragraph, table, toml
 
-__all__ = ["settings_page"]
+__all__ = ["plugin_configs", "settings_page"]
 
 _OPENING = re.compile(r"The table `\[[^`]+\]`[.:] ?")
 
@@ -42,7 +42,7 @@ def settings_page() -> list[str]:
     for name, field in Settings.model_fields.items():
         if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
             lines += _tables(name, field.annotation, "##")
-    for name, config in sorted(_configs().items()):
+    for name, config in sorted(plugin_configs().items()):
         lines += _tables(f"plugins.{name}", config, "##")
     return lines
 
@@ -53,7 +53,7 @@ def _section(name: str, field: FieldInfo) -> str:
     return field.description or f"see [below](#{name})"
 
 
-def _configs() -> dict[str, type[BaseModel]]:
+def plugin_configs() -> dict[str, type[BaseModel]]:
     """Return the configuration model of each installed plugin, by the name of its table."""
     found = {}
     for group in (kind.group for kind in KINDS.values() if kind.when is not When.NEVER):

@@ -12,7 +12,7 @@ from sideband.workers.runtime import MAX_FRAME, MAX_NESTING, MAX_VALUES, PROTOCO
 
 from .tables import paragraph, table
 
-__all__ = ["EXAMPLES", "HOST", "wire_page"]
+__all__ = ["EXAMPLES", "FAILED", "HOST", "is_required", "wire_page"]
 
 EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "ready": {"version": PROTOCOL, "python": "3.11.7", "lockdown": {"tier": "full"}},
@@ -30,7 +30,7 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "late": {"__id__": "c1"},
     "pong": {"number": 3},
 }
-_FAILED = {"__id__": "c1", "__error__": {"code": "skill.raised", "message": "ValueError: no", "traceback": "…"}}
+FAILED = {"__id__": "c1", "__error__": {"code": "skill.raised", "message": "ValueError: no", "traceback": "…"}}
 HOST = {
     "hello": _wire.hello(),
     "call": _wire.call(
@@ -126,11 +126,11 @@ def wire_page() -> list[str]:
 
 def _from_worker() -> Iterator[str]:
     for kind in _wire._PARSERS:  # noqa: SLF001  the page documents the actual parser
-        message = {"__type__": kind, **EXAMPLES[kind]}
+        message = valid = {"__type__": kind, **EXAMPLES[kind]}
         yield from ["", f"### {kind}", "", _CANCEL["worker"] if kind == "cancel" else _ABOUT[kind], ""]
         yield from _shown(message)
         if kind == "result":
-            failed = {"__type__": kind, **_FAILED}
+            failed = {"__type__": kind, **FAILED}
             _wire.parse(_line(failed))
             yield from ["", "Or, for a call that failed:", "", *_shown(failed)]
             message = {**message, **failed}
@@ -138,16 +138,15 @@ def _from_worker() -> Iterator[str]:
         yield from table(
             ["field", "required", "meaning"],
             [
-                [f"`{name}`", "yes" if _is_required(kind, name) else "", _MEANINGS[name]]
+                [f"`{name}`", "yes" if is_required(valid, name) else "", _MEANINGS[name]]
                 for name in message
                 if name != "__type__"
             ],
         )
 
 
-def _is_required(kind: str, name: str) -> bool:
-    """Return whether the host rejects the message without this field."""
-    message = {"__type__": kind, **EXAMPLES[kind]}
+def is_required(message: Mapping[str, Any], name: str) -> bool:
+    """Return whether the host rejects a message of a worker without this field."""
     _wire.parse(_line(message))
     try:
         _wire.parse(_line({key: value for key, value in message.items() if key != name}))
