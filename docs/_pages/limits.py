@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from inspect import signature
 
+from sideband.calls import _skill_copies as copies
+from sideband.calls._catalog import LOAD_SECONDS
 from sideband.host import _tool_sources as sources
 from sideband.providers import ANSWER_LIMITS
 from sideband.settings import AgentSettings, Policy
@@ -73,7 +75,28 @@ def limits_page() -> list[str]:
         "## Tool sources",
         "",
         *_sources(),
+        "",
+        "## Skills from memory",
+        "",
+        "Loaders may return the files of skills from memory. A loader or skill that exceeds a limit is reported.",
+        "",
+        *_skill_files(),
     ]
+
+
+def _skill_files() -> list[str]:
+    return list(
+        table(
+            ["resource", "limit"],
+            [
+                ["time of one call of a loader", f"{LOAD_SECONDS:g} s"],
+                ["skills of one loader", f"{copies.MAX_SKILLS:,}"],
+                ["files of one skill", f"{copies.MAX_FILES:,}"],
+                ["size of all files of one loader", _bytes(copies.MAX_BYTES)],
+                ["length of a path", f"{copies.MAX_PATH} bytes"],
+            ],
+        )
+    )
 
 
 def _effects() -> list[str]:

@@ -1,10 +1,12 @@
 """The examples of the pages on loaders, stores, commands, SDK modules and publishing work."""
 
+import hashlib
 import json
 import sys
 import threading
 import tomllib
 import types
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
@@ -12,12 +14,33 @@ import pytest
 import sideband_store_sqlite.plugin
 from sideband import Host, Plugin, StoreConflict
 from sideband.approvals import ApprovalNeeded
+from sideband.ledger import query
 from sideband.loading import SkillSources
 from sideband.ops import OpDenied, OpFailed
 
 PLUGINS, KINDS, PUBLISHING = "docs/plugins.md", "docs/plugin-kinds.md", "docs/publishing.md"
 
 pytestmark = pytest.mark.anyio
+
+
+@contextmanager
+def serving(content):
+    """Run a server that answers each request with this content, and yield its address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("content-type", "text/plain")
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_): ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
 
 SKILL = """
 name = "door-man"
@@ -62,6 +85,20 @@ async def test_example_loader_uses_the_first_of_several_skills_with_one_name(tmp
     loaded = await loader.load(SkillSources(folders=(tmp_path / "two", tmp_path)))
     assert [one.source.name for one in loaded.skills] == ["two"]
     assert {one.code for one in loaded.problems} == {"toml.name"}
+
+
+async def test_example_loader_fetches_skills_and_compares_their_digests(tmp_path, page):
+    manifest = b"---\nname: hello\ndescription: Says hello.\n---\nBe kind.\n"
+    loader = Plugin("loader", "fetched", page(KINDS).module("class Fetched"))
+    with serving(manifest) as url:
+        digests = {f"{url}hello.md": hashlib.sha256(manifest).hexdigest(), f"{url}other.md": "0" * 64}
+        settings = {"plugins": {"fetched": {"skills": digests}}}
+        async with Host(home=tmp_path / "home", plugins=[loader], settings=settings) as host:
+            loaded = await host.skills()
+            effects = await query(host.ledger.folder, op="http.get")
+    assert [one.description for one in loaded.skills if one.origin == "loader fetched"] == ["Says hello."]
+    assert [one.code for one in loaded.problems if one.fatal] == ["fetched.changed"]
+    assert {one.origin.plugin for one in effects} == {"fetched"}
 
 
 async def test_example_store_serves_a_host(tmp_path, page):

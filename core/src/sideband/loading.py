@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -21,6 +21,8 @@ __all__ = [
     "UNUSABLE_MODULES",
     "LoadedSkills",
     "Resume",
+    "SkillBundle",
+    "SkillCopy",
     "SkillError",
     "SkillLoader",
     "SkillPackage",
@@ -135,7 +137,8 @@ class SkillSpec:
         key: its identifier form, ``github_stars``.
         description: what the skill does, and when to use it.
         source: the folder that the skill was read from. It is never written to.
-        origin: ``folder``, ``project`` for a folder of the project, or ``package NAME VERSION``.
+        origin: ``folder``, ``project`` for a folder of the project, ``package NAME VERSION``, or ``loader NAME`` for
+            files that the loader of that plugin returned.
         files: the files of the skill, relative to ``source``, with ``/``, sorted. Snapshots contain these files.
         tools: the tools of the skill.
         capabilities: the requested capabilities, as written. Their syntax is valid.
@@ -205,6 +208,43 @@ class SkillPackage:
 
 
 @frozen
+class SkillBundle:
+    r"""The files of one skill in memory, such as those that a loader has fetched.
+
+    The host copies them to ``$SIDEBAND_HOME/skills/<digest>``, and the other loaders read the copy like a folder. The
+    digest depends on nothing but the names and contents, so equal files are one copy wherever they come from.
+
+    Args:
+        name: the expected name of the skill.
+        files: the content of each file by its path: relative, with ``/``, without ``.`` and ``..``.
+        place: where they come from, such as an address, for messages.
+
+    Example:
+        >>> SkillBundle("hello", {"SKILL.md": b"---\nname: hello\ndescription: Says hello.\n---\n"}).name
+        'hello'
+    """
+
+    name: str
+    files: Mapping[str, bytes] = field(repr=False)
+    place: str = ""
+
+
+@frozen
+class SkillCopy:
+    """The copy of a skill whose files a loader returned. It never changes.
+
+    Attributes:
+        name: the expected name of the skill, as its loader knows it.
+        path: the folder, named by the digest of its content.
+        origin: ``loader NAME``.
+    """
+
+    name: str
+    path: Path
+    origin: str
+
+
+@frozen
 class SkillSources:
     """The places to search for skills, in this order. Of several skills with the same name, the first is loaded.
 
@@ -212,6 +252,8 @@ class SkillSources:
         folders: folders of the user, each of which is a skill or contains skills.
         packages: installed packages.
         project_folders: folders of the trusted project. The ``origin`` of a skill in them must be ``project``.
+        copies: the files that other loaders returned. A loader that reads them sets the ``origin`` and ``source`` of
+            the skill to those of the copy. They are the only sources of a second call of ``load``.
         home: the host's state folder, in whose ``cache`` a loader may store what it derives from the skills; ``None``
             for no cache.
     """
@@ -220,6 +262,7 @@ class SkillSources:
     packages: tuple[SkillPackage, ...] = ()
     project_folders: tuple[Path, ...] = ()
     home: Path | None = None
+    copies: tuple[SkillCopy, ...] = ()
 
 
 @frozen
@@ -229,10 +272,13 @@ class LoadedSkills:
     Attributes:
         skills: the loaded skills.
         problems: their problems. Each skill that could not be loaded has one with ``fatal=True``.
+        files: skills as files in memory, which the other loaders read. A skill that the user, a package or the project
+            has under the same name is used instead.
     """
 
     skills: tuple[SkillSpec, ...] = ()
     problems: tuple[SkillProblem, ...] = ()
+    files: tuple[SkillBundle, ...] = ()
 
 
 class SkillLoader(Protocol):
@@ -244,8 +290,12 @@ class SkillLoader(Protocol):
 
     name: str
 
-    async def load(self, sources: SkillSources) -> LoadedSkills:
+    def load(self, sources: SkillSources, *args: Any, **kwargs: Any) -> LoadedSkills | Awaitable[LoadedSkills]:
         """Load all skills in ``sources``. An invalid skill is reported as a problem, never as an exception.
+
+        It is ``async def load(self, sources)`` or ``async def load(self, sources, ctx)``. Without ``async`` it runs in
+        a thread. ``ctx`` is the ``PluginContext`` of the plugin: with ``await ctx.dispatch(…)`` a loader causes
+        effects, such as requests to a server. A loader that does not return in time fails; the others are not affected.
 
         A warning ``skill.manifest.missing`` or ``skill.source.empty`` about a folder is dropped if another loader finds
         a skill in it.

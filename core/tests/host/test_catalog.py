@@ -51,7 +51,7 @@ class Plugins:
     async def load(self, kind, name):
         if isinstance(self.loaders[name], Exception):
             raise self.loaders[name]
-        return SimpleNamespace(contribution=(self.loaders[name],))
+        return SimpleNamespace(contribution=(self.loaders[name],), context=None)
 
 
 async def test_tool_is_found_by_both_names_and_loaded_once():

@@ -154,6 +154,18 @@ _PROVIDER = SimpleNamespace(name="x", models=print, stream=print)
         ("loader", "sideband_loaders", [], "an empty list"),
         ("loader", "sideband_loaders", [SimpleNamespace(load=print)], "which has no `name`"),
         ("loader", "sideband_loaders", [SimpleNamespace(name="tidal")], "which has no `load`"),
+        (
+            "loader",
+            "sideband_loaders",
+            [SimpleNamespace(name="tidal", load=lambda: 1)],
+            "`(sources)` or `(sources, ctx)`",
+        ),
+        (
+            "loader",
+            "sideband_loaders",
+            [SimpleNamespace(name="tidal", load=lambda sources, more: 1)],
+            "`(sources)` or `(sources, ctx)`",
+        ),
         ("sandbox", "sideband_sandboxes", [SimpleNamespace(name="x", probe=print)], "which has no `launch`"),
         ("provider", "sideband_providers", [_PROVIDER] * 2, "two objects with the name `x`"),
         ("tool", "sideband_tools", "tools", "must return a list, got a str ('tools')"),

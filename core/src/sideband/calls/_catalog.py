@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Container, Iterable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
+import anyio.to_thread
+from attrs import evolve
 
+from ..contexts import PluginContext
 from ..loading import LoadedSkills, SkillLoader, SkillProblem, SkillSources, SkillSpec, ToolSpec
 from ..plugins import PluginError, PluginHost
 from ..plugins._objects import describe
 from ..settings import SkillFolders
 from ..workers import ToolNotFound
+from ._skill_copies import copy_skills
 
+LOAD_SECONDS = 300.0
+"""The timeout of one call of a loader."""
 _NOT_FOUND = frozenset({"skill.manifest.missing", "skill.source.empty"})
 
 
@@ -57,7 +66,7 @@ class SkillCatalog:
 
     async def _load(self) -> LoadedSkills:
         sources = self._folders.sources(self._plugins.locate_skills(), self._home)
-        found: list[LoadedSkills] = []
+        loaders: list[tuple[str, SkillLoader, PluginContext]] = []
         problems = [
             SkillProblem(f"package {one.distribution}", "plugin.failed", f"{one.label}: {one.reason}", fatal=True)
             for one in self._plugins.records
@@ -69,11 +78,50 @@ class SkillCatalog:
             except PluginError as error:
                 problems.append(SkillProblem(f"loader {name}", error.code, error.message, error.hint, fatal=True))
                 continue
-            found += [await _result(name, loader, sources) for loader in plugin.contribution]
+            loaders += [(name, loader, plugin.context) for loader in plugin.contribution]
+        found = [await _result(*one, sources) for one in loaders]
+        if any(one.files for one in found):
+            found.append(await self._copies(loaders, found))
         for one in found:
             others = _folders(skill.source for other in found if other is not one for skill in other.skills)
             problems.extend(problem for problem in one.problems if not _is_of_another_format(problem, others))
         return _without_clashes([skill for one in found for skill in one.skills], problems)
+
+    async def _copies(
+        self, loaders: list[tuple[str, SkillLoader, PluginContext]], found: list[LoadedSkills]
+    ) -> LoadedSkills:
+        """Copy the files that loaders returned, and let the other loaders read the copies."""
+        taken = {skill.key: skill for one in found for skill in one.skills}
+        skills: list[SkillSpec] = []
+        problems: list[SkillProblem] = []
+        known = {problem for one in found for problem in one.problems}
+        readers = [one for one, result in zip(loaders, found, strict=True) if not result.files]
+        for (name, _, _), result in zip(loaders, found, strict=True):
+            if not result.files or self._home is None:
+                continue
+            copies, failed = await anyio.to_thread.run_sync(copy_skills, name, result.files, self._home)
+            problems += failed
+            places = {str(one.path): one for one in copies}
+            sources = SkillSources(home=self._home, copies=tuple(copies))
+            results = [await _result(*one, sources) for one in readers] if copies else []
+            of_copies = [one for read in results for one in read.problems if one not in known]
+            problems += of_copies
+            recognized = {one.source for one in of_copies} | {
+                str(one.source) for read in results for one in read.skills
+            }
+            for place in places.keys() - recognized:
+                problems.append(SkillProblem(place, "skill.copy", "no loader recognizes this skill", fatal=True))
+            for read in results:
+                for skill in read.skills:
+                    copy = places.get(str(skill.source))
+                    if copy is None:
+                        continue  # a loader that does not read copies returned its own skills again
+                    if (first := taken.setdefault(skill.key, skill)) is skill:
+                        skills.append(evolve(skill, origin=copy.origin))
+                        continue
+                    reason = f"the skill `{skill.name}` of {copy.origin} is not used: {first.source} has its name"
+                    problems.append(SkillProblem(str(copy.path), "skill.duplicate", reason, "rename one of them"))
+        return LoadedSkills(tuple(skills), tuple(problems))
 
 
 def _folders(skills: Iterable[Path]) -> set[Path]:
@@ -87,11 +135,36 @@ def _is_of_another_format(problem: SkillProblem, others: Container[Path]) -> boo
     return not problem.fatal and problem.code in _NOT_FOUND and Path(os.path.realpath(problem.source)) in others
 
 
-async def _result(name: str, loader: SkillLoader, sources: SkillSources) -> LoadedSkills:
+def _takes_context(load: Any) -> bool:
+    """Return whether the function of a loader has a parameter ``ctx``."""
+    try:
+        return "ctx" in inspect.signature(load).parameters
+    except (TypeError, ValueError):  # a callable without a signature
+        return False
+
+
+async def _loaded(loader: Any, ctx: PluginContext, sources: SkillSources) -> LoadedSkills:
+    """Call a loader: a synchronous one in a thread, so that it cannot block the host.
+
+    Raises:
+        TimeoutError: if it does not return in time.
+    """
+    load = partial(loader.load, sources, ctx=ctx) if _takes_context(loader.load) else partial(loader.load, sources)
+    with anyio.move_on_after(LOAD_SECONDS) as scope:
+        is_async = inspect.iscoroutinefunction(loader.load)
+        found = load() if is_async else await anyio.to_thread.run_sync(load, abandon_on_cancel=True)
+        found = await found if inspect.isawaitable(found) else found
+    if scope.cancelled_caught:
+        raise TimeoutError(f"`load` did not return within {LOAD_SECONDS:g} s")
+    loaded: LoadedSkills = found
+    return loaded
+
+
+async def _result(name: str, loader: SkillLoader, ctx: PluginContext, sources: SkillSources) -> LoadedSkills:
     """Return what a loader found, or a problem if it failed, so that the skills of other loaders can be used."""
     try:
-        found = await loader.load(sources)
-        specs, problems = found.skills, found.problems
+        found = await _loaded(loader, ctx, sources)
+        specs, problems, _ = found.skills, found.problems, found.files
         if all(isinstance(one, SkillSpec) for one in specs) and all(isinstance(one, SkillProblem) for one in problems):
             return found
         reason = "`load` returned objects that are not skills"

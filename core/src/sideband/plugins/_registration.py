@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -197,6 +198,20 @@ def _named(*methods: str) -> Callable[[PluginRecord, Any], tuple[Any, ...]]:
     return check
 
 
+def _loaders(record: PluginRecord, registered: Any) -> tuple[Any, ...]:
+    loaders = _named("load")(record, registered)
+    for loader in loaders:
+        with suppress(ValueError):  # a callable without a signature
+            signature = inspect.signature(loader.load)
+            arguments = {"ctx": None} if "ctx" in signature.parameters else {}
+            try:
+                signature.bind(None, **arguments)
+            except TypeError:
+                problem = f"`load` of its loader `{loader.name}` must take `(sources)` or `(sources, ctx)`"
+                raise PluginInvalid(record, f"{problem}, got `{signature}`") from None
+    return loaders
+
+
 def _items(record: PluginRecord, registered: Any) -> tuple[Any, ...]:
     function = KINDS[record.kind].function
     if not isinstance(registered, list | tuple):
@@ -240,7 +255,7 @@ _CHECKS: Mapping[str, Callable[[PluginRecord, Any], Any]] = {
     "guard": _guard,
     "secrets": _named("open"),
     "provider": _named("models", "stream"),
-    "loader": _named("load"),
+    "loader": _loaders,
     "store": _stores,
     "sandbox": _named("probe", "launch"),
     "command": _command,

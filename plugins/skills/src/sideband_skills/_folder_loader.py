@@ -112,6 +112,7 @@ def _candidates(sources: SkillSources, found: list[SkillProblem], meter: Meter) 
         _in_folders(sources.folders, resolved, found, meter),
         _in_packages(sources, found, meter),
         (evolve(one, origin=_PROJECT) for one in _in_folders(sources.project_folders, resolved, found, meter)),
+        _in_copies(sources, found, meter),
     )
     seen: set[str] = set()
     for candidate in in_order:
@@ -142,6 +143,17 @@ def _in_packages(sources: SkillSources, found: list[SkillProblem], meter: Meter)
             problems.fail("manifest.missing", f"{origin} declares a skill but has no SKILL.md", "add it to the wheel")
         else:
             yield evolve(candidate, origin=origin, package=package.name, distribution=package.distribution)
+        found += problems.found
+
+
+def _in_copies(sources: SkillSources, found: list[SkillProblem], meter: Meter) -> Iterator[Candidate]:
+    for copy in sources.copies:
+        problems = Problems(str(copy.path), meter)
+        candidate = _candidate(copy.path, problems)
+        if candidate is None:
+            problems.fail("manifest.missing", f"{copy.origin} returned a skill without SKILL.md", "report this there")
+        else:
+            yield evolve(candidate, origin=copy.origin, package=copy.name)
         found += problems.found
 
 

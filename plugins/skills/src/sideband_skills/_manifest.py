@@ -207,8 +207,11 @@ def _name(folder: Path, source: _Source, problems: Problems, *, package: str) ->
     given = _line(source.values.get("id"))[:_MAXIMUM_NAME] or _line(source.values.get("name"))[:_MAXIMUM_NAME]
     if not given:
         if source.values:
-            problems.warn("name.missing", "`name` is missing; using the folder's name", "add `name:`", file=source.file)
-        return _line(folder.name) or "skill"
+            used = "entry point" if package else "folder"
+            problems.warn(
+                "name.missing", f"`name` is missing; using the name of the {used}", "add `name:`", file=source.file
+            )
+        return _line(package or folder.name) or "skill"
     expected = package or folder.name
     if not (source.agentos or given == expected or (package and key_of(given) == key_of(expected))):
         problems.warn(
