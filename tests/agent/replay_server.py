@@ -24,12 +24,13 @@ from attrs import evolve
 from pydantic import BaseModel
 from sideband import CallRequest, Host, Plugin
 from sideband.approvals import Approval, ApprovalNeeded
-from sideband.hooks import Ask, Deny, Replace, hookimpl
+from sideband.hooks import Again, Ask, Deny, Replace, Route, hookimpl
 from sideband.messages import ToolResultMessage, Usage
 from sideband.ops import Level, OpFamily, Reconciled, op
 from sideband.store import StoreSpec
 from sideband.tools import tool
 from sideband_agent import Agent
+from sideband_agent.sessions import RouteEntry
 from sideband_scripted import Scripted, Turn
 from sideband_store_sqlite import open_sqlite
 
@@ -276,6 +277,40 @@ class Points:
         reach(self.home, f"closed {'child' if ctx.origin.parent else 'parent'}")
 
 
+class Cashier:
+    """Has a route that pays twice the same, and reaches a point between, and one when its reply is stored."""
+
+    def __init__(self, home):
+        self.home = home
+
+    @hookimpl
+    def routes(self, event):
+        return [Route("pay", "^go$", self.pay)]
+
+    async def pay(self, request, ctx):
+        note(self.home, "handled", "pay")
+        first = await ctx.dispatch("till.pay", {"mark": "same"})
+        await ctx.dispatch("till.point", {"mark": "between"})
+        return f"{first}, {await ctx.dispatch('till.pay', {'mark': 'same'})}"
+
+    @hookimpl
+    def route_end(self, event):
+        reach(self.home, "replied")
+
+
+class Checker:
+    """Requests a further round as long as it may, and reaches a point with the number of rounds that it may request."""
+
+    def __init__(self, home):
+        self.home = home
+
+    @hookimpl
+    def answer(self, event):
+        note(self.home, "checked", str(event.rounds))
+        reach(self.home, f"check {event.rounds}")
+        return Again("Once more.") if event.rounds else None
+
+
 def guards(home, order):
     """Count the questions to guards; deny what the order forbids, and replace the arguments of calls as it says."""
 
@@ -344,6 +379,8 @@ async def main(order):
         provider,
         Plugin("tool", "plain", evolve(plain, resume=order.get("resume", plain.resume))),
         Plugin("hook", "points", Points(home, order.get("abort_on"))),
+        *([Plugin("hook", "checker", Checker(home))] if "rounds" in order else []),
+        *([Plugin("hook", "cashier", Cashier(home))] if "route" in order else []),
         *([Plugin("hook", "dying", Dying(order["die_on"]))] if "die_on" in order else []),
     ]
     skills = [home.parent / "skills"]
@@ -383,6 +420,9 @@ async def converse(host, home, order, approver):
             "exit": result and result.exit_code,
             "requests": sorted([one.request.subject, one.state] for one in await host.approvals.list()),
             "run": result and [result.status, (result.error or {}).get("code")],
+            "said": result and result.text,
+            "routes": [one.status for one in agent.session.path() if isinstance(one, RouteEntry)],
+            "notes": [one.text for one in agent.session.messages() if getattr(one, "source", "user") == "cashier"],
             "error": one and one.is_error,
             "results": every,
             **metadata,

@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib.util
+import re
 import sys
 import threading
 from contextlib import asynccontextmanager, contextmanager
@@ -14,6 +15,7 @@ import sideband_http.plugin
 import sideband_llm.plugin
 import sideband_store_sqlite.plugin
 from attrs import evolve
+from pydantic import BaseModel
 from sideband import Host, Level, Plugin
 from sideband.approvals import Approval
 from sideband.hooks import ChatCommands, ToolCandidate, ToolSelection
@@ -24,6 +26,10 @@ from sideband_agent import Agent
 from sideband_scripted import Scripted, Turn
 
 PAGE = "docs/plugins.md"
+
+
+class NoParams(BaseModel):
+    pass
 
 
 def load(path):
@@ -332,6 +338,28 @@ async def test_example_chat_command_counts_messages(stage, page):
         ctx = agent.hooks.context_of(found.plugin, event)
         assert await found.value.run("", ctx) == "2 messages"
         assert await found.value.run("first", ctx) == "1 messages"
+
+
+@pytest.mark.anyio
+async def test_example_route_answers_what_it_knows_and_leaves_the_rest_to_the_model(stage, page):
+    async with stage(["I do not know."], Plugin("hook", "versions", page(PAGE).module("def routes"))) as agent:
+        result = await agent.invoke("Which version of anyio do you use?")
+        assert re.fullmatch(r"anyio [\d.]+ is installed\.", result.text)
+        assert (await agent.invoke("Which version of no-such-package?")).text == "I do not know."
+
+
+@pytest.mark.anyio
+async def test_example_check_of_answers_asks_for_a_source_once(stage, page):
+    @tool("look")
+    async def look(params: NoParams, ctx) -> str:
+        """Look."""
+        return "about 7"
+
+    turns = [Turn(tool_calls=[("look", {})]), "It is 7.", "It is 7.  \r\nI do not know where."]
+    plugins = [Plugin("hook", "sources", page(PAGE).module("def answer")), Plugin("tool", "look", look)]
+    async with stage(turns, *plugins) as agent:
+        assert (await agent.invoke("How many?")).text == "It is 7.\nI do not know where."
+        assert agent.session.messages()[-2].text.startswith("Name the address")
 
 
 @pytest.mark.anyio

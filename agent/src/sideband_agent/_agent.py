@@ -263,6 +263,7 @@ class Agent(AgentState):
 
     async def run_child(self, own: ChildSession, task: str, *, tools: Sequence[str] | None, share: float) -> RunResult:
         """Run a task in a child agent with this session, or continue with it, and wait for it."""
+        await self._parts.runner.build_prompt()
         result = await self._children.run(task, self._parts, tools=tools, share=share, own=own)
         if result.requests and isinstance(own.store, MemoryStore):  # it cannot continue
             await self.host.approvals.withdraw(sessions=[own.id])

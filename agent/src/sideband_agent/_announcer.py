@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import ParamSpec, Protocol
 
 from attrs import define, field
-from sideband.hooks import HookRegistry, MessageEnd, MessageStart, ObserveEvent
-from sideband.messages import Message, to_data
+from sideband.hooks import HookRegistry, MessageEnd, MessageStart, MessageUpdate, ObserveEvent
+from sideband.messages import AssistantMessage, Message, to_data
 
 P = ParamSpec("P")
 
@@ -54,6 +54,12 @@ class Announcer:
     async def emit_message(self, message: Message) -> None:
         """Emit the start and the end of a message that arrives complete."""
         await self.emit(MessageStart, {"role": message.role})
+        await self.emit_end(message)
+
+    async def emit_reply(self, message: AssistantMessage) -> None:
+        """Emit a message of a plugin like one of a model, with its text as one update."""
+        await self.emit(MessageStart, {"role": message.role})
+        await self.emit(MessageUpdate, {"type": "text", "text": message.text})
         await self.emit_end(message)
 
     async def emit_end(self, message: Message) -> None:

@@ -34,6 +34,7 @@ class Run:
         messages: the messages that it has added to the conversation, oldest first.
         input: its input until that is stored.
         is_stored: whether the session contains the run.
+        has_begun: whether its beginning, or its continuation after it was resumed, is stored.
         aborted: whether it was aborted, so that what still runs in it must cause no further effects.
         outer: for a child, the run of its parent.
     """
@@ -48,6 +49,7 @@ class Run:
     messages: list[Message] = field(factory=list)
     input: UserMessage | None = None
     is_stored: bool = False
+    has_begun: bool = False
     aborted: bool = False
     outer: Lease | None = None
 

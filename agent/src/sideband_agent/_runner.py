@@ -29,6 +29,7 @@ from ._compaction import Compactor
 from ._errors import ApprovalAwaited, RunParked, ToolDenied
 from ._history import VisibleHistory
 from ._queues import Queued, user_message
+from ._router import Router
 from ._run import Run, RunResult, RunStatus, error_data, last_said, stored_messages, usage_of
 from ._spending import Spending
 from ._system_prompt import SystemPrompt
@@ -47,6 +48,7 @@ class Runner:
     Args:
         session: stores the conversation.
         history: the part of the conversation that the model sees.
+        router: the routes of plugins, which may answer an input instead of the model.
         prompt: the system prompt.
         turns: runs the turns.
         tools: answers tool calls.
@@ -64,6 +66,7 @@ class Runner:
 
     session: Session = field(repr=False)
     history: VisibleHistory = field(repr=False)
+    router: Router = field(repr=False)
     prompt: SystemPrompt = field(repr=False)
     turns: TurnLoop = field(repr=False)
     tools: ToolCalls = field(repr=False)
@@ -169,31 +172,46 @@ class Runner:
             if (abandoned := self.session.unfinished_run()) is not None:
                 await self.tools.questions.approvals.withdraw(run=abandoned.run)
             await settle_calls(self.session, self.tools, self.sync)
-        await self._prepare(run)
-        await self.turns.go(run)
+        if not await self.router.answer(run, self._begin):
+            await self._prepare(run)
+            await self.turns.go(run)
         return None
+
+    async def build_prompt(self) -> None:
+        """Build the system prompt of the current run, for a child that a route or an early hook spawns."""
+        if self.current is not None and not self.current.system_prompt:
+            self.current.system_prompt = await self.prompt.get()
 
     async def _prepare(self, run: Run) -> None:
         """Build the system prompt and the visible history, and store the input."""
         coming = () if run.input is None else (run.input,)
-        prompt = run.input.text if run.input else _last_text(self.session.messages())
+        routed = run.has_begun and run.messages  # a note of a route may follow the input
+        prompt = (
+            run.input.text if run.input else run.messages[0].text if routed else _last_text(self.session.messages())
+        )
         run.system_prompt = await self.prompt.get()
         changed = await self.hooks.update(BeforeAgentStart(prompt, run.system_prompt))
         run.system_prompt = changed.system_prompt
         await self.history.begin(*coming)
+        await self._begin(run)
+
+    async def _begin(self, run: Run, *entries: Entry) -> None:
+        """Store the beginning of a run and its input, unless they are stored, and further entries."""
         # shielded: a cancelled append might have stored the input or not, and it must be neither lost nor duplicated
         with anyio.CancelScope(shield=True):
-            await self.session.append(*self._beginning(run))
+            await self.session.append(*self._beginning(run), *entries)
         await self._begun(run)
 
     def _beginning(self, run: Run) -> tuple[Entry, ...]:
         """Return the entries to store when a run begins or resumes."""
+        if run.has_begun:
+            return ()
         started = RunEntry(run=run.id, status="started", source=run.source)
         return (started,) if run.input is None else (started, MessageEntry(message=run.input, run=run.id, step=""))
 
     async def _begun(self, run: Run) -> None:
         """Mark the input as stored and emit it."""
-        message, run.input, run.is_stored = run.input, None, True
+        message, run.input, run.is_stored, run.has_begun = run.input, None, True, True
         if message is not None:
             run.messages.append(message)
             await self.announcer.emit_message(message)

@@ -21,14 +21,25 @@ from ._child_sessions import ChildSessions
 from ._compaction import Compactor
 from ._contexts import AgentControls, AgentPluginContext, host_context
 from ._history import VisibleHistory
+from ._last_answers import LastAnswers
 from ._model_steps import ModelCalls, ModelSteps, ToolSelector
 from ._phase import CurrentPhase
 from ._queues import Queues
+from ._router import Router
 from ._runner import Runner
 from ._session_tools import OwnTools, SessionTools
 from ._spending import Spending
 from ._system_prompt import SystemPrompt
-from ._tools import LongResults, OfferedSkills, Replays, ToolCalls, ToolContexts, ToolEffects, ToolQuestions
+from ._tools import (
+    PLUGIN_TOOL_SECONDS,
+    LongResults,
+    OfferedSkills,
+    Replays,
+    ToolCalls,
+    ToolContexts,
+    ToolEffects,
+    ToolQuestions,
+)
 from ._turn_loop import TurnLoop
 from .sessions import Session
 
@@ -127,6 +138,9 @@ class SessionPartsMaker:
             session=session,
             history=history,
             steps=self._model_steps(session, history, tools, compactor, spending),
+            answers=LastAnswers(
+                self.agent.hooks, self.queues, spending, host.redactor, self.settings.rounds, self.settings.turns
+            ),
             tools=calls,
             results=results,
             compactor=compactor,
@@ -140,6 +154,16 @@ class SessionPartsMaker:
         runner = Runner(
             session=session,
             history=history,
+            router=Router(
+                session=session,
+                hooks=self.agent.hooks,
+                announcer=self.announcer,
+                broker=host.broker,
+                redactor=host.redactor,
+                tools=tools,
+                channel=self.channel,
+                seconds=self.settings.tool_seconds or PLUGIN_TOOL_SECONDS,
+            ),
             prompt=self._prompt(session, skills),
             turns=turns,
             tools=calls,

@@ -11,12 +11,13 @@ import anyio
 from attrs import define, field
 from sideband.broker import Redaction
 from sideband.hooks import TurnEnd, TurnStart
-from sideband.messages import AssistantMessage, ToolCallPart, to_data
+from sideband.messages import AssistantMessage, ToolCallPart, UserMessage, to_data
 
 from ._announcer import Announcer
 from ._compaction import Compactor
 from ._errors import RunParked
 from ._history import VisibleHistory, unanswered
+from ._last_answers import LastAnswers
 from ._model_steps import ModelSteps
 from ._queues import Queues, user_message
 from ._run import Run
@@ -33,6 +34,7 @@ class TurnLoop:
         session: stores the conversation.
         history: the part of the conversation that the model sees.
         steps: makes model steps.
+        answers: checks the last message of a run.
         tools: answers tool calls.
         results: stores results that are too long for the model.
         compactor: compacts the conversation between turns.
@@ -47,6 +49,7 @@ class TurnLoop:
     session: Session = field(repr=False)
     history: VisibleHistory = field(repr=False)
     steps: ModelSteps = field(repr=False)
+    answers: LastAnswers = field(repr=False)
     tools: ToolCalls = field(repr=False)
     results: LongResults = field(repr=False)
     compactor: Compactor = field(repr=False)
@@ -95,7 +98,8 @@ class TurnLoop:
         )
         if answers is not None and answers.halt is not None:
             raise answers.halt
-        continues = answers is not None and not answers.terminate
+        asked_again = isinstance(run.messages[-1], UserMessage)
+        continues = asked_again or (answers is not None and not answers.terminate)
         return continues or bool(self.queues.steering)
 
     async def _next_answer(self, run: Run) -> tuple[AssistantMessage, tuple[ToolCallPart, ...]]:
@@ -103,14 +107,45 @@ class TurnLoop:
         await self._take_steering(run)
         await self.compactor.compact_if_due(run)
         message = await self.steps.step(run, str(run.step))
+        if self.answers.concern(message):
+            return await self._checked(run, message), ()
         self.spending.charge_answer(message.usage)
         run.usage += message.usage
         with anyio.CancelScope(shield=True):  # the answer was paid for: store it even if cancelled
             await self.session.append_message(message, run=run.id, step=str(run.step))
         run.messages.append(message)
         run.step += 1
+        if self.steps.updates.held:
+            await self.steps.updates.release()
         await self.announcer.emit_end(message)
         return message, message.tool_calls
+
+    async def _checked(self, run: Run, message: AssistantMessage) -> AssistantMessage:
+        """Store the last message of a run as plugins decide, with their instructions for a further round, if any."""
+        try:
+            checked = await self.answers.check(run, message)
+        except anyio.get_cancelled_exc_class():
+            # it was paid for, but must not be stored unchecked
+            with anyio.CancelScope(shield=True):
+                await self.spending.charge_side_call(message.usage, "agent")
+            raise
+        self.spending.charge_answer(message.usage)
+        run.usage += message.usage
+        stored, instructions = self.answers.decide(checked, message)
+        step, following = str(run.step), str(run.step + 1)
+        with anyio.CancelScope(shield=True):
+            await self.session.append(
+                MessageEntry(message=stored, run=run.id, step=step),
+                *(MessageEntry(message=one, run=run.id, step=following) for one in instructions),
+            )
+        run.messages += (stored, *instructions)
+        run.step += 1
+        if not instructions:  # otherwise no user sees the draft
+            await (self.steps.updates.release() if stored is message else self.steps.updates.replace(stored.text))
+        await self.announcer.emit_end(stored)
+        for one in instructions:
+            await self.announcer.emit_message(one)
+        return stored
 
     async def _answer(
         self, run: Run, message: AssistantMessage, calls: tuple[ToolCallPart, ...], *, asked_before: bool

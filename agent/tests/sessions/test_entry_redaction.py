@@ -29,6 +29,7 @@ from sideband_agent.sessions import (
     MessageEntry,
     ModelEntry,
     NameEntry,
+    RouteEntry,
     RunEntry,
     Sessions,
     ThinkingEntry,
@@ -40,7 +41,7 @@ pytestmark = pytest.mark.anyio
 
 PNG = "iVBORw0KGgo="
 FIXED = (
-    *("id", "parent", "time", "run", "step", "resume_at", "first_kept"),
+    *("id", "parent", "time", "run", "step", "resume_at", "first_kept", "seed"),
     *("carried", "tokens_before", "target", "from_"),
 )
 PLACE = {"id": "12345678", "parent": "87654321", "time": "2026-11-23T08:00:00.123Z"}
@@ -61,6 +62,7 @@ ENTRIES = [
     MessageEntry(**PLACE, message=ANSWER),
     MessageEntry(**PLACE, message=ToolResultMessage(call="c1234", tool="t", content="x", metadata={"ms": 1234.0})),
     RunEntry(**PLACE, run="r1234", status="parked", source="user", error={"code": "x"}, resume_at=1234.0),
+    RouteEntry(**PLACE, run="r1234", plugin="p", name="n", status="started", reason="x", seed="1234"),
     ModelEntry(**PLACE, model="scripted:test"),
     ThinkingEntry(**PLACE, level="high"),
     CompactionEntry(**PLACE, summary="s", first_kept="e1234", carried=("e1234",), tokens_before=1234, details=[1234]),

@@ -11,7 +11,6 @@ from sideband.hooks import (
     HookRegistry,
     Redactor,
     Redactors,
-    Route,
     Section,
     Sections,
     Settled,
@@ -78,7 +77,7 @@ async def test_invalid_pattern_is_a_failure_of_its_plugin(make_hooks, answering,
     assert await hooks.collect(Redactors()) == ()
     assert "not a valid regular expression" in str(reports[0].error)
     with pytest.raises(TypeError):
-        Route(1, [])
+        Redactor("x", 1)
 
 
 async def test_observe_calls_all_plugins_in_order_despite_failures(make_hooks, answering, failing, reports):

@@ -12,6 +12,7 @@ from sideband.hooks import (
     AgentEnd,
     AgentError,
     AgentStart,
+    Answer,
     BeforeAgentStart,
     BeforeProviderRequest,
     ChatCommands,
@@ -39,6 +40,7 @@ from sideband.hooks import (
     Redactors,
     RetryEnd,
     RetryStart,
+    RouteEnd,
     Routes,
     SavePoint,
     Sections,
@@ -85,7 +87,9 @@ SAMPLES = [
     SessionBeforeSwitch("new"),
     SessionBeforeFork("s1", "e1", "before"),
     Sections(),
-    Routes(["weather.today"]),
+    Routes("r1", "I am Ada"),
+    Answer("r1", "Done -- all of it."),
+    Answer("r1", "TODO"),
     ChatCommands(),
     Redactors(),
     AgentStart("r1"),
@@ -99,6 +103,7 @@ SAMPLES = [
     ToolExecutionEnd("c1", "notes.read", "text", ms=2000),
     RetryStart(1, 0.5, ERROR),
     RetryEnd(3, success=False),
+    RouteEnd("r1", "greeting", "greeter", "matched `I am`", handled=True, ms=1.5),
     AgentError("r1", ERROR),
     AgentEnd("r1", "completed", [MESSAGE]),
     SavePoint("s1", "e9"),
@@ -116,14 +121,14 @@ SAMPLES = [
 
 DOCUMENTED = {
     Kind.UPDATE: "input before_agent_start context before_provider_request after_provider_response tool_result "
-    "tool_selection",
+    "tool_selection answer",
     Kind.COLLECT: "ephemeral sections routes chat_commands redactors",
     Kind.DECIDE: "tool_call op_call session_before_switch session_before_fork",
     Kind.FIRST: "compaction model_error",
     Kind.OBSERVE: "agent_start turn_start turn_end message_start message_update message_end tool_execution_start "
-    "tool_execution_update tool_execution_end retry_start retry_end agent_error agent_end save_point settled "
-    "session_compact session_start session_shutdown effect model_select compaction_start compaction_end "
-    "subagent_start subagent_end",
+    "tool_execution_update tool_execution_end retry_start retry_end route_end agent_error agent_end save_point "
+    "settled session_compact session_start session_shutdown effect model_select "
+    "compaction_start compaction_end subagent_start subagent_end",
 }
 BASES = {
     Kind.UPDATE: UpdateEvent,

@@ -27,7 +27,7 @@ from sideband_cli._agent._run_output import RunOutput
 from sideband_cli._terminal._columns import columns
 from sideband_cli._terminal._printing import joined, marked, notice, print_json, print_result, print_text
 from sideband_cli._terminal._progressbar import Progressbar
-from sideband_cli._terminal._questions import Answer, Questions
+from sideband_cli._terminal._questions import Questions, TypedAnswer
 from sideband_cli._terminal._request_text import question_rows
 from sideband_cli._terminal._tables import format_table
 from sideband_cli._undo._plan_text import describe_plan
@@ -73,7 +73,7 @@ class Stream(io.StringIO):
 def show_question(request, *, yes=False):
     async def at_terminal(reason, question, keys):
         sys.stderr.write("".join(f"{line}\n" for line in marked(question_rows(reason, WIDTH - 3), sys.stderr)))
-        return Answer()
+        return TypedAnswer()
 
     anyio.run(Questions(at_terminal, yes=yes).approver(), request)
 
@@ -351,7 +351,7 @@ def test_grant_that_would_move_the_request_off_the_screen_is_not_offered(grant):
 
     async def ask(reason, question, keys):
         shown.extend([*reason, keys])
-        return Answer()
+        return TypedAnswer()
 
     request = attrs.evolve(
         grant_of("x"), kind="effect", effect={"path": "a"}, grants={"session": ("x:n=1",), "always": grant}

@@ -9,7 +9,7 @@ from sideband.broker import risk_of
 from sideband.hooks import Decision, Note
 from sideband.ops import Level
 from sideband.rendering import render
-from sideband_cli._terminal._questions import Answer, Questions, parse_answer, prompt, user_name
+from sideband_cli._terminal._questions import Questions, TypedAnswer, parse_answer, prompt, user_name
 from sideband_cli._terminal._request_text import request_lines
 
 WORDS = {"y": "y", "yes": "y", "once": "y", "s": "s", "session": "s", "a": "a", "always": "a"}
@@ -36,7 +36,7 @@ def answered(key, **fields):
 
     async def ask(reason, question, keys):
         offered.append(keys)
-        return Answer(key, "not now" if key == "n" else "")
+        return TypedAnswer(key, "not now" if key == "n" else "")
 
     return offered, anyio.run(Questions(ask).approver(), request(**fields))
 
@@ -45,7 +45,7 @@ def answered(key, **fields):
 @pytest.mark.parametrize("keys", ["y", "ya", "ysa"])
 def test_word_is_the_answer_for_its_key_if_the_question_offers_it(word, keys):
     expected = WORDS[word] if WORDS[word] in keys else "n"
-    assert parse_answer(f" {word.upper()}\r\n", keys) == Answer(expected)
+    assert parse_answer(f" {word.upper()}\r\n", keys) == TypedAnswer(expected)
 
 
 @given(text=st.text() | st.lists(st.sampled_from([*WORDS, " ", ",", "\t", "n", "no", "\0"])).map("".join))
@@ -57,11 +57,11 @@ def test_no_other_text_allows_anything(text):
 
 @pytest.mark.parametrize("text", ["n later", "no later", "N, later", "no:  later "])
 def test_reason_may_follow_a_no(text):
-    assert parse_answer(text, "y") == Answer("n", "later")
+    assert parse_answer(text, "y") == TypedAnswer("n", "later")
 
 
 def test_reason_has_no_hidden_characters():
-    assert parse_answer("n a\x1b[2J\u202e\ud800b", "y") == Answer("n", "a\\x1b[2J\\u202e\\ud800b")
+    assert parse_answer("n a\x1b[2J\u202e\ud800b", "y") == TypedAnswer("n", "a\\x1b[2J\\u202e\\ud800b")
 
 
 def test_no_key_is_the_default():

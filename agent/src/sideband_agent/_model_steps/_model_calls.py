@@ -11,11 +11,10 @@ from attrs import define, field
 from sideband.broker import Broker, KeyReused
 from sideband.hooks import (
     AfterProviderResponse,
+    Answer,
     BeforeProviderRequest,
     Ephemeral,
     HookRegistry,
-    MessageStart,
-    MessageUpdate,
     thaw,
 )
 from sideband.messages import AssistantMessage, Message, parse_message, parse_messages, to_data
@@ -30,6 +29,7 @@ from .._run import Run
 from .._session_tools import SessionTools
 from ._fitting import fitted
 from ._sent_history import SentHistory
+from ._updates import MessageUpdates
 
 _log = logging.getLogger("sideband.agent")
 _OP = "llm.generate"
@@ -60,6 +60,9 @@ class ModelCalls:
         parent: the tool call of the parent that this agent works for.
         history: the messages that the model sees.
         tools: the tools of the session.
+
+    Attributes:
+        updates: the updates of the last answer.
     """
 
     broker: Broker = field(repr=False)
@@ -70,6 +73,7 @@ class ModelCalls:
     parent: str | None
     history: VisibleHistory = field(repr=False)
     tools: SessionTools = field(repr=False)
+    updates: MessageUpdates = field(init=False, repr=False)
     _sent: SentHistory = field(factory=SentHistory, init=False, repr=False)
 
     async def ask(self, run: Run, step: str, attempt: int) -> AssistantMessage:
@@ -85,12 +89,12 @@ class ModelCalls:
         """
         history = self.history.messages()
         request = await self._request(_Request(run.model, history, self._options(run)))
-        parts = _Parts(self.announcer, request.model)
+        self.updates = updates = MessageUpdates(self.announcer, request.model, held=self.hooks.has(Answer.hook))
         call = new_call(
             Origin(session=self.session, run=run.id, step=step, parent=self.parent),
             self.hooks,
             grant=_GRANT,
-            on_part=parts.take,
+            on_part=updates.take,
             most_values=_MAX_VALUES,
             outer=run,
         )
@@ -103,7 +107,7 @@ class ModelCalls:
         except (KeyReused, EffectUnknown):
             # requested before, with other content, by a host that has ended; model calls have no side effects: repeat
             answer = await self.broker.dispatch(call, _OP, params, key=f"{key}~{token_hex(4)}")
-        await parts.begin()
+        await updates.begin()
         return fitted(await self._answer(request.model, answer), self._sent.used_ids(history))
 
     def _options(self, run: Run) -> dict[str, Any]:
@@ -170,28 +174,8 @@ class ModelCalls:
         return answer
 
 
-class _Parts:
-    """An emitter of the parts of an answer as they arrive."""
-
-    def __init__(self, announcer: Announcer, model: str) -> None:
-        self._announcer = announcer
-        self._model = model
-        self._begun = False
-
-    async def take(self, part: Mapping[str, Any]) -> None:
-        if part.get("type") == "finished":
-            return
-        await self.begin()
-        await self._announcer.emit(MessageUpdate, part)
-
-    async def begin(self) -> None:
-        if not self._begun:
-            self._begun = True
-            await self._announcer.emit(MessageStart, {"role": "assistant", "model": self._model})
-
-
 def _as_answer(data: Mapping[str, Any]) -> AssistantMessage:
     answer = parse_message(data)
     if not isinstance(answer, AssistantMessage):
         raise ValueError(f"expected an assistant message, got the role `{answer.role}`")  # noqa: TRY004  the value is wrong, as in the rest
-    return answer
+    return answer if answer.metadata is None else answer.model_copy(update={"metadata": None})  # the agent's own

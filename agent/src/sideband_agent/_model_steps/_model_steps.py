@@ -21,6 +21,7 @@ from .._run import Run
 from .._spending import Spending
 from ._model_calls import ModelCalls
 from ._tool_selector import ToolSelector
+from ._updates import MessageUpdates
 
 _MAX_CALLS = 100
 """The maximum number of calls of one model in one step, whatever plugins decide."""
@@ -47,6 +48,11 @@ class ModelSteps:
     fallbacks: Sequence[str]
     compactor: Compactor = field(repr=False)
     spending: Spending = field(repr=False)
+
+    @property
+    def updates(self) -> MessageUpdates:
+        """The updates of the last message."""
+        return self.calls.updates
 
     async def step(self, run: Run, step: str) -> AssistantMessage:
         """Return the model's next message. After a fallback, the run keeps the other model.

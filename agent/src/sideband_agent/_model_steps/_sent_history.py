@@ -68,4 +68,8 @@ def _sent(message: Message) -> Message:
         message = message.model_copy(update={"metadata": {}})
         share_field_names(message)
         return message
-    return with_plain_names(message) if isinstance(message, AssistantMessage) else message
+    if not isinstance(message, AssistantMessage):
+        return message
+    if message.metadata is not None:
+        message = message.model_copy(update={"metadata": None})
+    return with_plain_names(message)

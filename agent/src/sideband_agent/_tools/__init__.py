@@ -2,14 +2,16 @@
 
 from ._long_results import LongResults
 from ._offered_skills import OfferedSkills
-from ._replays import Replays
+from ._replays import MOST_REPLAYS, Replays, listed
 from ._tool_calls import ToolCalls, TurnAnswers
 from ._tool_context import ToolContexts
-from ._tool_effects import ToolEffects
+from ._tool_effects import PLUGIN_TOOL_SECONDS, ToolEffects
 from ._tool_questions import ToolQuestions
 from ._unanswered_calls import settle_calls
 
 __all__ = [
+    "MOST_REPLAYS",
+    "PLUGIN_TOOL_SECONDS",
     "LongResults",
     "OfferedSkills",
     "Replays",
@@ -18,5 +20,6 @@ __all__ = [
     "ToolEffects",
     "ToolQuestions",
     "TurnAnswers",
+    "listed",
     "settle_calls",
 ]

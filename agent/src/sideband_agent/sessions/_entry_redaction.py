@@ -21,7 +21,7 @@ _BINARY = (ImagePart, AudioPart, FilePart)
 # of models.
 _OF_ENTRIES = frozenset(
     {
-        *("id", "parent", "time", "type", "run", "step", "status", "resume_at"),
+        *("id", "parent", "time", "type", "run", "step", "status", "resume_at", "seed"),
         *("first_kept", "carried", "tokens_before", "from_", "target"),
     }
 )

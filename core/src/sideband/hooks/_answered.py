@@ -153,21 +153,41 @@ class Sections(CollectEvent[Section]):
 
 @frozen
 class Routes(CollectEvent[Route]):
-    """Reserved: not called yet. Suggest tools for requests that match a pattern.
+    r"""Input has arrived that a model would answer. Add routes, which may answer it instead.
+
+    Routes are tried by their ``order``, then in the order of the plugins, then by name. The first one that matches and
+    whose handler replies ends the run. If a handler declines or fails, the next route is tried, and then the model.
+    Tasks of child agents and inputs from plugins are not routed.
 
     Attributes:
-        tools: the names of all tools of the session, which may be suggested.
+        run: the id of the run.
+        text: the text of the input, as changed by ``input`` and without secrets.
+        source: the origin of the input: ``interactive``, ``api`` or ``schedule``.
+        channel: the channel of the agent, such as ``cli`` or ``server``.
 
     Example:
         >>> from sideband.hooks import Route, Routes, hookimpl
+        >>> def greet(request, ctx) -> str:
+        ...     return f"Hello, {request.match['name']}!"
         >>> @hookimpl
         ... def routes(event: Routes) -> list[Route]:
-        ...     return [Route(r"weather|rain|snow", ["weather.today", "weather.week"])]
+        ...     return [Route("greeting", r"^I am (?P<name>\w+)$", greet)]
     """
 
     items = Route
 
-    tools: tuple[str, ...] = field(default=(), converter=as_tuple)
+    run: str
+    text: str
+    source: str = "interactive"
+    channel: str = "cli"
+
+    def collected(self, answer: Sequence[Route]) -> Sequence[Route]:
+        """Return the routes of a plugin, unless two of them have the same name."""
+        by_name: dict[str, Route] = {}
+        for one in answer:
+            if (other := by_name.setdefault(one.name, one)) is not one:
+                raise ValueError(f"two routes are named `{one.name}`: {other!r} and {one!r}")
+        return answer
 
 
 @frozen

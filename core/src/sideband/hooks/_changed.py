@@ -11,10 +11,11 @@ from attrs import field, frozen
 from ._decision import Note
 from ._event import Failure, Message, UpdateEvent
 from ._frozen import freeze
-from ._results import UNCHANGED, Continue, Handled, Patch, Transform
+from ._results import UNCHANGED, Again, Continue, Handled, Patch, Transform
 
 __all__ = [
     "AfterProviderResponse",
+    "Answer",
     "BeforeAgentStart",
     "BeforeProviderRequest",
     "Context",
@@ -221,6 +222,54 @@ class AfterProviderResponse(UpdateEvent["AfterProviderResponse"]):
 
     model: str
     response: Mapping[str, Any] = field(converter=freeze)
+
+
+@frozen
+class Answer(UpdateEvent["Answer"]):
+    """The last message of a run is about to be stored. Return another text for it, or request one more round.
+
+    The message is a model's, without tool calls. Each implementation sees the changes of the previous ones. Updates of
+    the message are emitted after this hook, so that no user sees a text that is then replaced. If one more round is
+    requested and ``[agent] rounds``, ``turns`` and the budget permit it, the message is stored as a draft, followed by
+    the instructions, and the model is called again.
+
+    Attributes:
+        run: the id of the run.
+        text: the text of the message.
+        source: the origin of the run's input, as in ``Input``; ``agent`` for the task of a child agent.
+        messages: the messages of the run before this one, oldest first.
+        rounds: the number of further rounds that may be requested in this run.
+        changed_by: the plugins that changed the text.
+        instructions: the instructions of the plugins that requested one more round.
+
+    Example:
+        >>> from sideband.hooks import Again, Answer, hookimpl
+        >>> @hookimpl
+        ... def answer(event: Answer) -> Again | str | None:
+        ...     if "TODO" in event.text:
+        ...         return Again("Replace each TODO by what it stands for.")
+        ...     return event.text.replace("--", "–")
+        >>> answer(Answer("r1", "Done -- all of it."))
+        'Done – all of it.'
+    """
+
+    may_return = (str, Again)
+
+    run: str
+    text: str
+    source: str = "interactive"
+    messages: Sequence[Message] = field(default=(), converter=freeze)
+    rounds: int = 0
+    changed_by: tuple[str, ...] = ()
+    instructions: tuple[Note, ...] = ()
+
+    def changed(self, answer: Again | str, plugin: str) -> Answer:
+        """Return the event with the new text, or with one more instruction."""
+        if isinstance(answer, Again):
+            return attrs.evolve(self, instructions=(*self.instructions, Note(plugin, answer.instruction)))
+        if not answer.strip():
+            raise ValueError("the text of an answer must not be empty")
+        return self if answer == self.text else attrs.evolve(self, text=answer, changed_by=(*self.changed_by, plugin))
 
 
 @frozen

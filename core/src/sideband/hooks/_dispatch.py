@@ -67,6 +67,10 @@ class Hooks:
         except KeyError:
             raise HookNotFound(hook, known=HOOK_SPECS) from None
 
+    def deadline(self, hook: str) -> float:
+        """Return the deadline of a hook in seconds."""
+        return self._deadlines[hook]
+
     async def update(self, event: UpdateEvent[R]) -> R:
         """Pass an event through all implementations, each of which may change it.
 
@@ -124,9 +128,9 @@ class Hooks:
         if implementations:
             await self._drive(Fold(HOOK_SPECS[event.hook], implementations, event))
 
-    async def _drive(self, fold: Fold[Any]) -> None:
+    async def _drive(self, fold: Fold[Any], seconds: float | None = None) -> None:
         hook = fold.event.hook
-        seconds = self._deadlines[hook]
+        seconds = self._deadlines[hook] if seconds is None else seconds
         began = perf_counter()
         latest = began + seconds
         current: Implementation | None = None

@@ -8,7 +8,7 @@ test runs the example in it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -128,6 +128,14 @@ class CollectEvent(Event, Generic[R]):
     __slots__ = ()
     kind = Kind.COLLECT
     may_return = (list, tuple)
+
+    def collected(self, answer: Sequence[R]) -> Sequence[R]:
+        """Return the items of an answer, which are of the type that the spec allows.
+
+        Raises:
+            ValueError: if they are invalid together. The plugin has then failed.
+        """
+        return answer
 
 
 class FirstEvent(Event, Generic[R]):

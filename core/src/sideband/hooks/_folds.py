@@ -126,7 +126,7 @@ class CollectFold(Fold[CollectEvent[Any]]):
 
     def accept(self, implementation: Implementation, answer: Any) -> bool:
         """Add the items of an answer."""
-        self.outcome += [Collected(implementation.plugin, item) for item in answer]
+        self.outcome += [Collected(implementation.plugin, item) for item in self.event.collected(answer)]
         return False
 
 
@@ -138,6 +138,29 @@ class FirstFold(Fold[FirstEvent[Any]]):
     def accept(self, implementation: Implementation, answer: Any) -> bool:
         """Accept the first answer and end the dispatch."""
         self.outcome = attrs.evolve(answer, plugin=implementation.plugin)
+        return True
+
+
+class CallFold(Fold[Event]):
+    """A fold of one function, whose outcome is what it returns."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, spec: HookSpec, implementations: Sequence[Implementation], event: Event) -> None:
+        super().__init__(spec, implementations, event)
+        self.error: HookError | None = None
+
+    def check(self, plugin: str, answer: Any) -> None:
+        """Accept an answer of any type."""
+
+    def accept(self, implementation: Implementation, answer: Any) -> bool:  # noqa: ARG002  overrides the base method
+        """Keep the answer."""
+        self.outcome = answer
+        return True
+
+    def reject(self, implementation: Implementation, error: HookError) -> bool:  # noqa: ARG002  overrides the base method
+        """Keep the error."""
+        self.error = error
         return True
 
 

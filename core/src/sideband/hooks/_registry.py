@@ -16,6 +16,7 @@ from ..contexts import PluginContext
 from ._dispatch import Hooks
 from ._errors import HookFailed, HookInvalid, HookNotFound, HookOrderCycle
 from ._event import Event
+from ._folds import CallFold
 from ._implementations import Implementation, bundle
 from ._order import PROJECT, Constraints, OrderedImplementation, Phase, constraints_of, solve
 from ._registrations import ContextOf, Registration, Registrations
@@ -185,6 +186,32 @@ class HookRegistry(Hooks):
             KeyError: if the plugin is not registered.
         """
         return self._adapted(self._registered.plugins[plugin].context(event))
+
+    async def call(self, event: Event, plugin: str, function: Callable[..., Any], *, seconds: float) -> Any:
+        """Call a function that a plugin returned for an event, such as the handler of a route, like an implementation.
+
+        Args:
+            event: the event.
+            plugin: the entry-point name of the plugin.
+            function: takes the event and the ``ctx`` of the plugin's implementations; may be async.
+            seconds: its deadline.
+
+        Returns:
+            What the function returns.
+
+        Raises:
+            HookFailed: if it fails. This is reported, like the failure of an implementation.
+            HookTimeout: if it exceeds the deadline; reported too.
+            KeyError: if the plugin is not registered.
+        """
+        context = self._registered.plugins[plugin].context
+        fold = CallFold(
+            HOOK_SPECS[event.hook], [Implementation(plugin, Phase.NORMAL, Constraints(), function, context)], event
+        )
+        await self._drive(fold, seconds)
+        if fold.error is not None:
+            raise fold.error
+        return fold.outcome
 
     def order(self, hook: str) -> tuple[OrderedImplementation, ...]:
         """Return the implementations of a hook in the order in which they run, with the reasons for their positions.

@@ -10,10 +10,11 @@ from typing import Any, Final
 from attrs import Attribute, field, frozen
 from attrs.validators import instance_of, is_callable, matches_re, optional
 
-from ._frozen import as_tuple, freeze
+from ._frozen import freeze
 
 __all__ = [
     "UNCHANGED",
+    "Again",
     "Allow",
     "Ask",
     "Cancel",
@@ -30,6 +31,7 @@ __all__ = [
     "Replace",
     "Retry",
     "Route",
+    "RouteRequest",
     "Section",
     "Transform",
     "Unchanged",
@@ -285,16 +287,69 @@ def _is_pattern(_: object, attribute: Attribute[Any], value: object) -> None:
 
 
 @frozen
-class Route:
-    """``routes``: tools to suggest for requests that match a pattern.
+class RouteRequest:
+    """An input that a route has matched.
 
-    Args:
-        pattern: a regular expression, which may match anywhere in the request.
-        tools: the names of the tools to suggest. Tools that the session may not use are ignored.
+    Attributes:
+        run: the id of the run.
+        text: the text of the input, as changed by ``input`` and without secrets.
+        source: the origin of the input, as in ``Input``.
+        channel: the channel of the agent, such as ``cli`` or ``server``.
+        match: what the route's ``match`` found: an ``re.Match`` for a pattern, otherwise the result of the function.
+        attachments: the number of images, files and recordings of the input.
     """
 
-    pattern: str = field(validator=_is_pattern)
-    tools: tuple[str, ...] = field(converter=as_tuple)
+    run: str
+    text: str
+    source: str
+    channel: str
+    match: Any
+    attachments: int = 0
+
+
+def _can_match(_: object, attribute: Attribute[Any], value: object) -> None:
+    if isinstance(value, re.Pattern):
+        value = value.pattern
+    elif callable(value):
+        return
+    _is_pattern(_, attribute, value)
+
+
+@frozen
+class Route:
+    """``routes``: an answer to inputs that match, without a call of the model.
+
+    Args:
+        name: lower-case words joined by ``-``, unique within the plugin.
+        match: a regular expression, which may match anywhere in the text; or a function that takes the text and
+            returns what it found, ``None`` if the text does not match. It must be fast: it cannot be interrupted.
+        handler: a function, async or not, that takes a ``RouteRequest`` and the agent's context, and returns the reply,
+            or ``None`` to decline.
+        order: routes with lower numbers are tried first.
+    """
+
+    name: str = field(validator=[_text, matches_re(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")])
+    match: str | re.Pattern[str] | Callable[[str], Any] = field(validator=_can_match)
+    handler: Callable[[RouteRequest, Any], Awaitable[str | None] | str | None] = field(
+        repr=False, validator=is_callable()
+    )
+    order: int = field(default=0, validator=instance_of(int), kw_only=True)
+
+
+def _is_not_blank(_: object, attribute: Attribute[Any], value: str) -> None:
+    if not value.strip():
+        raise ValueError(f"`{attribute.name}` must not be empty")
+
+
+@frozen
+class Again:
+    """``answer``: store the message, then ask the model once more.
+
+    Args:
+        instruction: what the model should do better, which it sees as a message of the plugin.
+    """
+
+    instruction: str = field(validator=[_text, _is_not_blank])
 
 
 @frozen

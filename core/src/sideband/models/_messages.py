@@ -244,6 +244,8 @@ class AssistantMessage(_MessageModel):
         stop: why the model stopped.
         usage: the token usage of the call.
         error: the failure, as data, if ``stop`` is ``error``. Such a message is never sent to a provider.
+        metadata: data that is not sent to the model: ``route`` and ``plugin`` if a route wrote the message,
+            ``changed_by`` (the plugins that changed its text), ``draft`` if a plugin requested another round.
     """
 
     role: Literal["assistant"] = "assistant"
@@ -252,6 +254,7 @@ class AssistantMessage(_MessageModel):
     stop: StopReason = "end"
     usage: Usage = Field(default_factory=Usage)
     error: dict[str, JsonValue] | None = None
+    metadata: dict[str, JsonValue] | None = None
 
     if TYPE_CHECKING:
 
@@ -263,6 +266,7 @@ class AssistantMessage(_MessageModel):
             stop: StopReason = "end",
             usage: Usage = ...,
             error: dict[str, JsonValue] | None = None,
+            metadata: dict[str, JsonValue] | None = None,
         ) -> None: ...
 
     @property

@@ -56,6 +56,9 @@ class AgentSettings(_Table):
     tools: list[str] | None = Field(default=None, description="the tools that agents may call; by default all")
     parallel: int = Field(default=10, ge=1, le=100, description="the maximum number of concurrent tool calls in a turn")
     turns: int = Field(default=200, ge=1, description="the maximum number of turns in a run, after which it parks")
+    rounds: int = Field(
+        default=2, ge=0, le=100, description="the maximum number of further rounds that plugins may request in a run"
+    )
     depth: int = Field(default=3, ge=0, le=10, description="the maximum nesting depth of child agents")
     tool_seconds: _Amount | None = Field(
         default=None,

@@ -17,6 +17,9 @@ from sideband.validation import problem_text
 RunState = Literal["started", "completed", "aborted", "failed", "parked"]
 """The state of a run: started, or how it ended."""
 
+RouteState = Literal["started", "waiting", "handled", "declined", "failed"]
+"""The state of a route: started, waiting for an approval, or how it ended."""
+
 # Not `\d`: with the digits of all scripts, its validator takes 0.8 MB.
 TIME = r"^([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z)?$"
 _Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
@@ -73,6 +76,27 @@ class RunEntry(_EntryBase):
     source: str = ""
     error: dict[str, JsonValue] | None = None
     resume_at: float | None = Field(default=None, allow_inf_nan=False)
+
+
+class RouteEntry(_EntryBase):
+    """The beginning or the end of a route that matched the input of a run.
+
+    Attributes:
+        run: the id of the run.
+        plugin: the plugin that added the route.
+        name: the name of the route.
+        status: the state of the route.
+        reason: why it matched, why it declined or how it failed.
+        seed: the seed of the keys of its effects, if it has started.
+    """
+
+    type: Literal["route"] = "route"
+    run: str
+    plugin: str
+    name: str
+    status: RouteState
+    reason: str = ""
+    seed: str = ""
 
 
 class ModelEntry(_EntryBase):
@@ -224,6 +248,7 @@ class ForeignEntry(_EntryBase):
 Entry = (
     MessageEntry
     | RunEntry
+    | RouteEntry
     | ModelEntry
     | ThinkingEntry
     | CompactionEntry

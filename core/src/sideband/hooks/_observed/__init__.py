@@ -19,6 +19,7 @@ __all__ = [
     "ModelSelect",
     "RetryEnd",
     "RetryStart",
+    "RouteEnd",
     "SavePoint",
     "SessionCompact",
     "SessionShutdown",

@@ -16,6 +16,7 @@ __all__ = [
     "AgentStart",
     "RetryEnd",
     "RetryStart",
+    "RouteEnd",
     "SavePoint",
     "Settled",
 ]
@@ -126,6 +127,35 @@ class AgentEnd(ObserveEvent):
     run: str
     reason: str
     messages: Sequence[Message] = field(default=(), converter=freeze)
+
+
+@frozen
+class RouteEnd(ObserveEvent):
+    """A route that matched an input has ended.
+
+    Attributes:
+        run: the id of the run.
+        name: the name of the route.
+        plugin: the plugin that added it.
+        reason: why it matched, why it declined or how it failed.
+        handled: whether its reply is the answer to the input.
+        ms: how long its handler took, in milliseconds.
+
+    Example:
+        >>> from sideband.hooks import RouteEnd, hookimpl
+        >>> handled: list[str] = []
+        >>> @hookimpl
+        ... def route_end(event: RouteEnd) -> None:
+        ...     if event.handled:
+        ...         handled.append(f"{event.plugin}: {event.name}")
+    """
+
+    run: str
+    name: str
+    plugin: str
+    reason: str
+    handled: bool
+    ms: float
 
 
 @frozen

@@ -69,7 +69,7 @@ class Activity:
         sink: the output.
         thinking: whether to show the model's thinking.
         quiet: whether to show only the model's text.
-        verbose: whether to show thinking, the arguments and results of tools, and effects.
+        verbose: whether to show thinking, the arguments and results of tools, effects and routes.
     """
 
     def __init__(self, sink: Sink, *, thinking: bool = False, quiet: bool = False, verbose: bool = False) -> None:
@@ -98,6 +98,7 @@ class Activity:
         }
         if verbose:
             self._handlers["effect"] = self._on_effect
+            self._handlers["route_end"] = self._on_route_end
 
     def take(self, event: hooks.ObserveEvent) -> None:
         """Show one event."""
@@ -203,6 +204,11 @@ class Activity:
 
     def _on_effect(self, event: hooks.Effect) -> None:
         self._sink.line(effect_line(event.effect, event.op, event.status, event.ms))
+
+    def _on_route_end(self, event: hooks.RouteEnd) -> None:
+        outcome = "handled" if event.handled else "not handled"
+        route = f"route {one_line(event.name)} of {one_line(event.plugin)}"
+        self._sink.line(f"* {route}: {outcome}, {one_line(event.reason)}, {describe_duration(event.ms / 1000)}")
 
     def _on_retry(self, event: hooks.RetryStart) -> None:
         self._sink.end_text()

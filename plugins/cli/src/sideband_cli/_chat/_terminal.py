@@ -25,7 +25,7 @@ from sideband.rendering import MARK, indented, render
 
 from .._terminal._columns import fitted
 from .._terminal._printing import marked
-from .._terminal._questions import Answer, parse_answer, prompt
+from .._terminal._questions import TypedAnswer, parse_answer, prompt
 from .._terminal._request_text import question_rows
 from .._terminal._streamed_text import LineBreaker, StreamRenderer
 from .._terminal._style import dim, has_colours
@@ -126,7 +126,7 @@ class TerminalFrontend:
                     self._print(*self._marked(indented(f"> {text}")))
                 return str(text)
 
-    async def ask(self, reason: Sequence[str], question: str, keys: str) -> Answer:
+    async def ask(self, reason: Sequence[str], question: str, keys: str) -> TypedAnswer:
         """Ask a question in place of the prompt, then restore the text that was typed there."""
         (asked,) = self._marked([prompt(question, keys)])
         self._questions += 1

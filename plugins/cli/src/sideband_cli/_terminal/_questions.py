@@ -25,7 +25,7 @@ _LEGEND = {"y": "y = once", "s": "s = for this session", "a": "a = always"}
 _WORDS = {"y": "y", "yes": "y", "once": "y", "s": "s", "session": "s", "a": "a", "always": "a"}
 
 
-class Answer(NamedTuple):
+class TypedAnswer(NamedTuple):
     """The answer to a question.
 
     Attributes:
@@ -42,7 +42,7 @@ class Answer(NamedTuple):
         return self.key != "n"
 
 
-Ask = Callable[[Sequence[str], str, str], Awaitable[Answer]]
+Ask = Callable[[Sequence[str], str, str], Awaitable[TypedAnswer]]
 """Shows the lines of a reason, asks a question below them that offers these keys, and returns the user's answer."""
 
 
@@ -56,18 +56,18 @@ def prompt(question: str, keys: str) -> str:
     return f"{question} [{'/'.join([*keys, 'N'])}] "
 
 
-def parse_answer(text: str, keys: str) -> Answer:
+def parse_answer(text: str, keys: str) -> TypedAnswer:
     """Return the answer that a text is. Whatever is not a word for one of the keys is a no.
 
     Example:
         >>> parse_answer("always", "ysa").key, parse_answer("always", "y").key, parse_answer("no, not today", "y")
-        ('a', 'n', Answer(key='n', reason='not today'))
+        ('a', 'n', TypedAnswer(key='n', reason='not today'))
     """
     word, _, rest = text.strip().partition(" ")
     key = _WORDS.get(text.strip().lower(), "n")
     if key in keys:
-        return Answer(key)
-    return Answer(reason=render(rest.strip()) if word.rstrip(",:").lower() in ("n", "no") else "")
+        return TypedAnswer(key)
+    return TypedAnswer(reason=render(rest.strip()) if word.rstrip(",:").lower() in ("n", "no") else "")
 
 
 class Questions:
@@ -111,7 +111,7 @@ class Questions:
         legend = [f"{', '.join(_LEGEND[key] for key in keys)}, n or n REASON = no"] if offered else []
         reason = [*request_lines(request), *offer_lines(request, offered), *legend]
         question = "Grant this?" if request.kind == "grant" else "Allow this?"
-        answer = Answer() if self._ask is None else await self._ask(reason, question, keys)
+        answer = TypedAnswer() if self._ask is None else await self._ask(reason, question, keys)
         if answer.is_yes:
             return Approval("allow", _SCOPES[answer.key], by=by)
         return Approval("deny", reason=answer.reason, by=by)
@@ -139,7 +139,7 @@ def ask_at_terminal(bar: Progressbar) -> Ask | None:
 
     turn = Lock()
 
-    async def ask(reason: Sequence[str], question: str, keys: str) -> Answer:
+    async def ask(reason: Sequence[str], question: str, keys: str) -> TypedAnswer:
         from anyio import wait_readable
         from anyio.lowlevel import checkpoint
 

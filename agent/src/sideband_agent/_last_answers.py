@@ -1,0 +1,94 @@
+"""Let plugins check the last message of a run before it is stored, change its text, or request one more round."""
+
+from __future__ import annotations
+
+import logging
+
+from attrs import define, field
+from sideband.broker import Redaction
+from sideband.errors import SidebandError
+from sideband.hooks import Answer, HookRegistry
+from sideband.messages import AssistantMessage, TextPart, UserMessage, to_data
+from sideband.providers import ANSWER_LIMITS
+
+from ._queues import Queues, user_message
+from ._run import Run
+from ._spending import Spending
+
+_log = logging.getLogger("sideband.agent")
+
+
+@define(eq=False)
+class LastAnswers:
+    """The hook ``answer`` of one agent's session.
+
+    Args:
+        hooks: the agent's hooks.
+        queues: the messages queued during the run. If there are any, a message is not the last one.
+        spending: charges the message, and knows the remaining budget.
+        redactor: removes secrets from what plugins return.
+        rounds: the maximum number of further rounds in a run.
+        turns: the maximum number of turns in a run.
+    """
+
+    hooks: HookRegistry = field(repr=False)
+    queues: Queues = field(repr=False)
+    spending: Spending = field(repr=False)
+    redactor: Redaction = field(repr=False)
+    rounds: int
+    turns: int
+
+    def concern(self, message: AssistantMessage) -> bool:
+        """Return whether plugins check a message."""
+        return not message.tool_calls and self.hooks.has(Answer.hook) and not self.queues.steering
+
+    async def check(self, run: Run, message: AssistantMessage) -> Answer:
+        """Pass a message through the hook."""
+        left = max(0, min(self.rounds - _drafts(run), self.turns - run.turn))
+        before = [to_data(one) for one in run.messages]
+        return await self.hooks.update(Answer(run.id, message.text, run.source, before, left))
+
+    def decide(self, checked: Answer, message: AssistantMessage) -> tuple[AssistantMessage, tuple[UserMessage, ...]]:
+        """Return the message to store, and the instructions of a further round, if there is one.
+
+        Args:
+            checked: what plugins returned.
+            message: the message of the model, which has been charged.
+        """
+        if checked.changed_by:
+            message = self._changed(checked, message)
+        if not checked.instructions or not self._may_repeat(checked):
+            return message, ()
+        draft = message.model_copy(update={"metadata": {**(message.metadata or {}), "draft": True}})
+        return draft, tuple(
+            user_message(self.redactor.text(one.text), source=one.plugin) for one in checked.instructions
+        )
+
+    def _changed(self, checked: Answer, message: AssistantMessage) -> AssistantMessage:
+        if len(checked.text) > ANSWER_LIMITS.characters:
+            _log.warning(
+                "ignored the text of `answer` hooks (%s): it exceeds the limit of %s characters",
+                *(", ".join(checked.changed_by), f"{ANSWER_LIMITS.characters:,}"),
+            )
+            return message
+        text = TextPart(text=self.redactor.text(checked.text))
+        others = tuple(part for part in message.content if not isinstance(part, TextPart))
+        metadata = {"changed_by": list(checked.changed_by)}
+        return message.model_copy(update={"content": (*others, text), "metadata": metadata})
+
+    def _may_repeat(self, checked: Answer) -> bool:
+        plugins = ", ".join(f"`{one.plugin}`" for one in checked.instructions)
+        if not checked.rounds:
+            _log.warning("ignored the request of %s for another round: no further round is permitted", plugins)
+            return False
+        try:
+            self.spending.allowance.check("money", "tokens", "seconds")
+        except SidebandError as error:
+            _log.warning("ignored the request of %s for another round: %s", plugins, error.message)
+            return False
+        return True
+
+
+def _drafts(run: Run) -> int:
+    """Return the number of further rounds that plugins have requested in a run."""
+    return sum(isinstance(one, AssistantMessage) and "draft" in (one.metadata or ()) for one in run.messages)

@@ -1,0 +1,340 @@
+"""Routes of plugins, which may answer an input before the model is called.
+
+The input is stored before a handler begins, and each route that matches has entries in the session: that it has
+started, and how it ended. So a route that its host's death interrupted runs again, and effects that it had caused are
+answered from their record.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections import Counter
+from collections.abc import Awaitable, Iterable
+from time import perf_counter
+from typing import Any, Protocol, Self
+
+import anyio
+from anyio.lowlevel import checkpoint
+from attrs import define, field, frozen
+from sideband.broker import Attempt, Broker, Redaction
+from sideband.hooks import (
+    Collected,
+    HookError,
+    HookRegistry,
+    HookResultInvalid,
+    Route,
+    RouteEnd,
+    RouteRequest,
+    Routes,
+)
+from sideband.messages import AssistantMessage, TextPart, UserMessage
+from sideband.providers import ANSWER_LIMITS
+
+from ._announcer import Announcer
+from ._contexts import AgentPluginContext
+from ._errors import ApprovalAwaited
+from ._queues import user_message
+from ._run import Run
+from ._session_tools import SessionTools
+from ._tools import MOST_REPLAYS, listed
+from .sessions import Entry, MessageEntry, RouteEntry, Session
+
+NOT_ROUTED = frozenset({"agent", "plugin"})
+"""The sources of inputs that go to the model at once: tasks of children, and inputs that plugins queued."""
+
+_SHOWN = 200
+_log = logging.getLogger("sideband.agent")
+
+
+class Begin(Protocol):
+    """Stores the beginning of a run, unless it is stored, together with further entries."""
+
+    def __call__(self, run: Run, *entries: Entry) -> Awaitable[None]:
+        """Store them."""
+
+
+@frozen
+class _Matched:
+    """A route that matched the input of a run.
+
+    Attributes:
+        plugin: the plugin that added it.
+        route: the route.
+        request: the input.
+        event: the event for which it was added.
+        reason: why it matched.
+        attempt: the attempt to handle the input.
+        principal: on whose behalf it is handled.
+    """
+
+    plugin: str
+    route: Route
+    request: RouteRequest
+    event: Routes
+    reason: str
+    attempt: Attempt
+    principal: str
+
+    def entry(self, status: Any, reason: str = "", *, seed: str = "") -> RouteEntry:
+        """Return an entry about the route."""
+        name, run = self.route.name, self.request.run
+        return RouteEntry(run=run, plugin=self.plugin, name=name, status=status, reason=reason, seed=seed)
+
+
+@define
+class _Earlier:
+    """What the session contains about the routes of a run, which was interrupted.
+
+    Attributes:
+        first: the first start of each route, by plugin and name.
+        starts: how often each route was started, except to continue after an approval.
+        ended: the routes that have ended.
+        open: the route that was interrupted, or waited for an approval.
+    """
+
+    first: dict[tuple[str, str], RouteEntry] = field(factory=dict)
+    starts: Counter[tuple[str, str]] = field(factory=Counter)
+    ended: set[tuple[str, str]] = field(factory=set)
+    open: RouteEntry | None = None
+
+    @classmethod
+    def of(cls, entries: Iterable[Entry], run: str) -> Self:
+        """Return what these entries contain about a run."""
+        found = cls()
+        for one in entries:
+            if isinstance(one, RouteEntry) and one.run == run:
+                found._take(one, (one.plugin, one.name))
+        return found
+
+    def _take(self, entry: RouteEntry, key: tuple[str, str]) -> None:
+        if entry.status == "started":
+            self.open = self.first.setdefault(key, entry)
+            self.starts[key] += 1
+        elif entry.status == "waiting":
+            self.starts[key] -= 1
+        else:
+            self.ended.add(key)
+            self.open = None
+
+
+@define(eq=False)
+class Router:
+    """The routes of one agent's session.
+
+    Args:
+        session: stores replies and decisions.
+        hooks: the agent's hooks, which add routes.
+        announcer: emits replies and decisions.
+        broker: knows the recorded effects of a route that was interrupted.
+        redactor: removes secrets from replies and reasons.
+        tools: the tools of the session, which child agents of a handler may call.
+        channel: the channel of the agent.
+        seconds: the deadline of a handler.
+    """
+
+    session: Session = field(repr=False)
+    hooks: HookRegistry = field(repr=False)
+    announcer: Announcer = field(repr=False)
+    broker: Broker = field(repr=False)
+    redactor: Redaction = field(repr=False)
+    tools: SessionTools = field(repr=False)
+    channel: str
+    seconds: float
+
+    async def answer(self, run: Run, begin: Begin) -> bool:
+        """Try the routes for the input of a run. Return whether one of them has answered it.
+
+        A resumed run is routed only if a route was interrupted: otherwise it was decided before that the model answers.
+
+        Args:
+            run: the run.
+            begin: stores its beginning. Called before a handler is.
+
+        Raises:
+            ApprovalAwaited: if a handler needs an approval, and there is no approver.
+        """
+        if run.input is None:
+            earlier = _Earlier.of(self.session.path(), run.id)
+            if earlier.open is None:
+                return False
+        elif run.source in NOT_ROUTED or not self.hooks.has(Routes.hook):
+            return False
+        else:
+            earlier = _Earlier()
+        text, attachments = _input_of(run)
+        event = Routes(run.id, text, run.source, self.channel)
+        latest = perf_counter() + self.hooks.deadline(Routes.hook)
+        for one in _in_order(await self.hooks.collect(event)):
+            if (one.plugin, one.value.name) in earlier.ended:
+                continue
+            matched = await self._match(one, event, attachments, earlier, latest)
+            if matched is not None and await self._try(matched, run, begin, earlier):
+                return True
+        if earlier.open is not None:
+            await self._lost(earlier.open, run, begin)
+        return False
+
+    async def _match(
+        self, one: Collected[Route], event: Routes, attachments: int, earlier: _Earlier, latest: float
+    ) -> _Matched | None:
+        """Return the route if it matches. The matches of all routes share the deadline of the hook."""
+        route, seconds = one.value, latest - perf_counter()
+        if seconds <= 0:
+            return None
+        try:
+            found = await self.hooks.call(
+                event, one.plugin, lambda event, _: _found(route, event.text), seconds=seconds
+            )
+            context = self.hooks.context_of(one.plugin, event)
+        except (HookError, KeyError):  # reported, or unloaded meanwhile
+            return None
+        if found is None or found is False:
+            return None
+        request = RouteRequest(event.run, event.text, event.source, event.channel, found, attachments)
+        principal = "user" if context is None else context.principal
+        key = f"{self.session.id}:{event.run}:route.{one.plugin}.{route.name}"
+        first = earlier.first.get((one.plugin, route.name))
+        attempt = Attempt.first(key) if first is None else await self._again(key, principal, first.time, first.seed)
+        attempt.parks = True
+        return _Matched(one.plugin, route, request, event, _reason(route), attempt, principal)
+
+    async def _again(self, key: str, principal: str, started: str, seed: str) -> Attempt:
+        return await self.broker.attempts.again(key, principal=principal, started=started, seed=seed, stops=True)
+
+    async def _try(self, one: _Matched, run: Run, begin: Begin, earlier: _Earlier) -> bool:
+        """Call the handler of a route. Return whether it has answered the input."""
+        key = one.plugin, one.route.name
+        if earlier.open is not None and (earlier.open.plugin, earlier.open.name) == key:
+            earlier.open = None
+        await begin(run, one.entry("started", one.reason, seed=one.attempt.seed))
+        began = perf_counter()
+        status, reason, reply = "failed", f"it was interrupted {MOST_REPLAYS + 1} times", None
+        if earlier.starts[key] <= MOST_REPLAYS:
+            self.tools.renew()
+            status, reason, reply = await self._handle(one)
+        await checkpoint()  # a handler that aborts the run has not answered
+        if one.attempt.waits is not None:
+            await begin(run, one.entry("waiting", one.reason))
+            raise ApprovalAwaited([one.attempt.waits])
+        reason = self.redactor.text(reason)
+        await self._end(one, run, one.entry(status, reason), reply)
+        ms = (perf_counter() - began) * 1000
+        await self.announcer.emit(RouteEnd, run.id, key[1], key[0], reason, handled=reply is not None, ms=ms)
+        await self.broker.attempts.forget(one.attempt)
+        return reply is not None
+
+    async def _handle(self, one: _Matched) -> tuple[str, str, str | None]:
+        """Call a handler. Return its status, the reason, and its reply, if any."""
+
+        async def handle(_: Routes, ctx: Any) -> str | None:
+            if isinstance(ctx, AgentPluginContext):
+                ctx.attempt = one.attempt
+            try:
+                reply: Any = one.route.handler(one.request, ctx)
+                if hasattr(reply, "__await__"):
+                    reply = await reply
+            finally:
+                if isinstance(ctx, AgentPluginContext) and ctx.lease is not None:
+                    ctx.lease.end()
+            if not isinstance(reply, str | None):
+                raise HookResultInvalid(Routes.hook, one.plugin, reply, allowed="str")
+            if one.attempt.unknown is not None:
+                raise one.attempt.unknown
+            return None if reply is None else self._checked(reply)
+
+        try:
+            reply = await self.hooks.call(one.event, one.plugin, handle, seconds=self.seconds)
+        except HookError as error:
+            return "failed", f"after it {one.reason}: {error.message}", None
+        except KeyError:
+            return "failed", f"the plugin `{one.plugin}` was unloaded", None
+        if reply is None:
+            return "declined", f"declined after it {one.reason}", None
+        if skipped := one.attempt.skipped:
+            _log.warning(
+                "the route `%s` of plugin `%s` ran again and did not request effects that it had begun: %s",
+                *(one.route.name, one.plugin, listed(skipped)),
+            )
+        return "handled", one.reason, reply
+
+    def _checked(self, reply: str) -> str:
+        if len(reply) > ANSWER_LIMITS.characters:
+            raise ValueError(f"the reply exceeds the limit of {ANSWER_LIMITS.characters:,} characters")
+        if not (reply := self.redactor.text(reply)).strip():
+            raise ValueError("the reply is empty; return None to decline")
+        return reply
+
+    async def _end(self, one: _Matched, run: Run, entry: RouteEntry, reply: str | None) -> None:
+        """Store how a route ended, with its reply; without one, with what the model must know."""
+        if reply is None:
+            await self._store(run, entry, await self._note(one))
+            return
+        message = AssistantMessage(content=reply, metadata={"route": one.route.name, "plugin": one.plugin})
+        with anyio.CancelScope(shield=True):
+            await self.session.append(entry, MessageEntry(message=message, run=run.id, step=str(run.step)))
+        run.messages.append(message)
+        run.step += 1
+        await self.announcer.emit_reply(message)
+
+    async def _store(self, run: Run, entry: RouteEntry, note: UserMessage | None) -> None:
+        notes = () if note is None else (MessageEntry(message=note, run=run.id, step=str(run.step)),)
+        with anyio.CancelScope(shield=True):
+            await self.session.append(entry, *notes)
+        if note is not None:
+            run.messages.append(note)
+            await self.announcer.emit_message(note)
+
+    async def _note(self, one: _Matched) -> UserMessage | None:
+        """Return a message about the effects that a route has caused without answering, if there are any."""
+        attempt = one.attempt
+        found = (await self._again(attempt.key, one.principal, attempt.started, attempt.seed)).skipped
+        if not found:
+            return None
+        return user_message(
+            f"The route `{one.route.name}` began to handle this input and then left it to you. It has caused effects: "
+            f"{listed(found)}. Check the current state before you repeat any of them.",
+            source=one.plugin,
+        )
+
+    async def _lost(self, entry: RouteEntry, run: Run, begin: Begin) -> None:
+        """End a route that was interrupted and is not available any more, or matches no more."""
+        reason = "it was interrupted, and is not available or does not match any more"
+        await begin(run)
+        ended = RouteEntry(run=run.id, plugin=entry.plugin, name=entry.name, status="failed", reason=reason)
+        note = user_message(
+            f"The route `{entry.name}` began to handle this input and was interrupted. It may have caused effects. "
+            "Check the current state before you do what it may have done.",
+            source=entry.plugin,
+        )
+        await self._store(run, ended, note)
+        await self.announcer.emit(RouteEnd, run.id, entry.name, entry.plugin, reason, handled=False, ms=0.0)
+
+
+def _input_of(run: Run) -> tuple[str, int]:
+    """Return the text of a run's input, and the number of its attachments."""
+    message = run.input or run.messages[0]
+    return message.text, sum(not isinstance(part, TextPart) for part in message.content)
+
+
+def _in_order(found: Iterable[Collected[Route]]) -> list[Collected[Route]]:
+    """Return routes by their order, then in the order of their plugins, then by name."""
+    places: dict[str, int] = {}
+    for one in found:
+        places.setdefault(one.plugin, len(places))
+    return sorted(found, key=lambda one: (one.value.order, places[one.plugin], one.value.name))
+
+
+def _found(route: Route, text: str) -> Any:
+    """Return what a route finds in a text; ``None`` or ``False`` if it does not match."""
+    if isinstance(route.match, str | re.Pattern):
+        return re.search(route.match, text)
+    return route.match(text)
+
+
+def _reason(route: Route) -> str:
+    match = route.match
+    if isinstance(match, str | re.Pattern):
+        pattern = match if isinstance(match, str) else match.pattern
+        return f"matched `{pattern if len(pattern) <= _SHOWN else f'{pattern[:_SHOWN]}…'}`"
+    return f"matched by `{getattr(match, '__name__', type(match).__name__)}`"

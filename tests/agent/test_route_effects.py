@@ -1,0 +1,166 @@
+"""Effects of routes are those of a run: they have keys, wait for approvals, and happen once, also through kill -9."""
+
+from types import SimpleNamespace
+
+import pytest
+from pydantic import BaseModel
+from sideband import Plugin
+from sideband.approvals import Approval
+from sideband.hooks import Ask, Route, hookimpl
+from sideband.ledger import query
+from sideband.ops import ContextRevoked, Level, OpFamily, op
+from sideband_agent.sessions import RouteEntry
+
+pytestmark = pytest.mark.anyio
+
+
+def routing(handle, **others):
+    """Build a plugin whose route `pay` calls this handler, and with implementations of other hooks."""
+    functions = {"routes": lambda event: [Route("pay", "", handle)], **others}
+    for hook, function in functions.items():
+        function.__name__ = hook
+    return Plugin("hook", "greeter", SimpleNamespace(**{hook: hookimpl(one) for hook, one in functions.items()}))
+
+
+def entries(agent):
+    return [(one.name, one.status) for one in agent.session.path() if isinstance(one, RouteEntry)]
+
+
+class Mark(BaseModel):
+    mark: str = ""
+
+
+def shop(paid):
+    @op("till.pay", level=Level.CONTROLLED, record=["mark"])
+    async def pay(params: Mark, ctx) -> str:
+        """Pay."""
+        paid.append(params.mark)
+        return f"receipt {len(paid)}"
+
+    return Plugin("op", "till", SimpleNamespace(sideband_ops=lambda: OpFamily("till", (pay,))))
+
+
+async def test_model_learns_of_the_effects_of_a_handler_that_failed(stage):
+    async def handle(request, ctx):
+        await ctx.dispatch("till.pay", {"mark": "x"})
+        raise ValueError("out of paper")
+
+    prompts = []
+    plugin = routing(handle, before_agent_start=lambda event: prompts.append(event.prompt))
+    async with stage(["I see"], shop([]), plugin) as agent:
+        await agent.invoke("pay")
+        (request,) = agent.scripted.requests
+    assert prompts == ["pay"]
+    assert request.messages[0].text == "pay"
+    assert "The route `pay` began to handle this input" in request.messages[1].text
+    assert "till.pay, effect" in request.messages[1].text
+    assert request.messages[1].source == "greeter"
+
+
+async def test_effects_of_a_handler_have_keys_of_its_run_and_route(stage):
+    async def handle(request, ctx):
+        return await ctx.dispatch("till.pay", {"mark": "x"})
+
+    async with stage([], shop([]), routing(handle)) as agent:
+        result = await agent.invoke("pay")
+        keys = [one.key for one in await query(agent.host.ledger.folder, op="till.pay")]
+        assert keys[0].startswith(f"{agent.session.id}:{result.run}:route.greeter.pay:till.pay:")
+
+
+async def test_context_of_a_handler_ends_with_it(stage):
+    kept = []
+
+    def handle(request, ctx):
+        kept.append(ctx)
+        return "done"
+
+    async with stage([], shop([]), routing(handle)) as agent:
+        await agent.invoke("pay")
+        with pytest.raises(ContextRevoked):
+            await kept[0].dispatch("till.pay", {"mark": "late"})
+
+
+async def test_run_waits_for_an_approval_that_a_handler_needs_and_then_continues(stage, kit):
+    paid = []
+
+    async def handle(request, ctx):
+        await ctx.dispatch("till.pay", {"mark": "first"})
+        return await ctx.dispatch("till.pay", {"mark": "second"})
+
+    def op_call(event):
+        return Ask("Pay again?") if event.params.get("mark") == "second" else None
+
+    guards = {"asker": kit.guard(op_call=op_call)}
+    async with stage([], shop(paid), routing(handle), guards=guards) as agent:
+        result = await agent.invoke("pay")
+        assert (result.status, len(result.requests)) == ("parked", 1)
+        assert entries(agent) == [("pay", "started"), ("pay", "waiting")]
+        await agent.host.approvals.answer(result.requests[0], Approval("allow"))
+        result = await agent.resume()
+        assert (result.status, result.text) == ("completed", "receipt 2")
+        assert paid == ["first", "second"]
+        assert entries(agent)[-1] == ("pay", "handled")
+
+
+# Killed hosts
+
+
+def test_handler_that_was_killed_runs_again_and_causes_each_effect_once(shop):
+    shop.arm("between")
+    assert shop.run(route=True) is None
+    assert len(shop.lines("effects")) == 1
+    answer = shop.run(route=True)
+    assert answer["run"] == ["completed", None]
+    assert answer["said"] == "receipt 1, receipt 2"
+    assert len(shop.lines("effects")) == 2
+    assert shop.lines("handled") == ["pay", "pay"]
+    assert shop.lines("asked model") == []
+    assert answer["routes"] == ["started", "started", "handled"]
+
+
+def test_route_is_not_tried_again_once_its_reply_is_stored(shop):
+    shop.arm("replied")
+    assert shop.run(route=True) is None
+    answer = shop.run(route=True)
+    assert answer["run"] == ["completed", None]
+    assert answer["said"] == "receipt 1, receipt 2"
+    assert shop.lines("handled") == ["pay"]
+
+
+def test_effect_in_doubt_stops_the_handler_and_the_model_is_asked(shop):
+    shop.arm("after same")
+    assert shop.run(route=True) is None
+    answer = shop.run(route=True, calls=0)
+    assert answer["said"] == "finished"
+    assert len(shop.lines("effects")) == 1
+    assert answer["routes"] == ["started", "started", "failed"]
+    assert answer["notes"][0].startswith("The route `pay` began to handle this input")
+
+
+def test_interrupted_route_that_is_gone_is_reported_to_the_model(shop):
+    shop.arm("between")
+    assert shop.run(route=True) is None
+    answer = shop.run(calls=0)
+    assert answer["said"] == "finished"
+    assert answer["routes"] == ["started", "failed"]
+    assert "was interrupted. It may have caused effects" in answer["notes"][0]
+
+
+def test_handler_that_kills_its_host_each_time_is_given_up(shop):
+    shop.arm(*["between"] * 5)
+    for _ in range(4):
+        assert shop.run(route=True) is None
+    answer = shop.run(route=True, calls=0)
+    assert answer["said"] == "finished"
+    assert answer["routes"] == [*["started"] * 5, "failed"]
+    assert len(shop.lines("handled")) == 4
+    assert len(shop.lines("effects")) == 1
+
+
+def test_run_that_was_killed_after_the_model_was_asked_is_not_routed(shop):
+    shop.arm("model go 0")
+    assert shop.run(calls=0) is None
+    answer = shop.run(route=True, calls=0)
+    assert answer["said"] == "finished"
+    assert answer["routes"] == []
+    assert shop.lines("handled") == []
