@@ -45,8 +45,8 @@ CHANGES_IN_ORDER = """
 session_start
 session_start subagent_start agent_start input before_agent_start context
 message_start message_end
-turn_start tool_selection ephemeral before_provider_request op_call message_start message_update effect
-after_provider_response message_end turn_end
+turn_start tool_selection ephemeral before_provider_request op_call message_start effect
+after_provider_response answer message_update message_end turn_end
 agent_end save_point settled
 subagent_end session_shutdown
 session_shutdown
