@@ -9,7 +9,7 @@ import attrs
 import pytest
 from sideband import Plugin
 from sideband.hooks import Handled, Route, Section, Transform, hookimpl
-from sideband.messages import UserMessage
+from sideband.messages import ImagePart, UserMessage
 from sideband.providers import ANSWER_LIMITS
 from sideband_agent.sessions import RouteEntry, record_of
 
@@ -79,6 +79,16 @@ async def test_handler_gets_the_input_and_what_its_match_found(stage):
     assert (request.run, request.text, request.source, request.channel) == (run, "well, I am Ada", "interactive", "cli")
     assert stored == "well, I am Ada"
     assert request.attachments == 0
+
+
+async def test_handler_can_decline_an_input_with_attachments(stage):
+    def describe(request, ctx):
+        return None if request.attachments else "no picture"
+
+    picture = ImagePart(media_type="image/png", data="iVBORw0KGgo=")
+    async with stage(["a cat"], routing(Route("picture", "what", describe))) as agent:
+        assert (await agent.invoke("what is it?")).text == "no picture"
+        assert (await agent.invoke("what is it?", attachments=[picture])).text == "a cat"
 
 
 async def test_match_function_passes_on_what_it_found(stage):

@@ -1,5 +1,7 @@
 import logging
+from types import SimpleNamespace
 
+import anyio
 import pytest
 from sideband.hooks import (
     Cancel,
@@ -8,7 +10,9 @@ from sideband.hooks import (
     Compaction,
     Effect,
     Ephemeral,
+    HookFailed,
     HookRegistry,
+    HookTimeout,
     Redactor,
     Redactors,
     Section,
@@ -142,3 +146,29 @@ async def test_failures_are_logged_by_default(caplog, failing):
     with caplog.at_level(logging.WARNING, "sideband.hooks"):
         await hooks.observe(Settled("s1"))
     assert "plugin `a` failed in `settled`: ValueError: boom" in caplog.text
+
+
+async def test_function_of_a_plugin_is_called_with_its_context(make_hooks, answering):
+    hooks = HookRegistry()
+    hooks.register("a", SimpleNamespace(settled=hookimpl(answering("settled", None))), context=SimpleNamespace(own=7))
+
+    async def function(event, ctx):
+        return event.session, ctx.own
+
+    assert await hooks.call(Settled("s1"), "a", function, seconds=5) == ("s1", 7)
+    assert await hooks.call(Settled("s1"), "a", lambda event, ctx: None, seconds=5) is None
+    with pytest.raises(KeyError):
+        await hooks.call(Settled("s1"), "unknown", function, seconds=5)
+
+
+async def test_failure_of_a_function_of_a_plugin_is_raised_and_reported(make_hooks, answering, reports):
+    hooks = make_hooks(normal=[("a", answering("settled", None))])
+
+    def function(event, ctx):
+        raise ValueError("boom")
+
+    with pytest.raises(HookFailed, match="plugin `a` failed in `settled`: ValueError: boom"):
+        await hooks.call(Settled("s1"), "a", function, seconds=5)
+    with pytest.raises(HookTimeout, match="plugin `a` exceeded the deadline of `settled`"):
+        await hooks.call(Settled("s1"), "a", lambda event, ctx: anyio.sleep_forever(), seconds=0.01)
+    assert [(report.plugin, report.outcome) for report in reports] == [("a", "failed"), ("a", "timeout")]
