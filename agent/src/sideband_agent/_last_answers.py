@@ -11,7 +11,7 @@ from sideband.hooks import Answer, HookRegistry
 from sideband.messages import AssistantMessage, TextPart, UserMessage, to_data
 from sideband.providers import ANSWER_LIMITS
 
-from ._queues import Queues, user_message
+from ._queues import user_message
 from ._run import Run
 from ._spending import Spending
 
@@ -24,7 +24,6 @@ class LastAnswers:
 
     Args:
         hooks: the agent's hooks.
-        queues: the messages queued during the run. If there are any, a message is not the last one.
         spending: charges the message, and knows the remaining budget.
         redactor: removes secrets from what plugins return.
         rounds: the maximum number of further rounds in a run.
@@ -32,15 +31,10 @@ class LastAnswers:
     """
 
     hooks: HookRegistry = field(repr=False)
-    queues: Queues = field(repr=False)
     spending: Spending = field(repr=False)
     redactor: Redaction = field(repr=False)
     rounds: int
     turns: int
-
-    def concern(self, message: AssistantMessage) -> bool:
-        """Return whether plugins check a message."""
-        return not message.tool_calls and self.hooks.has(Answer.hook) and not self.queues.steering
 
     async def check(self, run: Run, message: AssistantMessage) -> Answer:
         """Pass a message through the hook."""

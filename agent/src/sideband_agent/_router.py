@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import re
 from collections import Counter
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from time import perf_counter
 from typing import Any, Protocol, Self
 
@@ -21,6 +21,7 @@ from sideband.broker import Attempt, Broker, Redaction
 from sideband.hooks import (
     Collected,
     HookError,
+    HookFailed,
     HookRegistry,
     HookResultInvalid,
     Route,
@@ -158,7 +159,7 @@ class Router:
             earlier = _Earlier.of(self.session.path(), run.id)
             if earlier.open is None:
                 return False
-        elif run.source in NOT_ROUTED or not self.hooks.has(Routes.hook):
+        elif run.source in NOT_ROUTED:
             return False
         else:
             earlier = _Earlier()
@@ -183,9 +184,7 @@ class Router:
         if seconds <= 0:
             return None
         try:
-            found = await self.hooks.call(
-                event, one.plugin, lambda event, _: _found(route, event.text), seconds=seconds
-            )
+            found = await self.hooks.call(event, one.plugin, _matching(one), seconds=seconds)
             context = self.hooks.context_of(one.plugin, event)
         except (HookError, KeyError):  # reported, or unloaded meanwhile
             return None
@@ -213,13 +212,13 @@ class Router:
         if earlier.starts[key] <= MOST_REPLAYS:
             self.tools.renew()
             status, reason, reply = await self._handle(one)
+        ms = (perf_counter() - began) * 1000
         await checkpoint()  # a handler that aborts the run has not answered
         if one.attempt.waits is not None:
             await begin(run, one.entry("waiting", one.reason))
             raise ApprovalAwaited([one.attempt.waits])
         reason = self.redactor.text(reason)
         await self._end(one, run, one.entry(status, reason), reply)
-        ms = (perf_counter() - began) * 1000
         await self.announcer.emit(RouteEnd, run.id, key[1], key[0], reason, handled=reply is not None, ms=ms)
         await self.broker.attempts.forget(one.attempt)
         return reply is not None
@@ -234,6 +233,8 @@ class Router:
                 reply: Any = one.route.handler(one.request, ctx)
                 if hasattr(reply, "__await__"):
                     reply = await reply
+            except Exception as error:
+                raise _failure(one.plugin, one.route, error) from error
             finally:
                 if isinstance(ctx, AgentPluginContext) and ctx.lease is not None:
                     ctx.lease.end()
@@ -325,11 +326,25 @@ def _in_order(found: Iterable[Collected[Route]]) -> list[Collected[Route]]:
     return sorted(found, key=lambda one: (one.value.order, places[one.plugin], one.value.name))
 
 
-def _found(route: Route, text: str) -> Any:
-    """Return what a route finds in a text; ``None`` or ``False`` if it does not match."""
-    if isinstance(route.match, str | re.Pattern):
-        return re.search(route.match, text)
-    return route.match(text)
+def _matching(one: Collected[Route]) -> Callable[[Routes, Any], Any]:
+    """Return a function that returns what a route finds in a text; ``None`` or ``False`` if it does not match."""
+    match = one.value.match
+
+    async def find(event: Routes, _: Any) -> Any:
+        if isinstance(match, str | re.Pattern):
+            return re.search(match, event.text)
+        try:
+            found = match(event.text)
+            return await found if hasattr(found, "__await__") else found
+        except Exception as error:
+            raise _failure(one.plugin, one.value, error) from error
+
+    return find
+
+
+def _failure(plugin: str, route: Route, error: Exception) -> HookFailed:
+    """Return a failure that names the route too."""
+    return HookFailed(Routes.hook, plugin, f"route `{route.name}`: {type(error).__name__}: {error}")
 
 
 def _reason(route: Route) -> str:

@@ -20,6 +20,7 @@ from sideband.hooks import (
     Handled,
     HookRegistry,
     Input,
+    Routes,
     SavePoint,
 )
 from sideband.messages import AssistantMessage, Message, ToolResultMessage, UserMessage, to_data
@@ -31,6 +32,7 @@ from ._history import VisibleHistory
 from ._queues import Queued, user_message
 from ._router import Router
 from ._run import Run, RunResult, RunStatus, error_data, last_said, stored_messages, usage_of
+from ._session_tools import SessionTools
 from ._spending import Spending
 from ._system_prompt import SystemPrompt
 from ._tools import ToolCalls, settle_calls
@@ -48,7 +50,7 @@ class Runner:
     Args:
         session: stores the conversation.
         history: the part of the conversation that the model sees.
-        router: the routes of plugins, which may answer an input instead of the model.
+        router: makes the router, which most runs do not need.
         prompt: the system prompt.
         turns: runs the turns.
         tools: answers tool calls.
@@ -66,7 +68,7 @@ class Runner:
 
     session: Session = field(repr=False)
     history: VisibleHistory = field(repr=False)
-    router: Router = field(repr=False)
+    router: Callable[[Session, SessionTools], Router] = field(repr=False)
     prompt: SystemPrompt = field(repr=False)
     turns: TurnLoop = field(repr=False)
     tools: ToolCalls = field(repr=False)
@@ -172,7 +174,9 @@ class Runner:
             if (abandoned := self.session.unfinished_run()) is not None:
                 await self.tools.questions.approvals.withdraw(run=abandoned.run)
             await settle_calls(self.session, self.tools, self.sync)
-        if not await self.router.answer(run, self._begin):
+        # a resumed run may have a route of a plugin that is gone
+        may_be_routed = run.input is None or self.hooks.has(Routes.hook)
+        if not (may_be_routed and await self.router(self.session, self.tools.tools).answer(run, self._begin)):
             await self._prepare(run)
             await self.turns.go(run)
         return None

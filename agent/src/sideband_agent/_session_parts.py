@@ -138,9 +138,8 @@ class SessionPartsMaker:
             session=session,
             history=history,
             steps=self._model_steps(session, history, tools, compactor, spending),
-            answers=LastAnswers(
-                self.agent.hooks, self.queues, spending, host.redactor, self.settings.rounds, self.settings.turns
-            ),
+            answers=self._answers,
+            hooks=self.agent.hooks,
             tools=calls,
             results=results,
             compactor=compactor,
@@ -154,16 +153,7 @@ class SessionPartsMaker:
         runner = Runner(
             session=session,
             history=history,
-            router=Router(
-                session=session,
-                hooks=self.agent.hooks,
-                announcer=self.announcer,
-                broker=host.broker,
-                redactor=host.redactor,
-                tools=tools,
-                channel=self.channel,
-                seconds=self.settings.tool_seconds or PLUGIN_TOOL_SECONDS,
-            ),
+            router=self._router,
             prompt=self._prompt(session, skills),
             turns=turns,
             tools=calls,
@@ -251,6 +241,27 @@ class SessionPartsMaker:
             fallbacks=self.settings.fallbacks,
             compactor=compactor,
             spending=spending,
+        )
+
+    def _router(self, session: Session, tools: SessionTools) -> Router:
+        return Router(
+            session=session,
+            hooks=self.agent.hooks,
+            announcer=self.announcer,
+            broker=self.host.broker,
+            redactor=self.host.redactor,
+            tools=tools,
+            channel=self.channel,
+            seconds=self.settings.tool_seconds or PLUGIN_TOOL_SECONDS,
+        )
+
+    def _answers(self, spending: Spending) -> LastAnswers:
+        return LastAnswers(
+            hooks=self.agent.hooks,
+            spending=spending,
+            redactor=self.host.redactor,
+            rounds=self.settings.rounds,
+            turns=self.settings.turns,
         )
 
     def _prompt(self, session: Session, skills: OfferedSkills) -> SystemPrompt:

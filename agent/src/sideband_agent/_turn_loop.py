@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 import anyio
 from attrs import define, field
 from sideband.broker import Redaction
-from sideband.hooks import TurnEnd, TurnStart
+from sideband.hooks import Answer, HookRegistry, TurnEnd, TurnStart
 from sideband.messages import AssistantMessage, ToolCallPart, UserMessage, to_data
 
 from ._announcer import Announcer
@@ -34,7 +34,8 @@ class TurnLoop:
         session: stores the conversation.
         history: the part of the conversation that the model sees.
         steps: makes model steps.
-        answers: checks the last message of a run.
+        answers: makes what lets plugins check the last message of a run.
+        hooks: the agent's hooks.
         tools: answers tool calls.
         results: stores results that are too long for the model.
         compactor: compacts the conversation between turns.
@@ -49,7 +50,8 @@ class TurnLoop:
     session: Session = field(repr=False)
     history: VisibleHistory = field(repr=False)
     steps: ModelSteps = field(repr=False)
-    answers: LastAnswers = field(repr=False)
+    answers: Callable[[Spending], LastAnswers] = field(repr=False)
+    hooks: HookRegistry = field(repr=False)
     tools: ToolCalls = field(repr=False)
     results: LongResults = field(repr=False)
     compactor: Compactor = field(repr=False)
@@ -107,7 +109,7 @@ class TurnLoop:
         await self._take_steering(run)
         await self.compactor.compact_if_due(run)
         message = await self.steps.step(run, str(run.step))
-        if self.answers.concern(message):
+        if not message.tool_calls and self.hooks.has(Answer.hook) and not self.queues.steering:
             return await self._checked(run, message), ()
         self.spending.charge_answer(message.usage)
         run.usage += message.usage
@@ -122,8 +124,9 @@ class TurnLoop:
 
     async def _checked(self, run: Run, message: AssistantMessage) -> AssistantMessage:
         """Store the last message of a run as plugins decide, with their instructions for a further round, if any."""
+        answers = self.answers(self.spending)
         try:
-            checked = await self.answers.check(run, message)
+            checked = await answers.check(run, message)
         except anyio.get_cancelled_exc_class():
             # it was paid for, but must not be stored unchecked
             with anyio.CancelScope(shield=True):
@@ -131,7 +134,7 @@ class TurnLoop:
             raise
         self.spending.charge_answer(message.usage)
         run.usage += message.usage
-        stored, instructions = self.answers.decide(checked, message)
+        stored, instructions = answers.decide(checked, message)
         step, following = str(run.step), str(run.step + 1)
         with anyio.CancelScope(shield=True):
             await self.session.append(
