@@ -47,12 +47,12 @@ STORED = ["message_start", "message_end"]
 
 async def test_text_is_changed_before_it_is_stored_and_shown(stage):
     events = []
-    plugin = checking(lambda event: event.text.replace("colour", "color"))
-    async with stage(["the colour is red"], plugin, on_event=events.append) as agent:
+    plugin = checking(lambda event: event.text.replace("hue", "tint"))
+    async with stage(["the hue is red"], plugin, on_event=events.append) as agent:
         result = await agent.invoke("hi")
-        assert result.text == "the color is red"
+        assert result.text == "the tint is red"
         assert agent.session.messages()[-1].metadata == {"changed_by": ["checker"]}
-    assert shown(events) == ("the color is red", [*STORED, *MESSAGE])
+    assert shown(events) == ("the tint is red", [*STORED, *MESSAGE])
 
 
 async def test_unchanged_text_is_shown_in_its_pieces_after_the_check(stage):
