@@ -123,6 +123,10 @@ class Runner:
         )
 
     async def _execute(self, run: Run, queued: Queued | None) -> RunResult:
+        with self.hooks.pinned():
+            return await self._run(run, queued)
+
+    async def _run(self, run: Run, queued: Queued | None) -> RunResult:
         status: RunStatus = "completed"
         error: Exception | None = None
         handled: str | None = None

@@ -2,9 +2,12 @@
 
 import hashlib
 import itertools
+import os
+import shutil
 import sys
 from base64 import urlsafe_b64encode
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from textwrap import dedent
 
@@ -23,6 +26,33 @@ ECHO = """
 
     def sideband_ops():
         return OpFamily(name="{name}", ops=(say,))
+"""
+
+OPS = """
+    import anyio
+    from pydantic import BaseModel
+    from sideband.ops import OpFamily, op
+    from . import _numbers
+    from ._numbers import NUMBER
+
+    class Params(BaseModel):
+        wait: bool = False
+
+    @op("{name}.pair")
+    async def pair(params: Params, ctx) -> list[int]:
+        before = NUMBER
+        await anyio.lowlevel.checkpoint()
+        from ._late import NUMBER as late
+        return [before, _numbers.NUMBER, late, {n}, ctx.state]
+
+    def sideband_ops():
+        return OpFamily(name="{name}", ops=(pair,))
+
+    from contextlib import asynccontextmanager
+
+    @asynccontextmanager
+    async def lifespan(ctx):
+        yield {n}
 """
 
 _numbers = itertools.count()
@@ -100,6 +130,56 @@ class Site:
     def echo(self, name: str, *, extra: str = "", **details) -> str:
         """Write a distribution with an op family of one op, ``NAME.say``, and return the name of the module."""
         return self.plugin("op", name, dedent(ECHO).replace("{name}", name) + dedent(extra), **details)
+
+
+class Package:
+    """A distribution with one package, whose modules all contain the number of its version."""
+
+    def __init__(self, site: Site, name: str = "acme", kinds: tuple[str, ...] = ("op",)) -> None:
+        self.site, self.name, self.kinds = site, name, kinds
+        self.module = f"sideband_test_{name}_{next(_numbers)}"
+        site.modules.append(self.module)
+
+    @property
+    def folder(self) -> Path:
+        return self.site.folder / self.module
+
+    def write(self, number: int, modules: Mapping[str, str] = {}, *, kinds: tuple[str, ...] | None = None) -> None:
+        """Write a version.
+
+        In a source, ``{n}`` is its number, ``{name}`` the name of the plugin, and ``{ops}`` the source of a family with
+        the op ``NAME.pair``, which returns the number of each module, and of the state of its lifespan.
+        """
+        shutil.rmtree(self.folder, ignore_errors=True)
+        for info in self.site.folder.glob(f"test_{self.name}-*"):
+            shutil.rmtree(info)
+        self.write_modules(number, modules)
+        groups = {f"sideband.v1.{kind}": {self.name: f"{self.module}.plugin"} for kind in kinds or self.kinds}
+        info = self.site.distribution(f"test-{self.name}", groups, version=f"{number}.0")
+        for path in (*info.iterdir(), info, self.site.folder):
+            os.utime(path, (number, number))  # metadata that has changed a moment ago is not put into the index
+
+    def write_modules(self, number: int, modules: Mapping[str, str] = {}) -> None:
+        """Write other modules without changing the metadata."""
+        self.folder.mkdir(exist_ok=True)
+        sources = {"__init__": "", "_numbers": "NUMBER = {n}", "_late": "NUMBER = {n}", **modules}
+        for name, source in sources.items():
+            text = dedent(source).replace("{ops}", dedent(OPS)).replace("{n}", str(number)).replace("{name}", self.name)
+            (self.folder / f"{name}.py").write_text(text)
+
+    def write_ops(self, number: int, extra: str = "") -> None:
+        """Write a version with the op ``NAME.pair`` and other code of its module."""
+        self.write(number, {"plugin": "{ops}\n" + dedent(extra)})
+
+
+@pytest.fixture
+def package(site: Site) -> Package:
+    return Package(site)
+
+
+@pytest.fixture
+def packages(site: Site) -> Callable[..., Package]:
+    return partial(Package, site)
 
 
 @pytest.fixture

@@ -127,14 +127,14 @@ class Broker:
             within=None if parent is None else parent.effect,
             lease=parent or call.outer,
             owner=owner,
+            edition=self.ops.editions.enter(None if call.ended else call.edition),
         )
         outer = _depth.set(_depth.get() + 1)
         try:
             return await self._dispatch(dispatch, params)
         finally:
             _depth.reset(outer)
-            if parent is not None and owner is None:  # the caller need not have what the plugin used of its own
-                parent.used |= dispatch.used
+            dispatch.leave(parent.used if parent else None)
             if dispatch.reserved:
                 await dispatch.give_back()
 
@@ -205,7 +205,7 @@ class Broker:
         if _depth.get() > _MAX_DEPTH:
             raise LimitExceeded("nested_dispatches", _MAX_DEPTH, op=dispatch.op)
         if dispatch.bound is None:
-            dispatch.bound = await self.ops.get(dispatch.op)
+            dispatch.bound = await self.ops.get(dispatch.op, dispatch.edition)
         return dispatch.bound.spec
 
     def _validate(self, dispatch: Dispatch, spec: OpSpec, params: Mapping[str, Any]) -> None:

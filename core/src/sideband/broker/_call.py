@@ -9,6 +9,7 @@ import anyio
 from attrs import define, field, frozen
 
 from ..contexts import Lease
+from ..contexts._editions import Edition
 from ..hooks import HookRegistry
 from ..ops import Grant, Origin
 from ._attempt import Attempt
@@ -86,6 +87,7 @@ class Call:
         ends_dispatches: whether the creator of the call cancels its dispatches at its deadline, so that an op needs no
             deadline of its own for that.
         outer: the lease of the context or run that made the call.
+        edition: the edition of plugins that all its ops are of, if its creator entered one; else each op is current.
         ended: whether it has ended or was cancelled.
     """
 
@@ -108,6 +110,7 @@ class Call:
     most_values: int = 100_000
     ends_dispatches: bool = False
     outer: Lease | None = None
+    edition: Edition | None = None
     ended: bool = field(default=False, init=False)
     _closers: list[Callable[[], Awaitable[None]]] = field(factory=list, init=False)
 

@@ -12,6 +12,7 @@ from attrs import Factory, define, field
 from pydantic import BaseModel
 
 from ..contexts import Lease
+from ..contexts._editions import Edition
 from ..ops import Capability, ContextRevoked, Grant, Level, OpError, Origin
 from ..plugins import LoadedPlugin
 from ..store import Reservation
@@ -42,6 +43,7 @@ class Dispatch:
         sources: who gave each of these rights.
         reserved: what guards reserved for it, given back if it does not begin.
         lease: the lease of what dispatches it; ``None`` for a worker, which cannot dispatch too late.
+        edition: the edition of plugins that its op is looked up in.
     """
 
     call: Call
@@ -68,6 +70,7 @@ class Dispatch:
     sources: Mapping[str, str] = field(factory=dict)
     reserved: dict[str, Reservation] = field(factory=dict)
     lease: Lease | None = None
+    edition: Edition | None = None
 
     @property
     def found(self) -> BoundOp:
@@ -114,6 +117,17 @@ class Dispatch:
         """
         if self.lease is not None and self.lease.is_over():
             raise ContextRevoked(self.op)
+
+    def leave(self, used: set[Capability] | None) -> None:
+        """Leave the edition, and add to what the op that dispatched it has used.
+
+        Args:
+            used: what that op has used; ``None`` if another dispatched it.
+        """
+        if self.edition is not None:
+            self.edition.leave()
+        if used is not None and self.owner is None:  # the caller need not have what the plugin used of its own
+            used |= self.used
 
     async def give_back(self) -> None:
         """Give back what guards reserved for it."""

@@ -9,6 +9,7 @@ from typing import Self
 
 from attrs import frozen
 
+from ..contexts._editions import Edition
 from ..ops import Capability, CapabilityInvalid, Grant, Level, OpFamily, OpNotFound, OpSpec, OpUnavailable, reach
 from ..plugins import LoadedPlugin, PluginContext, PluginError, PluginHost, PluginNotFound, PluginRecord
 from ..plugins._bare_context import BareContext
@@ -51,34 +52,51 @@ class Ops:
 
     def __init__(self, plugins: PluginHost) -> None:
         self._plugins = plugins
-        self._bound: dict[str, BoundOp] = {}
+        self.editions = plugins.hooks.editions
         self._grants: dict[tuple[str, ...], Grant] = {}
 
-    async def get(self, op: str) -> BoundOp:
+    async def get(self, op: str, edition: Edition | None = None) -> BoundOp:
         """Return the op with that name.
+
+        Args:
+            op: the name of the op.
+            edition: the edition of plugins to look it up in; ``None`` for the current one.
 
         Raises:
             OpNotFound: if the op does not exist.
             OpUnavailable: if its plugin cannot be loaded. The message states the reason.
         """
-        if (bound := self._bound.get(op)) is not None:
+        edition = edition or self.editions.current
+        bound: BoundOp | None = edition.ops.get(op)
+        if bound is not None:
             return bound
         family = op.partition(".")[0]
         try:
-            await self.plugin(family)
+            plugin = await self.plugin(family)
         except PluginNotFound:
             family = closest(family, self._plugins.names("op")) or family
+            known: list[str] = []
             with suppress(PluginError):  # only its names are needed
-                await self.plugin(family)
+                known = [spec.name for spec in (await self.plugin(family)).contribution.ops]
+            raise OpNotFound(op, known=known) from None
         except PluginError as error:
             raise OpUnavailable(op, error) from error
-        if op not in self._bound:
-            raise OpNotFound(op, known=[name for name in self._bound if name.startswith(f"{family}.")])
-        return self._bound[op]
+        _bind(plugin, edition)
+        if op not in edition.ops:
+            raise OpNotFound(op, known=[spec.name for spec in plugin.contribution.ops])
+        return edition.ops[op]  # type: ignore[no-any-return]  # it contains bound ops
 
-    def is_fire_and_forget(self, op: str) -> bool:
+    def is_fire_and_forget(self, op: str, edition: Edition | None = None) -> bool:
         """Return whether an op has no answer. Only families that are loaded are known; those of a call always are."""
-        return (bound := self._bound.get(op)) is not None and bound.spec.fire_and_forget
+        bound: BoundOp | None = (edition or self.editions.current).ops.get(op)
+        return bound is not None and bound.spec.fire_and_forget
+
+    def renew(self, replaced: Edition) -> None:
+        """Look up the ops again that were used in the edition that a reload has replaced."""
+        self._grants.clear()  # they are of classes of the replaced plugins
+        for family in {bound.family.name for bound in replaced.ops.values()}:
+            if (plugin := self._plugins.active("op", family)) is not None:
+                _bind(plugin, self.editions.current)
 
     async def plugin(self, family: str) -> LoadedPlugin:
         """Return the plugin of that family.
@@ -87,8 +105,7 @@ class Ops:
             PluginError: if the plugin cannot be loaded.
         """
         plugin = await self._plugins.ensure_family(family)
-        for spec in plugin.contribution.ops:
-            self._bound.setdefault(spec.name, BoundOp(spec, plugin.contribution, plugin))
+        _bind(plugin, self.editions.current)
         return plugin
 
     async def provider(self, name: str) -> tuple[Provider, PluginContext]:
@@ -154,3 +171,8 @@ class Ops:
             error.hint = f"correct the name, or install the package that provides `{capability.family}`"
             raise error from None
         return capability.fit(plugin.contribution.scope)
+
+
+def _bind(plugin: LoadedPlugin, edition: Edition) -> None:
+    for spec in plugin.contribution.ops:
+        edition.ops.setdefault(spec.name, BoundOp(spec, plugin.contribution, plugin))

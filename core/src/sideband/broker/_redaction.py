@@ -173,7 +173,10 @@ class Redaction:
     def add_pattern(self, pattern: str, name: str) -> None:
         """Also replace all matches of the regular expression ``pattern``, in text and in bytes."""
         mask = placeholder(name)
-        self._patterns.append((re.compile(pattern), mask))
+        added = (re.compile(pattern), mask)
+        if added in self._patterns:
+            return
+        self._patterns.append(added)
         self._byte_patterns.append((re.compile(pattern.encode()), mask.encode()))
         self.generation = next(_GENERATIONS)
 

@@ -67,7 +67,8 @@ def code_of(launch: LaunchRequest) -> str:
 
 def _plan(tool: ToolSpec, launch: LaunchRequest, grant: Grant, principal: str) -> CallPlan:
     code = code_of(launch)
-    parts = [code, str(launch.limits.memory), str(grant), principal]
+    # A worker imports its SDK once, which a reload of a plugin may change.
+    parts = [code, launch.sdk.name, str(launch.limits.memory), str(grant), principal]
     return CallPlan(
         tool,
         launch,

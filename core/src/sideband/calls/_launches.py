@@ -51,7 +51,8 @@ class SkillLaunches:
             EnvironmentMissing: if its packages are not installed.
             SnapshotFailed: if it cannot be copied.
         """
-        spec, launch = self._known.get(skill.key, (None, None))
+        launches = self._known
+        spec, launch = launches.get(skill.key, (None, None))
         # Another skill may have got the name since. Its rights are not for the snapshot of this one.
         if launch is None or spec is not skill:
             limits = WorkerLimits(memory=worker_memory(self._policy, skill))
@@ -64,13 +65,19 @@ class SkillLaunches:
                 environment=_environment(),
                 limits=limits,
             )
-            self._known[skill.key] = skill, launch
+            launches[skill.key] = skill, launch
         return launch
+
+    def forget(self) -> None:
+        """Prepare launches again on the next call, since the op families have changed."""
+        # Not `clear`: a launch that is being prepared now must not be found again.
+        self._known, self._sdks = {}, {}
 
     async def _sdk(self, skill: SkillSpec) -> Path:
         """Return the folder with the SDK for the families that the skill uses."""
         names = tuple(sorted(self._plugins.names("op") if skill.families is None else skill.families))
-        if names not in self._sdks:
+        sdks = self._sdks
+        if names not in sdks:
             from ..ops import write_sdk  # noqa: PLC0415  many programs run no skill
 
             families: list[OpFamily] = []
@@ -81,8 +88,8 @@ class SkillLaunches:
                 except PluginError as error:
                     reasons[name] = error.message
             write = partial(write_sdk, self._home / "sdk", families, runtime_files(), reasons=reasons)
-            self._sdks[names] = await to_thread.run_sync(write)
-        return self._sdks[names]
+            sdks[names] = await to_thread.run_sync(write)
+        return sdks[names]
 
 
 def _environment() -> dict[str, str]:

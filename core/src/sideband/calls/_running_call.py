@@ -44,7 +44,7 @@ class RunningCall(CallHandler):
 
     def is_fire_and_forget(self, op: str) -> bool:
         """See ``CallHandler.is_fire_and_forget``."""
-        return self._broker.ops.is_fire_and_forget(op)
+        return self._broker.ops.is_fire_and_forget(op, self.call.edition)
 
     def revoke(self) -> None:
         """See ``CallHandler.revoke``."""

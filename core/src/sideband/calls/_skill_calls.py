@@ -133,6 +133,9 @@ class SkillCalls:
         started = time.perf_counter()
         call, tool = running.call, plan.tool
         self._running.add(call.id)
+        # Its effects may share what an op keeps for it, such as a cursor.
+        call.edition = edition = self._broker.ops.editions.current
+        edition.users += 1
         try:
             answer = await self._pool.call(worker_call, call.deadline)
             if tool.validate_result is not None:
@@ -146,6 +149,7 @@ class SkillCalls:
             raise
         finally:
             await call.end(self._report)
+            edition.leave()
             self._running.remove(call.id)
             if self._quiet is not None:
                 self._quiet.set()

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from anyio import current_effective_deadline, get_cancelled_exc_class, move_on_after
 
 from ..contexts import PluginContext, TimedLease
+from ..contexts._editions import Editions
 from ..ops import Level
 from ._decision import Decision
 from ._errors import HookError, HookFailed, HookNotFound, HookTimeout
@@ -46,6 +47,7 @@ class Hooks:
             if hook not in HOOK_SPECS:
                 raise HookNotFound(hook, known=HOOK_SPECS)
         self.trace = trace
+        self.editions = Editions()
         self._report = report
         self._deadlines = {name: spec.deadline for name, spec in HOOK_SPECS.items()} | dict(deadlines or {})
         self._implementations: dict[str, tuple[Implementation, ...]] = dict.fromkeys(HOOK_SPECS, ())
@@ -135,41 +137,46 @@ class Hooks:
         latest = began + seconds
         current: Implementation | None = None
         ended = False
-        with move_on_after(seconds) as scope:
-            for current in fold:
-                answer: Any = None
-                try:
-                    if current.context is None:
-                        answer = current.function(fold.event)
+        edition = self.editions.current
+        edition.users += 1
+        try:
+            with move_on_after(seconds) as scope:
+                for current in fold:
+                    answer: Any = None
+                    try:
+                        is_plain = current.context is None
+                        answer = current.function(fold.event) if is_plain else self._call(current, fold.event, latest)
+                        if type(answer) is CoroutineType or hasattr(answer, "__await__"):
+                            answer = await answer
+                        now = perf_counter()
+                        # The scope does not notice if its cancellation was swallowed, or the loop blocked.
+                        if now >= latest:
+                            raise HookTimeout(hook, current.plugin, seconds)  # noqa: TRY301  handled like others
+                        if answer is not None:
+                            fold.check(current.plugin, answer)
+                            ended = fold.accept(current, answer)
+                    except (Exception, SystemExit, get_cancelled_exc_class()) as raised:  # noqa: BLE001  plugins may fail
+                        now = perf_counter()
+                        error = _blame(hook, current, raised, seconds, late=now >= latest)
+                        ended = fold.reject(current, error)
+                        if isinstance(error, HookTimeout):
+                            self._report_timeout(hook, current, fold, now - began, error)
+                            return
+                        self._report_call(hook, current, HookOutcome.FAILED, now - began, error=error)
                     else:
-                        answer = self._call(current, fold.event, latest)
-                    if type(answer) is CoroutineType or hasattr(answer, "__await__"):
-                        answer = await answer
-                    now = perf_counter()
-                    # The scope does not notice if the implementation swallowed its cancellation or blocked the loop.
-                    if now >= latest:
-                        raise HookTimeout(hook, current.plugin, seconds)  # noqa: TRY301  handled like other failures
-                    if answer is not None:
-                        fold.check(current.plugin, answer)
-                        ended = fold.accept(current, answer)
-                except (Exception, SystemExit, get_cancelled_exc_class()) as raised:  # noqa: BLE001  plugins may fail
-                    now = perf_counter()
-                    error = _blame(hook, current, raised, seconds, late=now >= latest)
-                    ended = fold.reject(current, error)
-                    if isinstance(error, HookTimeout):
-                        self._report_timeout(hook, current, fold, now - began, error)
-                        return
-                    self._report_call(hook, current, HookOutcome.FAILED, now - began, error=error)
-                else:
-                    if self.trace:
-                        self._report_call(hook, current, HookOutcome.DONE, now - began, answer=answer)
-                if ended:
-                    break
-                began = now
-        if scope.cancelled_caught and current is not None:
-            timeout = HookTimeout(hook, current.plugin, seconds)
-            fold.reject(current, timeout)
-            self._report_timeout(hook, current, fold, perf_counter() - began, timeout)
+                        if self.trace:
+                            self._report_call(hook, current, HookOutcome.DONE, now - began, answer=answer)
+                    if ended:
+                        break
+                    began = now
+            if scope.cancelled_caught and current is not None:
+                timeout = HookTimeout(hook, current.plugin, seconds)
+                fold.reject(current, timeout)
+                self._report_timeout(hook, current, fold, perf_counter() - began, timeout)
+        finally:
+            edition.users -= 1
+            if edition.unused is not None and not edition.users:
+                edition.unused.set()
 
     async def _call(self, one: Implementation, event: Event, deadline: float) -> Any:
         """Call an implementation with its context, which is revoked at the deadline or if the call is cancelled."""

@@ -96,6 +96,13 @@ class Registrations:
         for hook in other.functions:
             self.solved.pop(hook, None)
 
+    def put(self, plugin: str, other: Registration) -> None:
+        """Add a plugin, or replace the one with its name."""
+        if plugin in self.plugins:
+            self.replace(plugin, other)
+        else:
+            self.add(plugin, other)
+
     def order(self, hook: str, phase: Phase) -> tuple[str, ...]:
         """Return the names of the plugins of a phase that implement a hook, in order.
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 from types import MemberDescriptorType
 from typing import Any, NoReturn
@@ -78,6 +79,8 @@ class HookRegistry(Hooks):
         self._constrained: frozenset[str] = frozenset()
         self._checked: WeakKeyDictionary[type, Mapping[str, _Checked]] = WeakKeyDictionary()
         self._derived: WeakSet[HookRegistry] = WeakSet()
+        self._pins = 0
+        self._waiting: dict[str, Registration] = {}
 
     @property
     def plugins(self) -> tuple[str, ...]:
@@ -108,28 +111,107 @@ class HookRegistry(Hooks):
         """
         if plugin in self._registered.plugins:
             raise HookInvalid(plugin, ["it is already registered"])
-        context_of = context if callable(context) else lambda _: context
-        functions = self._functions(plugin, implementation, phase, context_of)
+        added = self.checked(plugin, implementation, phase=phase, context=context, make=make)
         own = self._own()
-        own.add(plugin, Registration(functions, phase, context_of, make))
-        constraints = [one.constraints for one in functions.values()]
-        named = {name for one in constraints for name in (*one.before, *one.after)}
+        own.add(plugin, added)
+        named = _named(added)
         if named or plugin in self._constrained:
             # Only these can complete a cycle. All others are sorted when the hook is first dispatched.
             try:
                 self._constrained |= named
-                for hook in functions:
+                for hook in added.functions:
                     own.order(hook, phase)
             except HookOrderCycle as error:
                 own.remove(plugin)
                 error.plugin = plugin
                 raise
 
+    def checked(
+        self,
+        plugin: str,
+        implementation: object,
+        *,
+        phase: Phase = Phase.NORMAL,
+        context: PluginContext | ContextOf | None = None,
+        make: Callable[[], object] | None = None,
+    ) -> Registration:
+        """Return the registration of a plugin without registering it. See ``register``."""
+        context_of = context if callable(context) else lambda _: context
+        functions = self._functions(plugin, implementation, phase, context_of)
+        return Registration(functions, phase, context_of, make)
+
+    def check_order(self, new: Mapping[str, Registration]) -> None:
+        """Check that plugins can be replaced, here and in the derived registries.
+
+        Raises:
+            HookOrderCycle: if the ordering constraints would form a cycle.
+        """
+        trial = self._registered.copy()
+        for plugin, registration in new.items():
+            trial.put(plugin, registration)
+        for plugin, registration in new.items():
+            try:
+                for hook in registration.functions:
+                    trial.order(hook, registration.phase)
+            except HookOrderCycle as error:
+                error.plugin = plugin
+                raise
+        for derived in self._derived:
+            derived.check_order(new)
+
+    def replace(self, new: Mapping[str, Registration]) -> None:
+        """Register plugins, each instead of one with its name, in one step, which no event can come between.
+
+        A dispatch that runs still calls those that it began with. So do derived registries that are pinned.
+
+        Args:
+            new: the registrations by plugin, from ``checked``, for which ``check_order`` raised nothing.
+        """
+        added = new.keys() - self._registered.plugins.keys()
+        for plugin, registration in new.items():
+            self._put(plugin, registration)
+        for derived in self._derived:
+            for plugin, registration in new.items():
+                # An agent may have a guard of its own with the name of a plugin that the host did not have.
+                if plugin not in added or plugin not in derived.plugins:
+                    derived.adopt(plugin, registration)
+
+    @contextmanager
+    def pinned(self) -> Iterator[None]:
+        """Keep the plugins of a derived registry as they are for a block, such as a run of an agent.
+
+        What was replaced meanwhile is adopted at its end. Until then, its lifespan stays entered.
+        """
+        edition = self.editions.current
+        edition.users += 1
+        self._pins += 1
+        try:
+            yield
+        finally:
+            self._pins -= 1
+            if not self._pins:
+                waiting, self._waiting = self._waiting, {}
+                for plugin, registration in waiting.items():
+                    self.adopt(plugin, registration)
+            edition.leave()
+
+    def adopt(self, plugin: str, shared: Registration) -> None:
+        """Replace a plugin of a derived registry by that of its origin, now or as soon as it is not pinned."""
+        if self._pins:
+            self._waiting[plugin] = shared
+        else:
+            self._put(plugin, shared if shared.make is None else self._made_again(plugin, shared, shared.make))
+
+    def _put(self, plugin: str, registration: Registration) -> None:
+        self._own().put(plugin, registration)
+        self._constrained |= _named(registration)
+
     def unregister(self, plugin: str) -> None:
         """Remove all implementations of a plugin; do nothing if it is not registered.
 
         A running dispatch still calls it.
         """
+        self._waiting.pop(plugin, None)
         if plugin not in self._registered.plugins:
             return
         self._own().remove(plugin)
@@ -146,11 +228,21 @@ class HookRegistry(Hooks):
             plugin: the entry-point name.
             reason: the reason as a clause, such as ``its lifespan ended``.
         """
-        if plugin not in self._registered.plugins:
+        if plugin in self._waiting:  # what is registered is another one, which it was to replace
+            self._waiting[plugin] = _broken(plugin, self._waiting[plugin], reason)
+        elif plugin in self._registered.plugins:
+            self._own().replace(plugin, _broken(plugin, self._registered.plugins[plugin], reason))
+        else:
             return
-        self._own().replace(plugin, _broken(plugin, self._registered.plugins[plugin], reason))
         for derived in self._derived:
             derived.break_off(plugin, reason)
+
+    def break_off_replaced(self, plugin: str, reason: str) -> None:
+        """Do the same for a plugin that was replaced, in the registries that are pinned and still call it."""
+        if plugin in self._waiting:
+            self._own().replace(plugin, _broken(plugin, self._registered.plugins[plugin], reason))
+        for derived in self._derived:
+            derived.break_off_replaced(plugin, reason)
 
     def derive(self, context: AgentContextOf) -> HookRegistry:
         """Return a registry with the same plugins for an agent, which gets its own contexts and guards.
@@ -164,6 +256,7 @@ class HookRegistry(Hooks):
         derived: HookRegistry = copy(self)
         derived._adapted = context
         derived._derived = WeakSet()
+        derived._pins, derived._waiting = 0, {}
         derived._is_shared = self._is_shared = True
         for plugin, shared in self._registered.plugins.items():
             if shared.make is not None:
@@ -279,6 +372,12 @@ def _checked(one: pluggy.HookImpl) -> _Checked:
     constraints = constraints_of(one.function)
     assert constraints is not None  # noqa: S101  `bundle` rejects functions without a mark
     return _Checked(ref(_unbound(one.function)), constraints, "ctx" in (*one.argnames, *one.kwargnames))
+
+
+def _named(one: Registration) -> frozenset[str]:
+    """Return the plugins that the ordering constraints of a plugin name."""
+    constraints = [function.constraints for function in one.functions.values()]
+    return frozenset(name for each in constraints for name in (*each.before, *each.after))
 
 
 def _has_own(implementation: object) -> bool:

@@ -44,13 +44,14 @@ from ..calls import (
 )
 from ..calls._grants import RememberedGrants
 from ..calls._rights import PluginRights
+from ..contexts._editions import Edition
 from ..environments import Environments
 from ..errors import ConfigurationError, SidebandError
 from ..hooks import HookRegistry, HookReport, Redactors
 from ..ledger import Ledger
 from ..loading import LoadedSkills
 from ..ops import Capability, Grant, Origin
-from ..plugins import Plugin, PluginError, PluginHost, PluginInvalid
+from ..plugins import Plugin, PluginError, PluginHost, PluginInvalid, PluginRecord
 from ..plugins._exits import enter
 from ..plugins._objects import describe
 from ..settings import LoadedSettings, load_settings
@@ -163,9 +164,9 @@ class Host:
         # Before guards and hooks, which may use it in their lifespans.
         self.store = self._opened = await self._open_store(stack)
         stack.callback(setattr, self, "_opened", None)
+        self.plugins.reloads.before_swap = self._add_redactors
         await self.plugins.start()
-        for found in await self.hooks.collect(Redactors()):
-            self.redactor.add_pattern(found.value.pattern, found.value.name)
+        await self._add_redactors(self.hooks)
         # Before the first effect and record, which may contain a value that a skill stored earlier.
         sources = SecretSources(self.plugins, self.home, policy.require_open_secrets)
         await sources.open()
@@ -210,10 +211,11 @@ class Host:
             await self.broker.ops.grant(capabilities)  # so that an invalid one is reported at once
         recorder = await enter(stack, WorkerReports(self.broker))
         pool = WorkerPool(self.sandbox, maximum=policy.workers, idle_seconds=policy.idle_seconds, report=recorder.take)
+        self._launches = SkillLaunches(self.home, self.plugins, ops, self.environments, policy)
         self._calls = SkillCalls(
             policy=policy,
             catalog=self.catalog,
-            launches=SkillLaunches(self.home, self.plugins, self.broker.ops, self.environments, policy),
+            launches=self._launches,
             broker=self.broker,
             pool=pool,
             rights=Rights(self.home, self.settings, self.broker.ops, self.approvals, self._grants),
@@ -225,6 +227,7 @@ class Host:
         self.tools = ToolRegistry(
             self.plugins, self.catalog, self._calls, self.broker.ops, self._grants, tasks=tool_sources
         )
+        self.plugins.reloads.after_swap = self._renew
         # Calls that lose their worker close their resources before ledger and plugins are closed.
         stack.push_async_callback(self._calls.finish)
         await enter(stack, pool)
@@ -346,7 +349,47 @@ class Host:
     ) -> AbstractAsyncContextManager[Call]:
         """Open a call of the user, with all rights."""
         domain = f"{purpose}:{principal}:{token_hex(8)}"
-        return own_call(self._all_rights(), domain, Origin(principal=principal), self._report, deadline)
+        origin, editions = Origin(principal=principal), self.hooks.editions
+        return own_call(self._all_rights(), domain, origin, self._report, editions=editions, deadline=deadline)
+
+    async def reload(self, plugin: str, *, kind: str | None = None) -> tuple[PluginRecord, ...]:
+        """Import an installed plugin again, and all others of its distribution that are loaded, while the host runs.
+
+        The candidates are imported and validated beside the running plugins. Then they replace these in one step. What
+        runs finishes with the plugins it began with: a call, an effect, a hook, and a run of an agent with its hooks
+        and guards. The lifespans of the old plugins are exited when the last of these has ended. The configuration is
+        not read again.
+
+        Args:
+            plugin: the entry-point name.
+            kind: the kind, such as ``op``, if plugins of several distributions have this name.
+
+        Returns:
+            The records of the new plugins, whose ``version`` may be another one.
+
+        Raises:
+            PluginNotFound: if there is no such plugin.
+            PluginDenied: if the policy does not allow it.
+            PluginReloadRefused: if it would not be safe; nothing has changed. So it is for a store, a sandbox, a source
+                of secrets, open sources of tools, compiled modules, and in a strict host.
+            PluginReloadFailed: if a candidate is unusable; nothing has changed.
+
+        Example:
+            >>> async def update(host: Host) -> None:
+            ...     for record in await host.reload("weather"):
+            ...         print(record.label, record.version)
+        """
+        return await self.plugins.reload(plugin, kind=kind)
+
+    def _renew(self, replaced: Edition) -> None:
+        """Forget what was made of plugins that a reload has replaced."""
+        self.broker.ops.renew(replaced)
+        self._launches.forget()
+        self.catalog.forget()
+
+    async def _add_redactors(self, hooks: HookRegistry) -> None:
+        for found in await hooks.collect(Redactors()):
+            self.redactor.add_pattern(found.value.pattern, found.value.name)
 
     async def skills(self) -> LoadedSkills:
         """Return the loaded skills, and the problems of skills that could not be loaded."""

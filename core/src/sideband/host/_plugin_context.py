@@ -77,7 +77,7 @@ class HostPluginContext:
         """Dispatch an op for an agent: with its session, run and step in the record, and with its guards."""
         broker = self._broker()
         grant = self._rights() if capabilities is None else await broker.ops.grant(capabilities)
-        async with self._call(grant, origin) as call:
+        async with self._call(broker, grant, origin) as call:
             call.hooks, call.on_progress, call.on_answer, call.attempt = hooks, on_progress, on_answer, attempt
             call.outer = lease
             return await broker.dispatch(call, op, params, key=key)
@@ -88,7 +88,7 @@ class HostPluginContext:
             raise ContextRevoked(self.plugin)
         broker = self._broker()
         plugin = await broker.ops.plugin("secrets")
-        async with self._call(self._rights()) as call:
+        async with self._call(broker, self._rights()) as call:
             context = broker.context(plugin, call, op=self.plugin, effect=call.id, deadline=call.deadline)
             return await context.credential(handle, audience)
 
@@ -101,9 +101,9 @@ class HostPluginContext:
         self._broker().sources.check(self.plugin)
         check_egress(self._redactor, self.plugin, audience, parts)
 
-    def _call(self, grant: Grant, origin: Origin = _NO_ORIGIN) -> AbstractAsyncContextManager[Call]:
+    def _call(self, broker: Broker, grant: Grant, origin: Origin = _NO_ORIGIN) -> AbstractAsyncContextManager[Call]:
         origin = evolve(origin, principal=self.principal, plugin=self.plugin)
-        return own_call(grant, f"plugin:{self.plugin}", origin, _ignore)
+        return own_call(grant, f"plugin:{self.plugin}", origin, _ignore, editions=broker.ops.editions)
 
 
 def _ignore(error: Exception) -> None:

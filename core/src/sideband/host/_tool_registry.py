@@ -114,7 +114,7 @@ class ToolRegistry:
 
     def context(self, tool: Tool) -> PluginContext | None:
         """Return the context of the plugin that provides a tool or its source, or ``None`` for a tool of a skill."""
-        return self._contexts.get(tool.source)
+        return tool.run.context if isinstance(tool.run, _PluginRun) else self._contexts.get(tool.source)
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -289,10 +289,11 @@ class ToolRegistry:
             source = f"plugin {name}"
             for one in plugin.contribution:
                 if isinstance(one, Tool):
-                    found.append(evolve(one, source=source))
+                    run = _PluginRun(one.run)
+                    run.context = plugin.context
+                    found.append(evolve(one, source=source, run=run))
                 else:
                     provided[id(one)] = ProvidedSource(one, name, plugin.context)
-            self._contexts[source] = plugin.context
         self._provided = provided
         return found
 
@@ -333,6 +334,15 @@ class ToolRegistry:
         )
         effects = [effect.id for effect in result.effects[:_MAX_EFFECTS]]
         return ToolOutput(result.output, metadata={"effects": effects, "isolation": result.isolation})
+
+
+class _PluginRun(partial[Awaitable[Any]]):
+    """The function of a plugin's tool, with the context of that plugin, which a reload does not change.
+
+    It is a ``partial``, whose call is not one of Python.
+    """
+
+    context: PluginContext
 
 
 def _for_models(loaded: LoadedSkills) -> list[SkillSpec]:

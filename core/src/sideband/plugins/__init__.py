@@ -47,6 +47,8 @@ __all__ = [
     "PluginNotFound",
     "PluginPolicy",
     "PluginRecord",
+    "PluginReloadFailed",
+    "PluginReloadRefused",
     "SecretSource",
     "SidebandDeprecationWarning",
     "State",

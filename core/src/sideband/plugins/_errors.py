@@ -10,6 +10,8 @@ PluginError(SidebandError)                               plugin.failed
 ├── PluginMisconfigured(ConfigurationError)              config.invalid
 ├── LifespanFailed(RuntimeError)                         plugin.lifespan
 ├── PluginHostClosed(RuntimeError)                       plugin.closed
+├── PluginReloadRefused(RuntimeError)                    plugin.reload.refused
+├── PluginReloadFailed(RuntimeError)                     plugin.reload.failed
 └── StrictPluginError(RuntimeError)                      plugin.strict
 """
 
@@ -37,6 +39,8 @@ __all__ = [
     "PluginInvalid",
     "PluginMisconfigured",
     "PluginNotFound",
+    "PluginReloadFailed",
+    "PluginReloadRefused",
     "StrictPluginError",
     "described",
 ]
@@ -205,6 +209,37 @@ class PluginHostClosed(PluginError, RuntimeError):
 
     def __init__(self, kind: str, name: str) -> None:
         super().__init__(f"{kind} `{name}` was requested outside `async with PluginHost(…)`", name=name)
+
+
+class PluginReloadRefused(PluginError, RuntimeError):
+    """A plugin was not reloaded, because it would not be safe. Nothing has changed."""
+
+    code = "plugin.reload.refused"
+
+    def __init__(self, record: PluginRecord, reason: str, *, hint: str = "") -> None:
+        super().__init__(
+            f"{described(record)} cannot be reloaded: {reason}",
+            record=record,
+            reason=reason,
+            hint=hint or "restart the program to use the changed plugin",
+        )
+
+
+class PluginReloadFailed(PluginError, RuntimeError):
+    """A plugin was not reloaded, because the candidate is unusable. Nothing has changed.
+
+    The ``__cause__`` is the error of the candidate, if there is one.
+    """
+
+    code = "plugin.reload.failed"
+
+    def __init__(self, record: PluginRecord, problem: str) -> None:
+        super().__init__(
+            f"{described(record)} was not reloaded: {problem}",
+            record=record,
+            reason=f"it was not reloaded: {problem}",
+            hint="correct the plugin and reload it again; the one that was loaded before stays in use",
+        )
 
 
 class StrictPluginError(PluginError, RuntimeError):

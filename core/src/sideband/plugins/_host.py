@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
 from functools import partial
@@ -13,7 +12,6 @@ from typing import Any, Self
 import anyio
 from anyio.abc import TaskGroup
 from anyio.to_thread import run_sync
-from attrs import define
 
 from ..hooks import HookRegistry, Phase
 from ..loading import SkillPackage
@@ -41,21 +39,13 @@ from ._once import Once
 from ._plugin import LoadedPlugin, Plugin
 from ._policy import PluginPolicy
 from ._records import PluginRecord, State
+from ._reload import Reloads
 from ._skills import locate_skill
+from ._table import Loadable, PluginTable
 
 __all__ = ["PluginHost"]
 
 _log = logging.getLogger("sideband.plugins")
-
-
-@define(eq=False)
-class _Slot:
-    """A plugin that can be loaded, with the two steps that run once."""
-
-    record: PluginRecord
-    examined: Once[LoadedPlugin]
-    activated: Once[LoadedPlugin]
-    active: LoadedPlugin | None = None
 
 
 class PluginHost:
@@ -111,16 +101,16 @@ class PluginHost:
             import_seconds=import_seconds,
             lifespan_seconds=lifespan_seconds,
         )
-        self._records: tuple[PluginRecord, ...] = ()
-        self._of_kind: dict[str, list[PluginRecord]] = {}
+        self._inline_values: dict[PluginRecord, Plugin] = {}
+        self._table = PluginTable(self._slot)
         self._problems: list[str] = []
-        self._slots: dict[tuple[str, str], _Slot] = {}
+        self.reloads = Reloads(self._table, self._loader, self.policy, self.hooks, self._survey)
         self._stack: AsyncExitStack | None = None
         self._loads: TaskGroup | None = None
         self._owners: TaskGroup | None = None
 
     async def __aenter__(self) -> Self:
-        if self._stack is not None or self._records:
+        if self._stack is not None or self._table.records:
             raise RuntimeError("a PluginHost can be entered only once; create another one")
         self._stack = stack = AsyncExitStack()
         self._owners = await enter(stack, anyio.create_task_group())
@@ -148,14 +138,14 @@ class PluginHost:
             StrictPluginError: if the policy is strict, and a plugin is unusable.
         """
         await self._load_at_start()
-        loaded = [one.record for one in self._slots.values() if one.record.state is not State.FOUND]
+        loaded = [one.record for one in self._table.slots.values() if one.record.state is not State.FOUND]
         await run_sync(write_last_start, self._home, loaded)
         self._check_strict()
 
     @property
     def records(self) -> tuple[PluginRecord, ...]:
         """All plugins, usable or not, sorted by kind and name."""
-        return self._records
+        return self._table.records
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -170,9 +160,11 @@ class PluginHost:
             broken: whether to include plugins that failed, conflict or are incompatible, so that the caller reports
                 the error of ``load``.
         """
-        found = self._of_kind.get(kind, ())
-        # A name in conflict has several records.
-        return tuple(dict.fromkeys(one.name for one in found if one.state.usable or (broken and one.state.broken)))
+        return self._table.names(kind, broken=broken)
+
+    def active(self, kind: str, name: str) -> LoadedPlugin | None:
+        """Return a plugin if it is active, without loading it."""
+        return self._table.active(kind, name)
 
     def why(self, name: str, *, kind: str | None = None) -> tuple[PluginRecord, ...]:
         """Return the records of all plugins of that name, whose ``trail`` explains the state of each.
@@ -180,11 +172,7 @@ class PluginHost:
         Raises:
             PluginNotFound: if there is no such plugin.
         """
-        found = tuple(record for record in self._records if record.name == name and kind in {None, record.kind})
-        if not found:
-            known = {record.name for record in self._records if kind in {None, record.kind}}
-            raise PluginNotFound(kind or "plugin", name, known=sorted(known))
-        return found
+        return self._table.named(name, kind)
 
     async def load(self, kind: str, name: str, *, activate: bool = True) -> LoadedPlugin:
         """Import, validate and activate a plugin, unless it is already active. Concurrent calls share one load.
@@ -205,7 +193,7 @@ class PluginHost:
             PluginMisconfigured: if its configuration is invalid.
             LifespanFailed: if its lifespan raised, timed out, or ended.
         """
-        slot = self._slots.get((kind, name))
+        slot = self._table.slots.get((kind, name))
         if slot is not None and slot.active is not None and slot.record.state is State.ACTIVE:
             return slot.active
         if self._loads is None:
@@ -215,6 +203,8 @@ class PluginHost:
         if not activate:
             return await slot.examined.get(self._loads)
         loaded = await slot.activated.get(self._loads)
+        if (reloaded := self._table.active(kind, name)) is not None:
+            return reloaded  # maybe meanwhile
         if (failure := self._loader.failure(loaded)) is not None:
             raise failure
         return loaded
@@ -225,11 +215,37 @@ class PluginHost:
 
     def locate_skills(self) -> tuple[SkillPackage, ...]:
         """Return the folders of skills installed as packages. If one is missing, its record states the reason."""
-        records = [record for record in self._records if record.kind == "skill" and record.state.usable]
+        records = [record for record in self._table.records if record.kind == "skill" and record.state.usable]
         located = [locate_skill(record) for record in records]
         return tuple(package for package in located if package is not None)
 
-    async def _discover(self) -> None:
+    async def reload(self, name: str, *, kind: str | None = None) -> tuple[PluginRecord, ...]:
+        """Import a plugin again, and all others of its distribution that are loaded, and replace the running ones.
+
+        The metadata is read again, so the version may be another one. The configuration is not. The candidates are
+        imported and validated beside the running plugins, and their lifespans are entered. Then they replace the
+        others in one step: calls, hooks and runs in progress finish with the old plugins, whose lifespans are exited
+        after the last of these has ended, and those that begin now use the new ones.
+
+        Args:
+            name: the entry-point name.
+            kind: the kind, if plugins of several distributions have this name.
+
+        Returns:
+            The records of the new plugins.
+
+        Raises:
+            PluginNotFound: if there is no such plugin.
+            PluginDenied: if the policy does not allow it.
+            PluginReloadRefused: if it would not be safe. Nothing has changed.
+            PluginReloadFailed: if a candidate is unusable. Nothing has changed.
+        """
+        if self._loads is None or self._owners is None:
+            raise PluginHostClosed(kind or "plugin", name)
+        return await self.reloads.reload(name, kind, self._loads, self._owners)
+
+    async def _survey(self) -> tuple[tuple[PluginRecord, ...], tuple[str, ...]]:
+        """Return new records of all plugins, and the problems that belong to none of them."""
         installed = Installed()
         if self._autoload:
             installed = await run_sync(partial(read_installed, home=self._home))
@@ -237,18 +253,17 @@ class PluginHost:
             PluginRecord(plugin.kind, plugin.name, distribution=plugin.distribution, version=plugin.version): plugin
             for plugin in self._inline
         }
-        self._records, problems = survey(installed, inline, self.policy)
+        self._inline_values.update(inline)
+        return survey(installed, inline, self.policy)
+
+    async def _discover(self) -> None:
+        records, problems = await self._survey()
         self._problems += problems
         for problem in self._problems:
             _log.warning("%s", problem)
-        named = Counter(record.name for record in self._records)
-        for record in self._records:
-            self._of_kind.setdefault(record.kind, []).append(record)
-            if record.state.usable and KINDS[record.kind].when is not When.NEVER:
-                alone = named[record.name] == 1
-                self._slots[record.kind, record.name] = self._slot(record, inline.get(record), alone=alone)
+        self._table.fill(records)
 
-    def _slot(self, record: PluginRecord, inline: Plugin | None, *, alone: bool) -> _Slot:
+    def _slot(self, record: PluginRecord, alone: bool) -> Loadable:
         abandoned = PluginHostClosed(record.kind, record.name)
 
         async def activate() -> LoadedPlugin:
@@ -259,8 +274,8 @@ class PluginHost:
             slot.active = loaded
             return loaded
 
-        examine = partial(self._loader.examine, record, inline, alone=alone)
-        slot = _Slot(record, Once(examine, abandoned=abandoned), Once(activate, abandoned=abandoned))
+        examine = partial(self._loader.examine, record, self._inline_values.get(record), alone=alone)
+        slot = Loadable(record, Once(examine, abandoned=abandoned), Once(activate, abandoned=abandoned))
         return slot
 
     async def _load_at_start(self) -> None:
@@ -270,7 +285,7 @@ class PluginHost:
                     await self.load(kind.name, name)
                 except PluginError as error:
                     _log.warning("%s", error.message)  # the record contains the reason too
-        absent = {record.name: record for record in self._records if is_absent_guard(record)}
+        absent = {record.name: record for record in self._table.records if is_absent_guard(record)}
         for name, record in absent.items():
             self.hooks.unregister(name)
             self.hooks.register(name, AbsentGuard(record), phase=Phase.GUARD)
@@ -278,14 +293,14 @@ class PluginHost:
     def _check_strict(self) -> None:
         if not self.policy.strict:
             return
-        broken = [record for record in self._records if record.state.broken]
+        broken = [record for record in self._table.records if record.state.broken]
         problems = [f"{described(record)}: {record.reason}" for record in broken] + self._problems
         if problems:
             raise StrictPluginError(problems)
 
     def _refusal(self, kind: str, name: str) -> PluginError:
         """Return the error for a plugin that cannot be loaded."""
-        found = [record for record in self._records if (record.kind, record.name) == (kind, name)]
+        found = [record for record in self._table.records if (record.kind, record.name) == (kind, name)]
         if not found:
             return PluginNotFound(kind, name, known=self.names(kind))
         candidates = rivals(found)
@@ -306,6 +321,7 @@ class PluginHost:
             for failure in await self._loader.exit_all():
                 self._problems.append(failure.message)
                 _log.warning("%s", failure.message)
+        self.reloads.forget_modules()
 
     async def _close(self) -> None:
         stack, self._stack, self._loads = self._stack, None, None

@@ -44,15 +44,14 @@ class Import:
             PluginInvalid: if the check did.
         """
         with anyio.move_on_after(seconds):
-            value, error = await run_sync(_contained, partial(self._run, check), abandon_on_cancel=True)
+            value, error = await run_sync(contained, partial(self.run, check), abandon_on_cancel=True)
             if error is None:
                 return value  # type: ignore[no-any-return]  # what `check` returned
-            if isinstance(error, SidebandError):
-                raise error
-            raise self._failure(describe(error)) from error
+            raise self.failure(error)
         raise self._failure(f"it timed out after {seconds:g} s")
 
-    def _run(self, check: Callable[[Any], T]) -> T:
+    def run(self, check: Callable[[Any], T]) -> T:
+        """Import the object and check it, in this thread. Any exception of the plugin propagates."""
         if not self.is_done:
             start = time.perf_counter()
             self.value = resolve(self.record.value)
@@ -60,11 +59,19 @@ class Import:
             self.is_done = True
         return check(self.value)
 
+    def failure(self, error: BaseException) -> SidebandError:
+        """Return the typed error for what ``run`` raised, with that as its cause."""
+        if isinstance(error, SidebandError):
+            return error
+        failure = self._failure(describe(error))
+        failure.__cause__ = error
+        return failure
+
     def _failure(self, problem: str) -> PluginImportFailed | PluginInvalid:
         return (PluginInvalid if self.is_done else PluginImportFailed)(self.record, problem)
 
 
-def _contained(work: Callable[[], Any]) -> tuple[Any, BaseException | None]:
+def contained(work: Callable[[], Any]) -> tuple[Any, BaseException | None]:
     """Return the result of ``work`` or the exception it raised, of any type, so that it does not reach the caller."""
     try:
         return work(), None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any
@@ -37,6 +37,8 @@ ContextFactory = Callable[[PluginRecord, Any], OwnContext]
 """Creates the context of a plugin from its record and validated configuration. The loader sets its ``state``."""
 
 _OpenLifespan = Callable[[PluginContext], AbstractAsyncContextManager[Any]] | None
+Checked = tuple[Any, Any, _OpenLifespan]
+"""The contribution of a plugin, its configuration and its ``lifespan``."""
 # A guard that cannot be used denies, whereas any other plugin that cannot be used is skipped.
 _RESERVED = tuple(name for name, spec in HOOK_SPECS.items() if spec.on_failure is Failure.DENY)
 _PHASES = {"guard": Phase.GUARD, "hook": Phase.NORMAL}
@@ -52,6 +54,7 @@ class _Shared:
     entered: Once[None] | None = None
     failure: LifespanFailed | None = None
     users: list[PluginRecord] = field(factory=list)
+    is_replaced: bool = False
 
 
 @define(eq=False, repr=False)
@@ -69,7 +72,7 @@ class PluginLoader:
     _policy: PluginPolicy
     _hooks: HookRegistry
     _context_factory: ContextFactory
-    _import_seconds: float = field(kw_only=True)
+    import_seconds: float = field(kw_only=True)
     _lifespan_seconds: float = field(kw_only=True)
     _shared: dict[tuple[str, int], _Shared] = field(factory=dict, init=False)
     _entered: list[Lifespan] = field(factory=list, init=False)
@@ -85,12 +88,12 @@ class PluginLoader:
         Raises:
             PluginError: if the plugin is unusable; the record states the reason.
         """
-        backend = anyio.get_cancelled_exc_class().__module__.partition(".")[0]
+        backend = current_backend()
         importing = Import(record) if inline is None else Import(record, inline.value, is_done=True)
         try:
             try:
-                validate = partial(self._validate, record, backend, alone=alone)
-                checked = await importing.and_check(validate, seconds=self._import_seconds)
+                validate = partial(self.validate, record, backend, alone=alone)
+                checked = await importing.and_check(validate, seconds=self.import_seconds)
             finally:
                 if importing.is_done:
                     record.move(State.IMPORTED)
@@ -104,7 +107,16 @@ class PluginLoader:
             record.move(State.INCOMPATIBLE, checked)
             raise PluginIncompatible(record)
         record.move(State.VALIDATED)
-        value = importing.value
+        return self.loaded(record, importing.value, checked)
+
+    def loaded(self, record: PluginRecord, value: Any, checked: Checked) -> LoadedPlugin:
+        """Return the plugin with the context that it shares with all plugins of its module and name.
+
+        Args:
+            record: the plugin.
+            value: its object.
+            checked: the result of ``validate``.
+        """
         contribution, config, lifespan = checked
         shared = self._share(record, value, config, lifespan)
         return LoadedPlugin(record, value, contribution, shared.config, shared.context)
@@ -120,18 +132,58 @@ class PluginLoader:
         Raises:
             PluginError: if its lifespan could not be entered, or its hook implementations are invalid.
         """
-        record = plugin.record
-        shared = self._shared[record.name, id(plugin.value)]
-        shared.users.append(record)
         try:
-            await self._enter(record, shared, loads, owners)
+            await self.enter(plugin, loads, owners)
             self._register(plugin)
         except PluginError as error:
-            record.move(State.FAILED, error.reason)
-            shared.users.remove(record)
-            await self._exit_unused(shared)
+            plugin.record.move(State.FAILED, error.reason)
+            await self.discard(plugin)
             raise
-        record.move(State.ACTIVE)
+        plugin.record.move(State.ACTIVE)
+
+    async def enter(self, plugin: LoadedPlugin, loads: TaskGroup, owners: TaskGroup) -> None:
+        """Enter the plugin's lifespan, unless another plugin that shares it has entered it. See ``activate``."""
+        shared = self._shared[plugin.record.name, id(plugin.value)]
+        shared.users.append(plugin.record)
+        await self._enter(plugin.record, shared, loads, owners)
+
+    async def discard(self, plugin: LoadedPlugin) -> None:
+        """Exit the lifespan of a plugin that could not be activated, if no other plugin uses it."""
+        shared = self._shared[plugin.record.name, id(plugin.value)]
+        if plugin.record in shared.users:
+            shared.users.remove(plugin.record)
+        await self._exit_unused(shared)
+
+    def forget(self, plugins: Iterable[LoadedPlugin], *, replaced: bool) -> tuple[Lifespan, ...]:
+        """Forget plugins that are not used anymore, or only by calls that still run.
+
+        Args:
+            plugins: the plugins.
+            replaced: whether others have replaced them, which keep their names.
+
+        Returns:
+            Their lifespans that are still entered.
+        """
+        lifespans: list[Lifespan] = []
+        for plugin in plugins:
+            shared = self._shared.pop((plugin.record.name, id(plugin.value)), None)
+            if shared is not None:
+                shared.is_replaced = replaced
+                if shared.lifespan in self._entered:
+                    lifespans.append(shared.lifespan)
+        return tuple(lifespans)
+
+    async def exit(self, lifespan: Lifespan) -> LifespanFailed | None:
+        """Exit the lifespan of a plugin that was replaced, and return its failure."""
+        if lifespan not in self._entered:
+            return None
+        with anyio.CancelScope(shield=True):
+            self._entered.remove(lifespan)
+            try:
+                await lifespan.exit(seconds=self._lifespan_seconds)
+            except LifespanFailed as error:
+                return error
+        return None
 
     async def exit_all(self) -> list[LifespanFailed]:
         """Exit all lifespans in reverse order, even if some fail, and return the failures."""
@@ -147,11 +199,10 @@ class PluginLoader:
 
     def failure(self, plugin: LoadedPlugin) -> LifespanFailed | None:
         """Return why a plugin is no longer active, or ``None`` if it is active."""
-        return self._shared[plugin.record.name, id(plugin.value)].failure
+        shared = self._shared.get((plugin.record.name, id(plugin.value)))
+        return None if shared is None else shared.failure
 
-    def _validate(
-        self, record: PluginRecord, backend: str, value: Any, *, alone: bool
-    ) -> tuple[Any, Any, _OpenLifespan] | str:
+    def validate(self, record: PluginRecord, backend: str, value: Any, *, alone: bool) -> Checked | str:
         """Run all code of the plugin that is needed to validate it, in a thread.
 
         Returns:
@@ -210,9 +261,22 @@ class PluginLoader:
                     shared.failure = error
 
     def _register(self, plugin: LoadedPlugin) -> None:
-        phase = _PHASES.get(plugin.record.kind)
-        if phase is None:
+        if (phase := phase_of(plugin.record)) is None:
             return
+        implementation, make = self.implementation(plugin)
+        try:
+            self._hooks.register(plugin.name, implementation, phase=phase, context=plugin.context, make=make)
+        except HookError as error:
+            raise PluginInvalid(plugin.record, error.message) from error
+        if phase is not Phase.GUARD:
+            self._check_reserved(plugin)
+
+    def implementation(self, plugin: LoadedPlugin) -> tuple[Any, Callable[[], object] | None]:
+        """Return the object with the hooks of a plugin; for a guard, an instance and the class.
+
+        Raises:
+            PluginInvalid: if the guard cannot be instantiated.
+        """
         implementation, make = plugin.contribution, None
         if isinstance(implementation, type):
             make = implementation
@@ -223,12 +287,7 @@ class PluginLoader:
                     raise  # may be the user's
                 problem = f"`{plugin.contribution.__name__}()` raised {describe(error)}"
                 raise PluginInvalid(plugin.record, problem) from error
-        try:
-            self._hooks.register(plugin.name, implementation, phase=phase, context=plugin.context, make=make)
-        except HookError as error:
-            raise PluginInvalid(plugin.record, error.message) from error
-        if phase is not Phase.GUARD:
-            self._check_reserved(plugin)
+        return implementation, make
 
     def _check_reserved(self, plugin: LoadedPlugin) -> None:
         """Replace the hooks of a plugin that is not a guard, but decides like one.
@@ -236,19 +295,44 @@ class PluginLoader:
         Raises:
             PluginInvalid: if it was replaced.
         """
-        for hook in _RESERVED:
-            if self._hooks.implements(plugin.name, hook):
-                self._hooks.unregister(plugin.name)
-                # Don't only refuse it: what it was meant to deny would be allowed.
-                self._hooks.register(plugin.name, AbsentGuard(plugin.record), phase=Phase.GUARD)
-                problem = f"`{hook}` is reserved for guards; move it to a class, and declare that class"
-                raise PluginInvalid(plugin.record, f"{problem} in the entry-point group `{KINDS['guard'].group}`")
+        try:
+            check_reserved(self._hooks, plugin)
+        except PluginInvalid:
+            self._hooks.unregister(plugin.name)
+            # Don't only refuse it: what it was meant to deny would be allowed.
+            self._hooks.register(plugin.name, AbsentGuard(plugin.record), phase=Phase.GUARD)
+            raise
 
     def _end(self, shared: _Shared, error: LifespanFailed) -> None:
         """Mark all plugins that use a lifespan as failed, because it ended while the host was running."""
         shared.failure = error
         for record in shared.users:
+            if shared.is_replaced:
+                self._hooks.break_off_replaced(record.name, error.reason)
+                continue
             record.move(State.FAILED, error.reason)
             if record.kind in _PHASES:
                 # Don't unregister it: without the guard, everything would be allowed.
                 self._hooks.break_off(record.name, error.reason)
+
+
+def current_backend() -> str:
+    """Return the name of the event loop's library."""
+    return anyio.get_cancelled_exc_class().__module__.partition(".")[0]
+
+
+def phase_of(record: PluginRecord) -> Phase | None:
+    """Return the phase of the plugin's hooks, or ``None`` for a kind without hooks."""
+    return _PHASES.get(record.kind)
+
+
+def check_reserved(hooks: HookRegistry, plugin: LoadedPlugin) -> None:
+    """Check that a registered plugin that is not a guard does not decide like one.
+
+    Raises:
+        PluginInvalid: if it does.
+    """
+    for hook in _RESERVED:
+        if hooks.implements(plugin.name, hook):
+            problem = f"`{hook}` is reserved for guards; move it to a class, and declare that class"
+            raise PluginInvalid(plugin.record, f"{problem} in the entry-point group `{KINDS['guard'].group}`")

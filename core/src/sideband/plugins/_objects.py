@@ -11,8 +11,13 @@ from ..errors import safe_text
 
 def resolve(value: str) -> Any:
     """Import the object that the value of an entry point names: ``package.module:object [extra]``."""
-    module, _, path = value.partition("[")[0].partition(":")
-    return reduce(getattr, filter(None, path.strip().split(".")), import_module(module.strip()))
+    path = value.partition("[")[0].partition(":")[2]
+    return reduce(getattr, filter(None, path.strip().split(".")), import_module(module_of(value)))
+
+
+def module_of(value: str) -> str:
+    """Return the module of an entry point's value."""
+    return value.partition("[")[0].partition(":")[0].strip()
 
 
 def unwrapped(error: BaseException) -> BaseException:

@@ -29,6 +29,24 @@ class Once(Generic[T]):
         self._answers: list[T] = []
         self._error: Exception | None = None
 
+    @classmethod
+    def done(cls, answer: T) -> Once[T]:
+        """Return one whose work is done."""
+
+        async def work() -> T:
+            return answer
+
+        one = cls(work, abandoned=RuntimeError("its work is done"))
+        one._settled = anyio.Event()
+        one._settled.set()
+        one._answers.append(answer)
+        return one
+
+    @property
+    def answer(self) -> T | None:
+        """The result of the work, if it has succeeded."""
+        return self._answers[0] if self._answers else None
+
     async def get(self, tasks: TaskGroup) -> T:
         """Return the result of the work, which is started in ``tasks`` on the first call."""
         if self._settled is None:
@@ -39,6 +57,11 @@ class Once(Generic[T]):
         if self._answers:
             return self._answers[0]
         raise (self._error or self._abandoned).with_traceback(None)
+
+    async def wait(self) -> None:
+        """Wait until the work has ended, if it was requested."""
+        if self._settled is not None:
+            await self._settled.wait()
 
     async def _run(self, settled: anyio.Event) -> None:
         try:

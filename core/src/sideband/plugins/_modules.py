@@ -1,0 +1,255 @@
+"""Import the modules of a plugin a second time, beside those that are in use.
+
+The modules of one import are a set. Only one set has the real names in ``sys.modules``. Another one that is in use has
+names that no statement can import, and each of its modules finds the others under them: a function that imports a
+neighbor when it is called, as ``from ._parts import part``, gets the one of its own set.
+"""
+
+from __future__ import annotations
+
+import importlib
+import linecache
+import sys
+import threading
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from copy import copy
+from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, ModuleSpec, SourceFileLoader
+from itertools import count
+from types import CodeType, ModuleType
+from typing import Any, TypeVar
+
+from attrs import define, field
+
+T = TypeVar("T")
+
+_numbers = count(1)
+_busy: set[str] = set()
+_busy_lock = threading.Lock()
+
+
+class ModulesBusy(Exception):
+    """An earlier import of the same packages has not ended."""
+
+
+class ExtensionFound(Exception):
+    """A module is compiled code, of which a process can have only one copy."""
+
+
+@define(eq=False)
+class ModuleSet:
+    """The modules of some packages, from one import of them.
+
+    Attributes:
+        packages: the names of the top-level packages or modules.
+        modules: the modules by real name.
+    """
+
+    packages: tuple[str, ...]
+    modules: dict[str, ModuleType]
+    _suffix: str = field(factory=lambda: f"@{next(_numbers)}")
+    _specs: dict[str, ModuleSpec | None] = field(factory=dict)
+
+    @classmethod
+    def current(cls, packages: Sequence[str]) -> ModuleSet:
+        """Return the set that has the real names now. It may be empty."""
+        found = {name: one for name, one in list(sys.modules.items()) if _package(name) in packages}
+        return cls(tuple(packages), found)
+
+    def without(self, other: ModuleSet) -> ModuleSet:
+        """Return the modules that another set does not have."""
+        own = {name: one for name, one in self.modules.items() if other.modules.get(name) is not one}
+        return ModuleSet(self.packages, own)
+
+    @property
+    def extension(self) -> str | None:
+        """The name of a module that is compiled code, or ``None``."""
+        for name, module in self.modules.items():
+            spec = getattr(module, "__spec__", None)
+            if isinstance(getattr(spec, "loader", None), ExtensionFileLoader):
+                return name
+        return None
+
+    @property
+    def shared(self) -> str | None:
+        """The name of a package that several distributions share, a namespace package, or ``None``."""
+        found = (self.modules.get(name) for name in self.packages)
+        return next((one.__name__ for one in found if one is not None and getattr(one, "__file__", None) is None), None)
+
+    def set_aside(self, *, all_of_them: bool = False) -> None:
+        """Take the real names from the modules, and give them others.
+
+        Threads may import a neighbor meanwhile, so each name is valid until no module uses it.
+
+        Args:
+            all_of_them: whether each module with a real name belongs to the set, also one imported a moment ago.
+        """
+        self._rename(self.modules, self._alias)
+        if all_of_them:
+            later = ModuleSet.current(self.packages).modules
+            self._rename({name: one for name, one in later.items() if name not in self.modules}, self._alias)
+            self.modules.update(later)
+        for name, module in self.modules.items():
+            if sys.modules.get(name) is module:
+                del sys.modules[name]
+
+    def put_back(self) -> None:
+        """Give the modules, and those that they have imported since, their real names, which no others may have."""
+        for package in self.packages:
+            alias = self._alias(package)
+            for name, module in list(sys.modules.items()):
+                if _package(name) == alias:
+                    self.modules.setdefault(package + name.removeprefix(alias), module)
+        self._rename(self.modules, str)
+        for name in list(sys.modules):
+            is_other = _package(name) in self.packages and name not in self.modules
+            if is_other or _package(name) in map(self._alias, self.packages):
+                sys.modules.pop(name, None)
+
+    def forget(self) -> None:
+        """Remove all names of the modules, which nothing uses anymore."""
+        aliases = {self._alias(package) for package in self.packages}
+        for name in [name for name in list(sys.modules) if _package(name) in aliases]:
+            del sys.modules[name]
+        for module in self.modules.values():
+            for name in [name for name, one in list(sys.modules.items()) if one is module]:
+                del sys.modules[name]
+        self.modules.clear()
+        self._specs.clear()
+        _forget_caches(self.packages)
+
+    def _alias(self, name: str) -> str:
+        package, dot, rest = name.partition(".")
+        return f"{package}{self._suffix}{dot}{rest}"
+
+    def _rename(self, modules: Mapping[str, ModuleType], renamed: Callable[[str], str]) -> None:
+        """Add other names for modules, and let their relative imports begin at these."""
+        for real, module in modules.items():
+            sys.modules[renamed(real)] = module
+        for real, module in modules.items():
+            original = self._specs.setdefault(real, getattr(module, "__spec__", None))
+            if original is not None:
+                spec = copy(original)
+                spec.name = renamed(real)
+                spec = original if spec.name == real else spec
+                # Both at once: an import between would find that they differ.
+                vars(module).update(__spec__=spec, __package__=spec.parent)
+
+
+@define(eq=False)
+class SecondImport:
+    """An import of packages beside those that are in use.
+
+    Args:
+        packages: the names of the top-level packages or modules.
+
+    Attributes:
+        running: the modules that are in use. They keep the real names, except while ``run`` imports others.
+        imported: the modules that ``run`` imported.
+
+    Raises:
+        ModulesBusy: if an earlier import of one of the packages was abandoned and has not ended.
+    """
+
+    packages: tuple[str, ...]
+    running: ModuleSet = field(init=False)
+    imported: ModuleSet | None = field(default=None, init=False)
+    _is_abandoned: bool = field(default=False, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        with _busy_lock:
+            if not _busy.isdisjoint(self.packages):
+                raise ModulesBusy
+            _busy.update(self.packages)
+        self.running = ModuleSet.current(self.packages)
+
+    def run(self, work: Callable[[], T]) -> T:
+        """Call a function that imports the packages and checks them, and set aside what it imported.
+
+        Call it in a thread. The bytecode caches of the packages are not used: they may be of an older source.
+        """
+        finder = _FreshFinder(frozenset(self.packages))
+        importlib.invalidate_caches()
+        self.running.set_aside(all_of_them=True)
+        is_done = False
+        try:
+            sys.meta_path.insert(0, finder)
+            result = work()
+            self._import_others()
+            is_done = True
+        finally:
+            sys.meta_path.remove(finder)
+            found = ModuleSet.current(self.packages).without(self.running)
+            found.set_aside()
+            self.running.put_back()
+            if is_done and not self._is_abandoned:
+                self.imported = found
+            else:
+                found.forget()
+            self.end()
+        return result
+
+    def _import_others(self) -> None:
+        """Import the modules that the running ones have imported late, before their files change again."""
+        for name in self.running.modules:
+            if name not in sys.modules:
+                with suppress(Exception):  # it may not exist anymore, or be optional
+                    importlib.import_module(name)
+
+    def abandon(self) -> None:
+        """Give the names back to the modules in use, since ``run`` did not end in time."""
+        self._is_abandoned = True
+        self.running.put_back()
+
+    def end(self) -> None:
+        """Let others import the packages again."""
+        with _busy_lock:
+            _busy.difference_update(self.packages)
+
+
+class _FreshFinder:
+    """Finds the modules of some packages like the other finders, and loads them from source."""
+
+    def __init__(self, packages: frozenset[str]) -> None:
+        self._packages = packages
+
+    def find_spec(self, name: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
+        if _package(name) not in self._packages:
+            return None
+        for finder in sys.meta_path:
+            if finder is self or (find := getattr(finder, "find_spec", None)) is None:
+                continue
+            spec: ModuleSpec | None = find(name, path, target)
+            if spec is None:
+                continue
+            if isinstance(spec.loader, ExtensionFileLoader) or str(spec.origin).endswith(tuple(EXTENSION_SUFFIXES)):
+                raise ExtensionFound(name)
+            if type(spec.loader) is SourceFileLoader:
+                spec.loader = _FreshLoader(spec.loader.name, spec.loader.path)
+            return spec
+        return None
+
+
+class _FreshLoader(SourceFileLoader):
+    """Compiles the source without looking for its bytecode, which is found by a time in whole seconds and a size."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        code: CodeType = self.source_to_code(self.get_data(path), path)
+        return code
+
+
+def _package(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def _forget_caches(packages: Iterable[str]) -> None:
+    """Remove what the standard library and attrs keep of classes: subscripted types, and generated source."""
+    for clear in getattr(typing, "_cleanups", ()):
+        clear()
+    marks = tuple(f" {package}." for package in packages)
+    for name in [name for name in list(linecache.cache) if name.startswith("<attrs generated")]:
+        if any(mark in name for mark in marks):
+            linecache.cache.pop(name, None)
+    linecache.checkcache()
