@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from argparse import ArgumentParser, _SubParsersAction
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import entry_points
@@ -58,6 +57,7 @@ def _traits(spec: OpSpec) -> dict[str, Any]:
         "needs": {name: sorted(values) for name, values in sorted(spec.needs.items())},
         "idempotent": spec.idempotent,
         "fire_and_forget": spec.fire_and_forget,
+        "egress": "depends" if spec.varies else "yes" if spec.leaves_machine(None, None) else "no",
         "timeout": spec.timeout,
         "abilities": sorted(name for name, function in abilities.items() if function),
         "records": sorted(spec.record),
@@ -97,8 +97,7 @@ def hook_facts(specs: Mapping[str, HookSpec]) -> Facts:
             "may_return": sorted({text_of(one) for one in (*spec.may_return, *filter(None, [spec.items]))}),
         }
         for one in attrs.fields(spec.event):
-            kind = inspect.get_annotations(spec.event).get(one.name, Any)
-            facts[f"{path}({one.name})"] = {"kind": "key", "type": text_of(kind, spec.event.__module__)}
+            facts[f"{path}({one.name})"] = {"kind": "key", "type": text_of(one.type, spec.event.__module__)}
     return facts
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
@@ -65,12 +64,10 @@ def record_facts(path: str, record: type[attrs.AttrsInstance], *, hidden: Iterab
         record: the class of the line.
         hidden: the fields that are not written.
     """
-    annotations = inspect.get_annotations(record)
     facts: Facts = {path: {"kind": "object"}}
     for field in attrs.fields(record):
         if field.name not in hidden and not field.name.startswith("_"):
-            kind = text_of(annotations.get(field.name, Any), record.__module__)
-            facts[f"{path}({field.name})"] = {"kind": "key", "type": kind}
+            facts[f"{path}({field.name})"] = {"kind": "key", "type": text_of(field.type, record.__module__)}
     return facts
 
 
@@ -86,25 +83,28 @@ def wire_facts(
         version: the version of the protocol.
         sent: the messages that the worker sends, by type.
         received: the messages that the host sends, by type.
-        required: a function that returns whether the host rejects a message without a field.
+        required: a function that returns whether the host rejects a message without a field. Workers ignore fields that
+            they do not know, and hosts in other languages may leave out new ones.
     """
     facts: Facts = {"wire:version": {"kind": "version", "value": version}}
     for kind, message in sent.items():
         facts |= _message(f"wire:worker.{kind}", message, partial(required, message))
     for kind, message in received.items():
-        facts |= _message(f"wire:host.{kind.replace(', an error', '.error')}", message, lambda _: True)
+        facts |= _message(f"wire:host.{kind.replace(', an error', '.error')}", message, lambda _: None)
     return facts
 
 
 def _message(
-    path: str, message: Mapping[str, Any], required: Callable[[str], bool]
+    path: str, message: Mapping[str, Any], required: Callable[[str], bool | None]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     yield path, {"kind": "message"}
     for name, value in json.loads(json.dumps(message)).items():
         if name != "__type__":
             for key, one in _keys(name, value):
+                known = required(name)
+                both = {} if known is None else {"use": "both", "required": known}
                 kind = _NAMES[type(one)] if name not in _FOREIGN else "any"
-                yield f"{path}({key})", {"kind": "key", "use": "both", "required": required(name), "type": kind}
+                yield f"{path}({key})", {"kind": "key", **both, "type": kind}
 
 
 def _keys(name: str, value: Any) -> Iterator[tuple[str, Any]]:

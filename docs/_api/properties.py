@@ -21,6 +21,7 @@ Compare = Callable[[Fact, Fact], Found]
 DEFAULTS: Mapping[str, Any] = {"async": False, "order": [], "passed": "position or name", "required": False}
 """What a description means that leaves out one of these properties."""
 
+_EGRESS = ("no", "depends", "yes")
 _INPUTS = frozenset({"parameter", "field", "option", "argument"})
 
 
@@ -100,6 +101,11 @@ def _level(old: Fact, new: Fact) -> Found:
     yield "level-raised" if is_raised else "level-lowered", _arrow(old["level"], new["level"])
 
 
+def _egress(old: Fact, new: Fact) -> Found:
+    is_more = _EGRESS.index(new["egress"]) > _EGRESS.index(old["egress"])
+    yield "egress-added" if is_more else "egress-dropped", _arrow(old["egress"], new["egress"])
+
+
 def _requires(old: Fact, new: Fact) -> Found:
     yield ("requirement-raised" if new["requires"] else "requirement-dropped"), _arrow(old["requires"], new["requires"])
 
@@ -155,6 +161,7 @@ _CHECKS: Mapping[str, Compare] = {
     "classes": partial(_members, name="classes", added="code-raised-by-more", removed="class-of-code-changed"),
     "deadline": partial(_time_limit, name="deadline"),
     "default": _default,
+    "egress": _egress,
     "exit_codes": _always("exit-code-changed", "exit_codes"),
     "failure": _always("failure-policy-changed", "failure"),
     "guards_only": partial(_flag, name="guards_only", gained="guards-only", lost="opened-to-all"),

@@ -170,6 +170,26 @@ def wire(*required, **message):
     return lambda api: api.wire_facts(1, sent, {}, lambda _, name: name in ("text", *required))
 
 
+def wire_of_the_host(**message):
+    return lambda api: api.wire_facts(1, {}, {"call": message}, None)
+
+
+@attrs.frozen
+class Line:
+    effect: "str"
+    time: "str"
+
+
+@attrs.frozen
+class LaterLine(Line):
+    effect: "str | None"
+    ms: "float"
+
+
+def line(record):
+    return lambda api: api.record_facts("ledger:line", record, hidden=["time"])
+
+
 def fact(path, **properties):
     return lambda api: {path: properties}
 
@@ -224,6 +244,9 @@ CONTRACT = [
     (an_op(**READ, lower=[Lower(Level.SAFE, zone=LIMITED)]), an_op(**READ), {"op:clock.now": "level-raised"}),
     (an_op(), an_op(preview=preview), {"op:clock.now": "ability-added"}),
     (an_op(preview=preview), an_op(), {"op:clock.now": "ability-lost"}),
+    (an_op(egress=False), an_op(egress=lambda params: True), {"op:clock.now": "egress-added"}),
+    (an_op(egress=lambda params: True), an_op(), {"op:clock.now": "egress-added"}),
+    (an_op(egress=True), an_op(egress=False), {"op:clock.now": "egress-dropped"}),
     (an_op(), an_op(record=["text"]), {"op:clock.now": "more-recorded"}),
     (an_op(record=["text"]), an_op(), {"op:clock.now": "less-recorded"}),
     # capabilities
@@ -275,6 +298,11 @@ CONTRACT = [
     (wire(), wire("call", call="c1"), {"wire:worker.log(call)": "required"}),
     (wire(call="c1"), wire(), {"wire:worker.log(call)": "removed"}),
     (wire(error={"code": "a"}), wire(error={"code": 1}), {"wire:worker.log(error.code)": "retyped"}),
+    (wire_of_the_host(number=1), wire_of_the_host(number=1, code={"a": 1}), {"wire:host.call(code)": "added",
+     "wire:host.call(code.a)": "added"}),
+    (wire_of_the_host(number=1), wire_of_the_host(), {"wire:host.call(number)": "removed"}),
+    (line(Line), line(LaterLine), {"ledger:line(effect)": "type-widened-output", "ledger:line(ms)": "added"}),
+    (line(LaterLine), line(Line), {"ledger:line(effect)": "type-narrowed-output", "ledger:line(ms)": "removed"}),
     (wire(params={"a": 1}), wire(params={"b": 1}), {}),
     # deprecations, in version 2.0
     (both(fact("op:clock.now", kind="op"), DUE), fact("x", kind="op"),
@@ -289,6 +317,14 @@ CONTRACT = [
     (both(fact("op:clock.now", kind="op"), DUE), both(fact("op:clock.now", kind="op"), LATER),
      {"deprecation:clock.now": "changed"}),
 ]  # fmt: skip
+
+
+ADDITIONS = """
+    ability-added added alias-widened answer-added base-added code-raised-by-more default-gained
+    egress-dropped idempotence-gained level-lowered more-recorded need-not-be-implemented opened-to-all
+    optional passed-in-more-ways removed-as-announced requirement-dropped time-limit-raised
+    type-narrowed-output type-widened-input values-widened writable
+"""
 
 
 @pytest.fixture
@@ -346,3 +382,7 @@ def test_change_to_the_contract_is_classified(api, old, new, expected):
 def test_prepared_changes_cover_every_rule(api):
     used = [rule for *_, expected in (*PYTHON, *CONTRACT) for rules in listed(expected).values() for rule in rules]
     assert set(api.RULES) == set(used)
+
+
+def test_existing_programs_work_after_these_changes_only(api):
+    assert [name for name, rule in api.RULES.items() if rule.verdict is api.Verdict.ADDITION] == ADDITIONS.split()
