@@ -26,7 +26,7 @@ from sideband import CallRequest, Host, Plugin
 from sideband.approvals import Approval, ApprovalNeeded
 from sideband.hooks import Again, Ask, Deny, Replace, Route, hookimpl
 from sideband.messages import ToolResultMessage, Usage
-from sideband.ops import Level, OpFamily, Reconciled, op
+from sideband.ops import Level, OpError, OpFamily, Reconciled, op
 from sideband.store import StoreSpec
 from sideband.tools import tool
 from sideband_agent import Agent
@@ -278,14 +278,27 @@ class Points:
 
 
 class Cashier:
-    """Has a route that pays twice the same, and reaches a point between, and one when its reply is stored."""
+    """Has a route that pays twice the same, and reaches a point between, and one when its reply is stored.
 
-    def __init__(self, home):
-        self.home = home
+    If ``declines``, another one comes first. If ``ignores``, its handler replies although an effect failed.
+    """
+
+    def __init__(self, home, kind):
+        self.home, self.kind = home, kind
 
     @hookimpl
     def routes(self, event):
-        return [Route("pay", "^go$", self.pay)]
+        first = [Route("decline", "^go$", self.decline, order=-1)] if self.kind == "declines" else []
+        return [*first, Route("pay", "^go$", self.ignore if self.kind == "ignores" else self.pay)]
+
+    def decline(self, request, ctx):
+        note(self.home, "handled", "decline")
+
+    async def ignore(self, request, ctx):
+        try:
+            return await self.pay(request, ctx)
+        except OpError:
+            return "all is well"
 
     async def pay(self, request, ctx):
         note(self.home, "handled", "pay")
@@ -380,7 +393,7 @@ async def main(order):
         Plugin("tool", "plain", evolve(plain, resume=order.get("resume", plain.resume))),
         Plugin("hook", "points", Points(home, order.get("abort_on"))),
         *([Plugin("hook", "checker", Checker(home))] if "rounds" in order else []),
-        *([Plugin("hook", "cashier", Cashier(home))] if "route" in order else []),
+        *([Plugin("hook", "cashier", Cashier(home, order["route"]))] if "route" in order else []),
         *([Plugin("hook", "dying", Dying(order["die_on"]))] if "die_on" in order else []),
     ]
     skills = [home.parent / "skills"]

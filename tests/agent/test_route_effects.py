@@ -102,6 +102,19 @@ async def test_run_waits_for_an_approval_that_a_handler_needs_and_then_continues
         assert entries(agent)[-1] == ("pay", "handled")
 
 
+async def test_approvals_do_not_count_as_interruptions(stage, kit):
+    async def handle(request, ctx):
+        return [await ctx.dispatch("till.pay", {"mark": str(number)}) for number in range(6)][-1]
+
+    guards = {"asker": kit.guard(op_call=lambda event: Ask("Pay?") if event.op == "till.pay" else None)}
+    async with stage([], shop([]), routing(handle), guards=guards) as agent:
+        result = await agent.invoke("pay")
+        while result.status == "parked":
+            await agent.host.approvals.answer(result.requests[0], Approval("allow"))
+            result = await agent.resume()
+        assert (result.status, result.text) == ("completed", "receipt 6")
+
+
 # Killed hosts
 
 
@@ -135,6 +148,23 @@ def test_effect_in_doubt_stops_the_handler_and_the_model_is_asked(shop):
     assert len(shop.lines("effects")) == 1
     assert answer["routes"] == ["started", "started", "failed"]
     assert answer["notes"][0].startswith("The route `pay` began to handle this input")
+
+
+def test_handler_that_ignores_an_effect_in_doubt_has_failed(shop):
+    shop.arm("after same")
+    assert shop.run(route="ignores") is None
+    answer = shop.run(route="ignores", calls=0)
+    assert answer["said"] == "finished"
+    assert answer["routes"] == ["started", "started", "failed"]
+
+
+def test_route_that_declined_before_the_kill_is_not_tried_again(shop):
+    shop.arm("between")
+    assert shop.run(route="declines") is None
+    answer = shop.run(route="declines")
+    assert answer["said"] == "receipt 1, receipt 2"
+    assert shop.lines("handled") == ["decline", "pay", "pay"]
+    assert answer["routes"] == ["started", "declined", "started", "started", "handled"]
 
 
 def test_interrupted_route_that_is_gone_is_reported_to_the_model(shop):

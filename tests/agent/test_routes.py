@@ -194,7 +194,7 @@ async def test_inputs_of_users_are_routed_and_others_are_not(stage, source, rout
     assert result.text == ("pong" if routed else "from the model")
 
 
-async def test_task_of_a_child_is_not_routed_and_the_child_has_the_prompt_of_its_parent(stage):
+async def test_task_of_a_child_is_not_routed_and_the_child_has_the_prompt_and_tools_of_its_parent(stage, kit):
     async def delegate(request, ctx):
         return (await ctx.spawn_child("ping")).text
 
@@ -202,9 +202,11 @@ async def test_task_of_a_child_is_not_routed_and_the_child_has_the_prompt_of_its
         return [Section("style", "Be brief.")]
 
     plugin = routing(PING, Route("delegate", "^delegate$", delegate), sections=sections)
-    async with stage(["from the child's model"], plugin) as agent:
+    async with stage(["from the child's model"], plugin, kit.echo) as agent:
         assert (await agent.invoke("delegate")).text == "from the child's model"
-        assert agent.scripted.requests[0].system == "Be brief."
+        (request,) = agent.scripted.requests
+    assert request.system == "Be brief."
+    assert [one.name for one in request.tools] == ["echo"]
 
 
 async def test_message_that_a_handler_queues_begins_a_run_of_the_model(stage):
@@ -269,6 +271,7 @@ async def test_model_answers_if_a_handler_fails(stage, caplog, handler, problem)
         assert result.text == "from the model"
         assert texts(agent) == [("user", "hi"), ("assistant", "from the model")]
         assert entries(agent) == [("pay", "started"), ("pay", "failed")]
+        assert [one.status for one in agent.session.path() if one.type == "run"] == ["started", "completed"]
         assert problem in reasons(agent)[1]
         assert "greeter" in reasons(agent)[1]
         assert problem in caplog.text
@@ -292,11 +295,23 @@ async def test_route_whose_match_fails_is_reported_and_skipped(stage, caplog, ma
     assert "plugin `greeter`" in caplog.text
 
 
-async def test_routes_after_the_deadline_of_all_matches_are_not_tried(stage):
-    plugin = routing(Route("a", late_match, reply("x")), Route("b", "", reply("y")))
+async def test_routes_after_the_deadline_of_all_matches_are_not_tried_nor_blamed(stage, caplog):
+    plugins = [routing(Route("a", late_match, reply("x"), order=-1)), routing(Route("b", "", reply("y")), name="other")]
     settings = {"agent": {"model": "scripted:test"}, "policy": {"deadlines": {"routes": 0.1}}}
-    async with stage(["hello"], plugin, settings=settings) as agent:
+    async with stage(["hello"], *plugins, settings=settings) as agent:
         assert (await agent.invoke("hi")).text == "hello"
+    assert "plugin `greeter`" in caplog.text
+    assert "plugin `other`" not in caplog.text
+
+
+async def test_model_answers_if_the_plugin_of_a_route_is_unloaded_before_its_handler_is_called(stage):
+    def unload(event):
+        if event.hook == "message_end" and event.message["role"] == "user":
+            agent.hooks.unregister("greeter")
+
+    async with stage(["from the model"], routing(PING), on_event=unload) as agent:
+        assert (await agent.invoke("ping")).text == "from the model"
+        assert reasons(agent)[1] == "the plugin `greeter` was unloaded"
 
 
 async def test_two_routes_with_one_name_are_an_error_that_names_both(stage, caplog):
@@ -334,9 +349,9 @@ async def test_secrets_in_inputs_and_replies_and_failures_are_redacted(stage):
             raise ValueError("s3cr3t-canary is wrong")
         return "it is s3cr3t-canary"
 
-    async with stage(["hm"], routing(Route("leak", "", leak))) as agent:
+    events = []
+    async with stage(["hm"], routing(Route("leak", "", leak)), on_event=events.append) as agent:
         agent.host.redactor.protect("s3cr3t-canary", "token")
-        events = []
         result = await agent.invoke("use s3cr3t-canary")
         await agent.invoke("fail")
         assert result.text == "it is [redacted:token]"
