@@ -380,3 +380,11 @@ async def test_example_source_of_secrets_is_opened_at_startup(tmp_path, page):
     async with Host(home=tmp_path / "home", plugins=[Plugin("secrets", "tokens", load(path))]) as host:
         assert host.redactor.text("s3cr3t-value") == "[redacted:github]"
         assert not host.broker.sources.closed
+
+
+@pytest.mark.anyio
+async def test_example_reloads_a_plugin_or_states_why_not(tmp_path, page):
+    update = page(PAGE).module("async def update").update
+    async with Host(home=tmp_path / "home") as host:
+        assert (await update(host, "progress")).startswith("op.progress ")
+        assert "its store is in use for all of the host; restart the program" in await update(host, "sqlite")

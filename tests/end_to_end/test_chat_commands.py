@@ -195,3 +195,10 @@ async def todo(text, ctx):
 def chat_commands(event):
     return [ChatCommand("{name}", "keep a list", todo)]
 """
+
+
+def test_reload_replaces_a_plugin_and_names_its_version(chat):
+    done = chat("/reload progress", "/reload sqlite", "/reload")
+    assert re.search(r"^reloaded op\.progress \(sideband-progress \S+\)$", done.stdout, re.MULTILINE)
+    assert "its store is in use" in done.stderr
+    assert "skills, prompts and tools were loaded again" in done.stdout

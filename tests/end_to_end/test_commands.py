@@ -194,6 +194,13 @@ def test_denied_plugin_is_listed_with_its_reason_and_not_loaded(sideband, tmp_pa
     assert sideband("plugins", "check").returncode == 0
 
 
+def test_reload_says_whether_a_plugin_can_be_reloaded(sideband):
+    done = sideband("plugins", "reload", "op.progress")
+    assert re.fullmatch(r"op\.progress \(sideband-progress \S+\) can be reloaded while a host runs\n", done.stdout)
+    done = sideband("plugins", "reload", "sqlite")
+    assert (done.returncode, "its store is in use" in done.stderr) == (5, True)
+
+
 def test_verify_detects_a_changed_op_name(sideband, tmp_path):
     sideband("op", "progress.report", "message=hello")
     assert sideband("audit", "verify").returncode == 0

@@ -1,4 +1,4 @@
-"""``sideband plugins list|why|order|check``: list plugins, and explain their states and order."""
+"""``sideband plugins list|why|order|check|reload``: list plugins, and explain their states and order."""
 
 from __future__ import annotations
 
@@ -44,12 +44,18 @@ def _configure(parser: ArgumentParser) -> None:
     check = actions.add_parser(
         "check", help="import and validate all plugins; exit code 5 if a plugin or the host is unusable"
     )
-    for action in (listing, why, order, check):
+    reload = actions.add_parser(
+        "reload", help="try whether a plugin can be reloaded; `/reload PLUGIN` in a chat reloads it there"
+    )
+    reload.add_argument("name", metavar="PLUGIN", help="a plugin, as NAME or KIND.NAME")
+    for action in (listing, why, order, check, reload):
         add_host_options(action)
 
 
 def _run(arguments: Namespace) -> ExitCode:
-    return {"list": _list, "why": _why, "order": _order, "check": _check}[arguments.action](arguments)
+    return {"list": _list, "why": _why, "order": _order, "check": _check, "reload": _reload}[arguments.action](
+        arguments
+    )
 
 
 def _list(arguments: Namespace) -> ExitCode:
@@ -222,3 +228,27 @@ def _check(arguments: Namespace) -> ExitCode:
     records, opens = run(main)
     _print_records(arguments, records)
     return ExitCode.SUCCESS if opens and not any(record.state.broken for record in records) else ExitCode.CONFIGURATION
+
+
+def _reload(arguments: Namespace) -> ExitCode:
+    """Reload a plugin in a host of this command, which changes no other host."""
+    kind, dot, name = arguments.name.rpartition(".")
+    settings = _settings(arguments)
+
+    async def main() -> tuple[PluginRecord, ...]:
+        from contextlib import suppress
+
+        from sideband.plugins import PluginError
+
+        async with open_plugins(settings) as opened:
+            _print_problems(settings, opened)
+            for record in opened.plugins.why(name, kind=kind if dot else None):
+                if record.kind != "skill":
+                    with suppress(PluginError):  # the reload repairs it, or reports what is wrong
+                        await opened.load(record.kind, record.name)
+            return await opened.plugins.reload(name, kind=kind if dot else None)
+
+    records = run(main)
+    lines = [f"{one.label} ({one.distribution} {one.version}) can be reloaded while a host runs" for one in records]
+    print_data(arguments, [one.as_dict() for one in records], joined(lines))
+    return ExitCode.SUCCESS

@@ -14,6 +14,7 @@ from .models import MODELS
 from .name import NAME
 from .new import NEW
 from .quit import QUIT
+from .reload import RELOAD
 from .retry import RETRY
 from .rewind import REWIND
 from .session import SESSION
@@ -37,6 +38,7 @@ OWN_CHAT_COMMANDS = (
     NAME,
     NEW,
     QUIT,
+    RELOAD,
     RETRY,
     REWIND,
     SESSION,
