@@ -3,9 +3,22 @@
 import ast
 import collections
 
+_OF_OPS = "the failure of an op, in the host and in workers, which share no code"
 SHARED_CLASSES = {
     "Config": "the settings of a plugin; the host looks for this name",
-    "OpError": "the failure of an op, in the host and in workers, which share no code",
+    "EffectInFlight": _OF_OPS,
+    "EffectUnknown": _OF_OPS,
+    "EgressRefused": _OF_OPS,
+    "LimitExceeded": _OF_OPS,
+    "OpCancelled": _OF_OPS,
+    "OpDenied": _OF_OPS,
+    "OpError": _OF_OPS,
+    "OpNotFound": _OF_OPS,
+    "OpParamsInvalid": _OF_OPS,
+    "OpResultInvalid": _OF_OPS,
+    "OpTimeout": _OF_OPS,
+    "OpUnavailable": _OF_OPS,
+    "SecretsClosed": _OF_OPS,
 }
 # Retired file names, and the names to use instead.
 RETIRED_FILE_NAMES = {

@@ -34,6 +34,9 @@ def ops_page() -> list[str]:
         if family.scope is not None:
             fields = ", ".join(f"`{name}`" for name in family.scope.field_names())
             lines += ["", f"Fields of the capability `{family.name}`: {fields}."]
+        if family.errors:
+            names = ", ".join(f"`{error.__name__}` (`{error.code}`)" for error in family.errors)
+            lines += ["", *paragraph(f"Errors that skills can catch by class: {names}.")]
         for spec in family.ops:
             lines += ["", *_op(spec)]
     return lines
@@ -49,6 +52,7 @@ def _op(spec: OpSpec) -> Iterator[str]:
     traits = [f"{spec.level.name.lower()}{lower}", "idempotent" if spec.idempotent else "not idempotent"]
     traits += ["recorded on disk before it runs"] if spec.durable else []
     traits += ["fire-and-forget"] if spec.fire_and_forget else []
+    traits += ["internal: skills cannot dispatch it"] if spec.internal else []
     required = f"`{spec.requires}`" if spec.requires else "none"
     yield f"### {spec.name}"
     yield ""

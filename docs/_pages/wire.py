@@ -89,7 +89,7 @@ _MEANINGS = {
     "value": "the return value, unless it is an object. The keys of an object are part of the message itself and must "
     "not begin with `__`",
     "__error__": "`code`, `message` and further keys: `traceback` and `cause` for an error of a skill, the keys of "
-    "[errors](errors.md) for an error of an op. A string is accepted as the message",
+    "[errors](errors.md) for an error of an op, and its `details`. A string is accepted as the message",
     "__call__": "`module`, `function`, `kwargs`, `working_dir`, `capabilities` and `env` (`timezone`, `locale`), and "
     "optionally `begin_by`, the time on the monotonic clock after which the call must not begin",
     "number": "the number of the ping",

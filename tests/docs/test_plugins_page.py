@@ -71,6 +71,16 @@ async def test_example_op_family_works_and_enforces_its_scope(tmp_path, page):
 
 
 @pytest.mark.anyio
+async def test_example_error_is_caught_by_a_skill_and_its_result_has_keys(tmp_path, page, make_skill):
+    module = page(PAGE).module("class AddressNotFound")
+    folder = make_skill("where", page(PAGE).example("python", "except geo.AddressNotFound"))
+    host = Host(home=tmp_path / "home", plugins=[Plugin("op", "geo", module)], skill_dirs=[folder])
+    async with host:
+        assert await host.call("where.latitude", address="Mill Lane 7") == 48.2
+        assert await host.call("where.latitude", address="Mill Lane 8") == "Mill Lane 8 is unknown"
+
+
+@pytest.mark.anyio
 async def test_example_op_can_be_undone_until_the_board_changes(tmp_path, page):
     module = page(PAGE).module("class WriteParams")
     file = tmp_path / "home" / "board.txt"

@@ -83,6 +83,7 @@ class BlobError(OpFailed):
     """A blob could not be stored or read."""
 
     code = "blob.failed"
+    shared = True
 
 
 class BlobMissing(BlobError, LookupError):

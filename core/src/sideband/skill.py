@@ -1,9 +1,10 @@
 """The module that skills import: the ``tool`` decorator and the op families of the host.
 
-    from sideband.skill import tool, http, sql
+    from sideband.skill import tool, http, sql, OpDenied
 
 A family is the module that the host generated for it (``sideband sdk stubs`` writes its types), or, if none was
-generated, a proxy that sends any op with keyword arguments. Uses the standard library only, because workers have no
+generated, a proxy that sends any op with keyword arguments. The module of a family also has the classes of its errors
+(``except sql.SqlBusy``); those that any op can raise are here. Uses the standard library only, because workers have no
 other packages.
 """
 
@@ -13,7 +14,26 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ._from_host import FromHost
-from .workers.runtime import CallRandom, OpError, current_call, random_of_call, running, start_time
+from .workers.runtime import (
+    CallRandom,
+    EffectInFlight,
+    EffectUnknown,
+    EgressRefused,
+    LimitExceeded,
+    OpCancelled,
+    OpDenied,
+    OpError,
+    OpNotFound,
+    OpParamsInvalid,
+    OpResultInvalid,
+    OpTimeout,
+    OpUnavailable,
+    SecretsClosed,
+    current_call,
+    random_of_call,
+    running,
+    start_time,
+)
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -22,7 +42,28 @@ if TYPE_CHECKING:
     # The families that `sideband sdk stubs` has written beside the skill; all others are `Any`.
     from sideband_sdk import *  # type: ignore[import-not-found]  # noqa: F403
 
-__all__ = ["FromHost", "OpError", "capabilities", "dispatch", "now", "random", "tool", "uuid"]
+__all__ = [
+    "EffectInFlight",
+    "EffectUnknown",
+    "EgressRefused",
+    "FromHost",
+    "LimitExceeded",
+    "OpCancelled",
+    "OpDenied",
+    "OpError",
+    "OpNotFound",
+    "OpParamsInvalid",
+    "OpResultInvalid",
+    "OpTimeout",
+    "OpUnavailable",
+    "SecretsClosed",
+    "capabilities",
+    "dispatch",
+    "now",
+    "random",
+    "tool",
+    "uuid",
+]
 
 _Function = TypeVar("_Function", bound=Callable[..., Awaitable[Any]])
 _WITHOUT_ANSWER = frozenset({"progress.report"})
@@ -74,7 +115,7 @@ async def dispatch(op: str, params: Mapping[str, Any] | None = None, *, answer: 
         The op's result, as plain data.
 
     Raises:
-        OpError: if the op was denied or failed. Its ``code`` distinguishes the two.
+        OpError: if the op was denied (``OpDenied``) or failed. Its class and its ``code`` say why.
         RuntimeError: if there is no host, or the caller does not run inside a call.
 
     Example:
@@ -131,6 +172,12 @@ class _Family:
     def __getattr__(self, verb: str) -> Callable[..., Awaitable[Any]]:
         if verb.startswith("_"):
             raise AttributeError(verb)
+        if verb[0].isupper():
+            raise AttributeError(
+                f"`{self._name}.{verb}` is unknown, because the module of `{self._name}` was not generated: "
+                "call the skill through a host, write the modules with `sideband sdk stubs`, or catch `OpError` and "
+                "compare its `code`"
+            )
         op = f"{self._name}.{verb}"
 
         async def send(*positional: Any, **params: Any) -> Any:

@@ -10,7 +10,7 @@ encoded as ``{"__bytes__": BASE64}``. A host sends:
   before it runs the function, or ``late`` instead of running it after that time on the monotonic clock;
 - ``{"__type__": "ping", "number": N}``, which the event loop answers with ``{"__type__": "pong", "number": N}``;
 - ``{"__type__": "dispatch_result", "__dispatch_id__": ID, "payload": …}`` to answer an op. A failure has
-  ``"__error__": {"code", "message", "op", "retryable", "hint"}`` (or a string) instead of ``payload``;
+  ``"__error__": {"code", "message", "op", "retryable", "hint", "details"}`` (or a string) instead of ``payload``;
 - ``{"__type__": "cancel", "__id__": ID}`` to cancel a call. The worker still sends its ``result``;
 - ``{"__type__": "hello", "version": 1}`` to request the worker's version and to receive ``log`` messages.
 

@@ -5,6 +5,7 @@ import anyio
 import pytest
 from sideband.ops import OpFamily, op
 from sideband.ops._sdk import PACKAGE_SOURCE, render_family
+from sideband.workers import runtime
 
 
 class Sdk:
@@ -37,6 +38,7 @@ def sdk(monkeypatch):
         return loaded.answer
 
     skill = types.ModuleType("sideband.skill")
+    vars(skill).update({name: value for name, value in vars(runtime).items() if isinstance(value, type)})
     skill.dispatch = dispatch
     package = types.ModuleType("sideband_sdk")
     package.__path__ = []
@@ -50,13 +52,13 @@ def sdk(monkeypatch):
 def make_family():
     """Return a factory of families with one op, `sample.send`, and the given parameter model."""
 
-    def make(params, *, name="sample.send", doc="Send a request.", result=dict, fire_and_forget=False, **rest):
+    def make(params, *, name="sample.send", doc="Send a request.", result=dict, rest_of_op=None, **rest):
         async def handler(params, ctx):
             return None
 
         handler.__doc__ = doc
         handler.__annotations__ = {"params": params, "return": result}
-        return OpFamily(name=name.partition(".")[0], ops=(op(name, fire_and_forget=fire_and_forget)(handler),), **rest)
+        return OpFamily(name=name.partition(".")[0], ops=(op(name, **(rest_of_op or {}))(handler),), **rest)
 
     return make
 

@@ -64,7 +64,7 @@ def test_argument_equal_to_its_default_is_sent(sdk, make_family):
 
 @pytest.mark.parametrize("fire_and_forget", [True, False])
 def test_fire_and_forget_op_is_not_awaited(sdk, make_family, fire_and_forget):
-    sdk.call(sdk.load(make_family(SampleParams, fire_and_forget=fire_and_forget)).send, "u")
+    sdk.call(sdk.load(make_family(SampleParams, rest_of_op={"fire_and_forget": fire_and_forget})).send, "u")
     assert sdk.answered is not fire_and_forget
 
 

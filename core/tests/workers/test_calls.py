@@ -280,7 +280,7 @@ async def test_uncaught_error_of_an_op_is_the_cause_of_the_failure(make_skill, m
         raise OpDenied(op, "not today")
 
     async with make_pool() as pool:
-        with pytest.raises(SkillFailed, match=r"OpError: echo\.get .*not today") as caught:
+        with pytest.raises(SkillFailed, match=r"OpDenied: echo\.get .*not today") as caught:
             await pool.call(skill.call("one", handler=refuse))
     assert caught.value.__cause__.code == "op.denied"
 

@@ -2,7 +2,8 @@ import anyio
 import attrs
 import pytest
 from pydantic import BaseModel, Field
-from sideband.ops import OpContext, OpFamily, Scope, op
+from sideband import skill
+from sideband.ops import OpContext, OpFailed, OpFamily, Scope, op
 from sideband_skills import FolderLoader
 
 REQUESTING = "---\nname: demo\ndescription: x\nmetadata: {sideband.capabilities: 'http:host=api.test'}\n---\n"
@@ -303,3 +304,31 @@ def test_unknown_capability_is_reported(validate, capability, parts):
     (problem,) = validate(f"{HEAD}async def run(x):\n    return x\n", families=FAMILIES, manifest=manifest)
     assert problem.code == "skill.capability.unknown"
     assert [part for part in parts if part not in problem.reason] == []
+
+
+def test_names_of_the_sdk_are_not_families(in_function):
+    code = "from sideband.skill import {}; {}"
+    lines = [code.format(name, name) for name in skill.__all__]
+    assert in_function(*lines, families=FAMILIES) == []
+
+
+class GetFailed(OpFailed):
+    code = "http.failed"
+
+
+@op("http.back", internal=True)
+async def back(params: GetParams, ctx: OpContext) -> None:
+    """Go back."""
+
+
+TYPED = (OpFamily(name="http", ops=(get, back), scope=HttpScope, errors=[GetFailed]),)
+
+
+def test_errors_and_options_of_a_family_are_known(in_function):
+    assert in_function("http.GetFailed, http.GetOptions", families=TYPED) == []
+    assert in_function("http.GetFaild", families=TYPED) == ["sdk.op"]
+
+
+@pytest.mark.parametrize("use", ["await http.back(url='x')", "await dispatch('http.back', {})"])
+def test_internal_op_is_unknown(in_function, use):
+    assert in_function(use, families=TYPED) == ["sdk.op"]

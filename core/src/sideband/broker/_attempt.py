@@ -30,6 +30,7 @@ CONTINUES = "continues"
 
 _RELATIVE = re.compile(r"[^:/@]+:[0-9a-f]{16}:[0-9]+(?:@[0-9a-f]{16})?")
 _READ = re.compile(r".*:[0-9a-f]{16}:[0-9]+@[0-9a-f]{16}", re.DOTALL)
+_ERROR_FIELDS = ("hint", "code", "retryable", "plugin", "hook", "op")
 _RECOVERED = "effect.failed"
 """The code of the error of an effect that a recovery found not to have happened. Its call never got an answer."""
 
@@ -154,9 +155,13 @@ def recorded_error(record: EffectRecord) -> OpError | None:
     """Return the error that was the answer of a recorded effect, or ``None`` if it had a result."""
     if record.status != "failed" or record.error is None:
         return None
-    known = {"hint": "", "code": None, "retryable": None, "op": record.op, "plugin": None, **record.error}
-    del known["message"]
-    return OpFailed(str(record.error.get("message", "")), **known)
+    known = {name: record.error[name] for name in _ERROR_FIELDS if name in record.error}
+    error = OpFailed(str(record.error.get("message", "")), **{"op": record.op, **known})
+    details = record.error.get("details", {})
+    error.details = tuple(name for name in details if not hasattr(error, name))
+    for name in error.details:
+        setattr(error, name, details[name])  # `as_dict` and `clean` read the attributes
+    return error
 
 
 def _is_answer(record: EffectRecord) -> bool:

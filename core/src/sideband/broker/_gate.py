@@ -11,7 +11,7 @@ from attrs import frozen
 
 from ..approvals import StoredApproval
 from ..errors import SidebandError
-from ..ops import Capability, Grant, Level, OpDenied, OpSpec, Scope
+from ..ops import Capability, Grant, Level, OpDenied, OpInternal, OpSpec, Scope
 from ..ops._errors import granting
 from ..ops._reach import level_within
 from ..plugins import LoadedPlugin
@@ -28,7 +28,11 @@ def check_grant(dispatch: Dispatch) -> None:
 
     Raises:
         OpDenied: if no capability allows it.
+        OpInternal: if the op is internal, and a skill dispatches it.
     """
+    # What a worker dispatches belongs to a skill, and is not the effect of another op.
+    if dispatch.found.spec.internal and dispatch.within is None and dispatch.call.origin.skill is not None:
+        raise OpInternal(dispatch.op)
     # Parameters that are denied have the declared level, and no capability allows them.
     dispatch.reached, dispatch.covering = None, []
     allowed_by, dispatch.reached = _check_op(dispatch.grant, dispatch.found, dispatch.params)

@@ -77,13 +77,13 @@ class Ops:
             family = closest(family, self._plugins.names("op")) or family
             known: list[str] = []
             with suppress(PluginError):  # only its names are needed
-                known = [spec.name for spec in (await self.plugin(family)).contribution.ops]
+                known = [spec.name for spec in (await self.plugin(family)).contribution.public_ops]
             raise OpNotFound(op, known=known) from None
         except PluginError as error:
             raise OpUnavailable(op, error) from error
         _bind(plugin, edition)
         if op not in edition.ops:
-            raise OpNotFound(op, known=[spec.name for spec in plugin.contribution.ops])
+            raise OpNotFound(op, known=[spec.name for spec in plugin.contribution.public_ops])
         return edition.ops[op]  # type: ignore[no-any-return]  # it contains bound ops
 
     def is_fire_and_forget(self, op: str, edition: Edition | None = None) -> bool:

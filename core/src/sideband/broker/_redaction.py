@@ -12,6 +12,7 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from ..errors import SidebandError
+from ..ops import OpError
 from ._form_beginnings import FormBeginnings
 from ._form_search import FormSearch, is_long, unbroken
 from ._forms import encoded_forms
@@ -219,6 +220,8 @@ class Redaction:
     def error(self, error: SidebandError) -> None:
         """Redact the strings of an error in place."""
         error.clean(self.text)
+        if isinstance(error, OpError):
+            error.clean_details(self.data)
 
     def data(self, value: Any, *, sensitive_keys: bool = True) -> Any:
         """Convert ``value`` to plain JSON data (and ``bytes``), with strings, keys and bytes redacted.

@@ -203,9 +203,9 @@ def _as_parts(content: Any) -> Any:
 _Given = Annotated[TextPart | Attachment, Field(discriminator="type")]
 _Shown = Annotated[TextPart | ImagePart, Field(discriminator="type")]
 _Said = Annotated[TextPart | ThinkingPart | ToolCallPart, Field(discriminator="type")]
-_GivenParts = Annotated[tuple[_Given, ...], BeforeValidator(_as_parts)]
-_ShownParts = Annotated[tuple[_Shown, ...], BeforeValidator(_as_parts)]
-_SaidParts = Annotated[tuple[_Said, ...], BeforeValidator(_as_parts)]
+_GivenParts = Annotated[tuple[_Given, ...], BeforeValidator(_as_parts, json_schema_input_type=str | tuple[_Given, ...])]
+_ShownParts = Annotated[tuple[_Shown, ...], BeforeValidator(_as_parts, json_schema_input_type=str | tuple[_Shown, ...])]
+_SaidParts = Annotated[tuple[_Said, ...], BeforeValidator(_as_parts, json_schema_input_type=str | tuple[_Said, ...])]
 
 
 class UserMessage(_MessageModel):

@@ -273,6 +273,7 @@ class ProviderError(OpFailed):
     """
 
     code = "provider.failed"
+    shared = True
     exit_code = ExitCode.UNAVAILABLE
     nothing_happened = True
 

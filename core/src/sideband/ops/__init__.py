@@ -42,6 +42,7 @@ __all__ = [
     "OpError",
     "OpFailed",
     "OpFamily",
+    "OpInternal",
     "OpNotFound",
     "OpParams",
     "OpParamsInvalid",
@@ -61,7 +62,9 @@ __all__ = [
     "op",
     "reach",
     "render_family",
+    "render_stub",
     "sdk_functions",
+    "stub_files",
     "write_sdk",
 ]
 

@@ -20,9 +20,11 @@ CapabilityInvalid(SidebandError, ValueError)  capability.invalid
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from math import isfinite
+from typing import Any
 
-from ..errors import SidebandError
+from ..errors import SidebandError, safe_text
 from ..exit_codes import ExitCode
 from ..suggestions import did_you_mean
 
@@ -37,6 +39,7 @@ __all__ = [
     "OpDenied",
     "OpError",
     "OpFailed",
+    "OpInternal",
     "OpNotFound",
     "OpParamsInvalid",
     "OpResultInvalid",
@@ -56,15 +59,57 @@ def granting(capabilities: Iterable[object]) -> str:
     return options if len(options) <= _MAX_OPTIONS else ""
 
 
+_MAX_DETAIL = 2_000
+_MAX_INTEGER = 2**63
+
+
 class OpError(SidebandError):
     """A dispatch ended without a result.
 
     Attributes:
         nothing_happened: whether the op certainly had no effect, so that an effect with a key may be retried.
+        details: the names of attributes whose values are public: they are recorded, and skills get them as attributes
+            of the error. Texts are redacted and limited to 2,000 characters. Anything but a number, a bool and ``None``
+            is converted to text.
+        shared: whether several families raise the error, so that the first part of its ``code`` is not that of one.
     """
 
     code = "op.failed"
     nothing_happened: bool = False
+    details: tuple[str, ...] = ()
+    shared: bool = False
+
+    _public: Mapping[str, Any] | None = None
+
+    def clean(self, text: Callable[[str], str]) -> None:
+        """See ``SidebandError.clean``."""
+        super().clean(text)
+        if self.details:
+            self._public = {name: _plain(getattr(self, name, None), text) for name in self.details}
+
+    def clean_details(self, data: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> None:
+        """Apply ``data``, which redacts an object, to the details of a cleaned error."""
+        if self._public:
+            self._public = data(self._public)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the error as data, with its ``details`` if it has any."""
+        found = super().as_dict()
+        if not self.details:
+            return found
+        public = self._public
+        if public is None:
+            public = {name: _plain(getattr(self, name, None), str) for name in self.details}
+        return {**found, "details": dict(public)}
+
+
+def _plain(value: Any, text: Callable[[str], str]) -> str | float | bool | None:
+    """Return the value of a detail as it is recorded and sent."""
+    if value is None or isinstance(value, bool):
+        return value
+    if (isinstance(value, int) and abs(value) < _MAX_INTEGER) or (isinstance(value, float) and isfinite(value)):
+        return value
+    return text(str.__str__(value) if isinstance(value, str) else safe_text(value))[:_MAX_DETAIL]
 
 
 class OpFailed(OpError, RuntimeError):
@@ -142,6 +187,19 @@ class ContextRevoked(OpDenied):
             op,
             "its context has ended, is past its deadline or was cancelled",
             hint="wait for all tasks and threads before the function returns, and stop them when it is cancelled",
+        )
+
+
+class OpInternal(OpDenied):
+    """The op is internal: plugins and undo plans use it, and skills and users cannot dispatch it by name."""
+
+    code = "op.internal"
+
+    def __init__(self, op: str) -> None:
+        super().__init__(
+            op,
+            "it is internal, used to undo effects or by a plugin",
+            hint="undo an effect with `sideband undo EFFECT`, or use another op of the family",
         )
 
 

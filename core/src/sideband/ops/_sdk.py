@@ -6,10 +6,19 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ..state import StoredFile, publish_folder
-from ._sdk_render import FAILED, PACKAGE, extra_module, render_family, sdk_functions
+from ._sdk_render import (
+    FAILED,
+    PACKAGE,
+    SHARED,
+    extra_module,
+    render_family,
+    render_shared,
+    render_stub,
+    sdk_functions,
+)
 from ._spec import OpFamily
 
-__all__ = ["render_family", "sdk_functions", "write_sdk"]
+__all__ = ["render_family", "render_stub", "sdk_functions", "stub_files", "write_sdk"]
 
 
 def write_sdk(
@@ -41,7 +50,9 @@ def write_sdk(
         True
     """
     families = tuple(families)
-    texts = {f"{PACKAGE}/__init__.py": PACKAGE_SOURCE + _exports(families)}
+    texts = {f"{PACKAGE}/__init__.py": PACKAGE_SOURCE}
+    if (shared := render_shared(families, stub=False)) is not None:
+        texts[f"{PACKAGE}/{SHARED}.py"] = shared
     for name, reason in (reasons or {}).items():
         texts[f"{PACKAGE}/{name}.py"] = FAILED.format(message=repr(f"`{name}` is not available: {reason}"))
     for family in families:
@@ -53,11 +64,26 @@ def write_sdk(
     return publish_folder(folder, [*generated, *runtime])
 
 
-def _exports(families: Iterable[OpFamily]) -> str:
-    """Return the part of the package by which type checkers find the families in ``sideband.skill``."""
-    names = sorted(family.name for family in families)
-    lines = [f"    from . import {name} as {name}" for name in names]
-    return "\n".join(["", "", "if TYPE_CHECKING:", *lines, "", f"    __all__ = {names!r}", ""])
+def stub_files(families: Iterable[OpFamily]) -> dict[str, str]:
+    """Return the stubs of the package ``sideband_sdk`` for editors and type checkers, by file name.
+
+    They belong beside the modules that ``write_sdk`` writes. Type checkers find the families in ``sideband.skill``.
+
+    Raises:
+        SdkInvalid: if the stub of a family cannot be generated.
+
+    Example:
+        >>> sorted(stub_files([family]))
+        ['__init__.pyi', 'http.pyi', 'py.typed']
+    """
+    families = tuple(families)
+    stubs = {family.name: render_stub(family) for family in families}
+    shared = render_shared(families, stub=True)
+    names = sorted(stubs)
+    exports = [f"from . import {name} as {name}" for name in names]
+    package = "\n".join(['"""The op families of the host."""', "", *exports, "", f"__all__ = {names!r}", ""])
+    modules = {**stubs, **({SHARED: shared} if shared else {}), "__init__": package}
+    return {**{f"{name}.pyi": text for name, text in modules.items()}, "py.typed": ""}
 
 
 PACKAGE_SOURCE = '''\
@@ -65,7 +91,7 @@ PACKAGE_SOURCE = '''\
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 
 class Default:

@@ -4,29 +4,21 @@ from __future__ import annotations
 
 import ast
 import builtins
-import keyword
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
-
-from attrs import frozen
-from pydantic import TypeAdapter
-from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 
 from ..errors import SidebandError
 from ..exit_codes import ExitCode
-from ._sdk_types import Annotator
+from ._sdk_errors import BUILTINS, error_classes, errors_by_code, import_general, shared_errors
+from ._sdk_functions import full_doc, function_name, parameters_of, signature
+from ._sdk_schemas import params_schema, result_schema
+from ._sdk_stub import stub_parts
+from ._sdk_types import Annotator, docstring
 from ._spec import OpFamily, OpSpec
 
 PACKAGE = "sideband_sdk"
+SHARED = "_shared_errors"
 FAILED = '"""Generated: the plugin of this family could not be loaded."""\n\nraise ImportError({message})\n'
-
-_LINE = 110
-_ARGUMENTS = re.compile(r"^Args:[ \t]*\n(?:[ \t]+\S.*(?:\n|\Z))+", re.MULTILINE)
-_CONTEXT_ARGUMENT = re.compile(r"^[ \t]+ctx: .*\n?", re.MULTILINE)
-_HELPERS = frozenset({"_default", "_dispatch", "_given"})
 
 
 class SdkInvalid(SidebandError, ValueError):
@@ -50,38 +42,90 @@ def extra_module(family: str) -> str:
 def render_family(family: OpFamily) -> str:
     """Return the source of ``sideband_sdk/<family>.py``.
 
-    Each op becomes a coroutine function that sends only the arguments that were passed. Required parameters may be
-    positional; optional ones are keyword-only and show the op's default. Names that are Python keywords get a trailing
-    ``_``. The public names of ``family.sdk`` are added, and override functions of the same name.
+    Each op that is not internal becomes a coroutine function that sends only the arguments that were passed. Required
+    parameters may be positional; optional ones are keyword-only and show the op's default. Names that are Python
+    keywords get a trailing ``_``. Each of the family's errors becomes an exception class. The public names of
+    ``family.sdk`` are added, and override functions of the same name.
 
     Raises:
-        SdkInvalid: if ``family.sdk`` cannot be read or is not valid Python.
+        SdkInvalid: if ``family.sdk`` cannot be read or is not valid Python, or has the name of an error.
     """
-    shadowed = frozenset(spec.verb for spec in family.ops) & frozenset(dir(builtins))
-    extra = _extra_names(family.name, family.sdk) if family.sdk is not None else ()
-    names = sorted({*map(_function_name, family.ops), *extra})
+    shadowed = _shadowed(family)
+    extra = _extra_names_of(family)
+    errors = error_classes(family.errors)
+    names = sorted({*map(function_name, family.public_ops), *(one.name for one in errors), *extra})
+    own, shared = [one for one in errors if not one.shared], [one.name for one in errors if one.shared]
     header = [
-        _docstring(family.doc or f"The ops of `{family.name}`, as functions.", indent=""),
-        # `_dispatch` returns `Any`.
-        '# mypy: disable-error-code="no-any-return"',
+        docstring(family.doc or f"The ops of `{family.name}`, as functions.", indent=""),
         "",
         "from __future__ import annotations",
         "",
-        *(["import builtins as _builtins"] if shadowed else []),
+        *([f"import builtins as {BUILTINS}"] if shadowed or errors else []),
         "from typing import Any, Literal",
         "",
-        "from sideband.skill import dispatch as _dispatch",
+        import_general(own, "dispatch"),
         f"from {PACKAGE} import default as _default, given as _given",
+        *([f"from {PACKAGE}.{SHARED} import {', '.join(shared)}"] if shared else []),
         "",
         f"__all__ = {names!r}",
     ]
-    parts = ["\n".join(header), *(_function(spec, shadowed) for spec in family.ops)]
+    parts = ["\n".join(header), *(_function(spec, shadowed) for spec in family.public_ops)]
+    parts += [one.in_module() for one in own]
+    if errors:
+        parts.append(errors_by_code(errors))
+    types = [name for name in stub_parts(family, shadowed, extra).types.names if name not in names]
+    if types:
+        # Type checkers read these types in the stub. Here, they are what the results are.
+        dictionary = f"{BUILTINS}.dict" if shadowed or errors else "dict"
+        parts.append("\n".join(f"{name} = {dictionary}" for name in types))
     if extra:
         # Imported last, so that it can use and override the functions above.
         parts.append(f"from {PACKAGE}.{extra_module(family.name)} import {', '.join(extra)}")
-    source = "\n\n\n".join(parts) + "\n"
-    _check(family.name, source)
-    return source
+    return _checked(family.name, "\n\n\n".join(parts) + "\n")
+
+
+def render_stub(family: OpFamily) -> str:
+    """Return the source of ``sideband_sdk/<family>.pyi``, which editors and type checkers read instead of the module.
+
+    Results and nested parameters are typed dictionaries, named like the models of the ops. For the optional parameters
+    of each op, there is one named like ``GetOptions``.
+
+    Raises:
+        SdkInvalid: see ``render_family``.
+    """
+    extra = _extra_names_of(family)
+    found = stub_parts(family, _shadowed(family), extra)
+    errors = error_classes(family.errors)
+    own = [one for one in errors if not one.shared]
+    header = [
+        docstring(family.doc or f"The ops of `{family.name}`, as functions.", indent=""),
+        "",
+        f"import builtins as {BUILTINS}",
+        "from typing import Any, Literal, NotRequired, TypedDict",
+        "",
+        import_general(own),
+        *(f"from {PACKAGE}.{SHARED} import {one.name} as {one.name}" for one in errors if one.shared),
+        *(f"from {PACKAGE}.{extra_module(family.name)} import {name} as {name}" for name in extra),
+    ]
+    parts = ["\n".join(header).rstrip(), *found.types.sources, *(one.in_stub() for one in own), *found.functions]
+    return _checked(family.name, "\n\n".join(parts) + "\n")
+
+
+def render_shared(families: Iterable[OpFamily], *, stub: bool) -> str | None:
+    """Return the module, or the stub, of the errors that several families may declare, or ``None`` without any.
+
+    Raises:
+        SdkInvalid: if two of them have the same name or code.
+    """
+    try:
+        errors = shared_errors(families)
+    except ValueError as error:
+        raise SdkInvalid(SHARED, str(error)) from None
+    if not errors:
+        return None
+    header = ['"""Errors that several families raise."""', f"import builtins as {BUILTINS}", import_general(errors)]
+    classes = [one.in_stub() if stub else one.in_module() for one in errors]
+    return "\n\n".join([*header, *classes, *([] if stub else [errors_by_code(errors)])]) + "\n"
 
 
 def sdk_functions(family: OpFamily) -> dict[str, frozenset[str] | None]:
@@ -96,7 +140,16 @@ def sdk_functions(family: OpFamily) -> dict[str, frozenset[str] | None]:
         >>> sdk_functions(family)["get"]
         frozenset({'url', 'headers'})
     """
-    found = _signatures(render_family(family))
+    source = render_family(family)
+    found = _signatures(source)
+    for node in ast.parse(source).body:
+        match node:
+            case ast.ImportFrom(_, names):
+                found |= dict.fromkeys(one.name for one in names if one.asname is None)
+            case ast.ClassDef(name) | ast.Assign([ast.Name(name)]) if not name.startswith("_"):
+                found[name] = None
+            case _:
+                pass
     if family.sdk is not None:
         own = _signatures(family.sdk.read_text(encoding="utf-8"))
         found |= {name: own.get(name) for name in _extra_names(family.name, family.sdk)}
@@ -112,123 +165,30 @@ def _signatures(source: str) -> dict[str, frozenset[str] | None]:
     return found
 
 
-@frozen
-class _Parameter:
-    """One parameter of a generated function, with its name on the wire."""
-
-    name: str
-    wire: str
-    declaration: str
-    required: bool
-    description: str
-
-
-def _function_name(spec: OpSpec) -> str:
-    return spec.verb + "_" if keyword.iskeyword(spec.verb) else spec.verb
+def _shadowed(family: OpFamily) -> frozenset[str]:
+    return frozenset(spec.verb for spec in family.public_ops) & frozenset(dir(builtins))
 
 
 def _function(spec: OpSpec, shadowed: frozenset[str]) -> str:
     """Return the source of the coroutine function for one op."""
-    parameters = _parameters(spec, shadowed)
-    result = _result_schema(spec)
+    params = params_schema(spec)
+    parameters = parameters_of(spec, Annotator(params.get("$defs", {}), shadowed), params)
+    result = result_schema(spec)
     returns = Annotator(result.get("$defs", {}), shadowed).write(result)
-    arguments = [parameter.declaration for parameter in parameters if parameter.required]
-    optional = [parameter.declaration for parameter in parameters if not parameter.required]
-    if optional:
-        arguments += ["*", *optional]
-    signature = f"async def {_function_name(spec)}({', '.join(arguments)}) -> {returns}:"
-    if len(signature) > _LINE:
-        lines = [f"    {argument}," for argument in arguments]
-        signature = "\n".join([f"async def {_function_name(spec)}(", *lines, f") -> {returns}:"])
     sent = ", ".join(f"{parameter.wire!r}: {parameter.name}" for parameter in parameters)
     answer = ", answer=False" if spec.fire_and_forget else ""
     body = f"    return await _dispatch({spec.name!r}, _given({{{sent}}}){answer})"
-    return "\n".join([signature, _docstring(_full_doc(spec, parameters), indent="    "), body])
+    first = signature(function_name(spec), parameters, returns, stub=False)
+    return "\n".join([first, docstring(full_doc(spec, parameters), indent="    "), body])
 
 
-def _full_doc(spec: OpSpec, parameters: Sequence[_Parameter]) -> str:
-    doc = spec.doc or f"Run `{spec.name}`."
-    described = [parameter for parameter in parameters if parameter.description]
-    if not described:
-        return _CONTEXT_ARGUMENT.sub("", doc)
-    lines = [f"    {parameter.name}: {' '.join(parameter.description.split())}" for parameter in described]
-    section = "\n".join(["Args:", *lines, ""])
-    if _ARGUMENTS.search(doc):
-        # The handler's arguments are `params` and `ctx`, which the generated function does not have.
-        return _ARGUMENTS.sub(lambda _: section, doc, count=1)
-    return f"{doc}\n\n{section}"
-
-
-def _parameters(spec: OpSpec, shadowed: frozenset[str]) -> tuple[_Parameter, ...]:
-    schema = _params_schema(spec)
-    required = set(schema.get("required", ()))
-    annotator = Annotator(schema.get("$defs", {}), shadowed)
-    used: set[str] = set()
-    parameters = []
-    for wire, field in schema.get("properties", {}).items():
-        name = _identifier(wire, used)
-        used.add(name)
-        declaration = f"{name}: {annotator.write(field)}"
-        if wire not in required:
-            declaration += f" = _default({_literal(field['default']) if 'default' in field else ''})"
-        parameters.append(_Parameter(name, wire, declaration, wire in required, str(field.get("description", ""))))
-    return tuple(parameters)
-
-
-class _QuietJsonSchema(GenerateJsonSchema):
-    def emit_warning(self, kind: JsonSchemaWarningKind, detail: str) -> None:
-        """Ignore the warning. A default that is not JSON is shown as `...`; the op's author need not change it."""
-
-
-def _params_schema(spec: OpSpec) -> Mapping[str, Any]:
-    try:
-        schema = spec.params.model_json_schema(schema_generator=_QuietJsonSchema)
-    except PydanticInvalidForJsonSchema:
-        # Types without a JSON schema, such as callables or custom classes: only the names are known.
-        fields = {name: one for name, one in spec.params.model_fields.items() if name not in spec.from_host}
-        return {
-            "properties": {field.alias or name: {} for name, field in fields.items()},
-            "required": [field.alias or name for name, field in fields.items() if field.is_required()],
-        }
-    if "$ref" in schema:
-        # The schema of a recursive model is a reference.
-        return {**schema["$defs"][schema["$ref"].rpartition("/")[2]], "$defs": schema["$defs"]}
-    return schema
-
-
-def _result_schema(spec: OpSpec) -> Mapping[str, Any]:
-    try:
-        return TypeAdapter(spec.result).json_schema(mode="serialization", schema_generator=_QuietJsonSchema)
-    except (PydanticInvalidForJsonSchema, PydanticSchemaGenerationError):
-        return {}
-
-
-def _identifier(wire: str, used: set[str]) -> str:
-    name = re.sub(r"\W", "_", wire, flags=re.ASCII) or "_"
-    if name[0].isdigit():
-        name = f"_{name}"
-    while keyword.iskeyword(name) or name in used or name in _HELPERS or name.startswith("__"):
-        # Names with two leading underscores and the names of helpers are reserved for the generated module.
-        name = f"{name.lstrip('_')}_" if name.startswith("__") else f"{name}_"
-    return name
-
-
-def _literal(value: Any) -> str:
-    """Return a default value as a literal, or an empty string if it has no literal."""
-    try:
-        text = repr(value)
-        return text if ast.literal_eval(text) == value else ""
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        return ""
-
-
-def _docstring(doc: str, indent: str) -> str:
-    """Return a docstring literal. Text that could break out of triple quotes is written with `repr`."""
-    if not doc.replace("\n", "").isprintable() or "\\" in doc or '"""' in doc or doc.endswith('"'):
-        return f"{indent}{doc!r}"
-    lines = [f"{indent}{line}".rstrip() for line in doc.splitlines()]
-    closing = f"\n{indent}" if len(lines) > 1 else ""
-    return indent + '"""' + "\n".join(lines).strip() + closing + '"""'
+def _extra_names_of(family: OpFamily) -> tuple[str, ...]:
+    """Return the public names of ``family.sdk``, none of which may be that of an error."""
+    extra = () if family.sdk is None else _extra_names(family.name, family.sdk)
+    for error in family.errors:
+        if error.__name__ in extra:
+            raise SdkInvalid(family.name, f"its error `{error.__name__}` is also a name in its `sdk` module")
+    return extra
 
 
 def _extra_names(family: str, path: Path) -> tuple[str, ...]:
@@ -259,8 +219,9 @@ def _literal_names(family: str, path: Path, value: ast.expr) -> tuple[str, ...]:
     return tuple(sorted(set(names)))
 
 
-def _check(family: str, source: str) -> None:
+def _checked(family: str, source: str) -> str:
     try:
         compile(source, f"{PACKAGE}/{family}.py", "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
         raise SdkInvalid(family, str(error)) from error
+    return source

@@ -13,6 +13,7 @@ from attrs import field, frozen
 from pydantic import BaseModel, TypeAdapter
 
 from ..contexts import CredentialResolver, ModelContext, Origin
+from ..errors import SidebandError
 from ._declaration import (
     check_computed,
     check_function,
@@ -69,6 +70,8 @@ class OpSpec:
             function like ``scope`` that returns it. If it is ``None``, because it was not declared, or if the function
             raises, guards see true.
         indirect: whether it causes effects through other ops only, as a call of a skill does.
+        internal: whether only plugins and undo plans dispatch it, such as a step of an undo. Skills cannot dispatch it,
+            and lists and the SDK omit it.
         preview: describes what the op would do, without doing it.
         reconcile: determines whether an effect without a recorded outcome has happened.
         undo: plans how to revert an effect, without doing it.
@@ -96,6 +99,7 @@ class OpSpec:
     foreign_names: bool = False
     egress: bool | LeavesMachine | None = field(default=None, repr=False)
     indirect: bool = False
+    internal: bool = False
     preview: Preview | None = field(default=None, repr=False)
     reconcile: Reconcile | None = field(default=None, repr=False)
     undo: PlanUndo | None = field(default=None, repr=False)
@@ -195,6 +199,7 @@ def op(
     reveals: bool = False,
     foreign_names: bool = False,
     egress: bool | LeavesMachine | None = None,
+    internal: bool = False,
     preview: Preview | None = None,
     reconcile: Reconcile | None = None,
     undo: PlanUndo | None = None,
@@ -263,6 +268,7 @@ def op(
             reveals=reveals,
             foreign_names=foreign_names,
             egress=egress,
+            internal=internal,
             preview=preview,
             reconcile=reconcile,
             undo=undo,
@@ -284,6 +290,8 @@ class OpFamily:
         doc: a one-sentence summary for lists.
         uses: the capabilities that the plugin needs for effects of its own. The user or a policy gives them to
             ``plugin:NAME``; handlers use them with ``ctx.dispatch(…, rights="own")``.
+        errors: the errors that callers may want to distinguish, each with a ``code`` of its own. Skills catch them by
+            class: ``except geo.AddressNotFound``.
 
     Example:
         >>> def sideband_ops():
@@ -297,3 +305,9 @@ class OpFamily:
     credentials: CredentialResolver | None = None
     doc: str = ""
     uses: Sequence[str] = ()
+    errors: Sequence[type[SidebandError]] = ()
+
+    @property
+    def public_ops(self) -> tuple[OpSpec, ...]:
+        """The ops that are not internal."""
+        return tuple(spec for spec in self.ops if not spec.internal)

@@ -113,6 +113,8 @@ def _family(record: PluginRecord, registered: Any, config: Any) -> OpFamily:
     _check_unique(record, family.ops, "duplicate op `{}`")
     _check_parts(record, family)
     _check_uses(record, family)
+    if family.errors:
+        _check_errors(record, family)
     for spec in family.ops:
         if (problem := level_problem(spec, family.scope)) is not None:
             raise PluginInvalid(record, f"its op `{spec.name}`: {problem}")
@@ -139,6 +141,13 @@ def _check_uses(record: PluginRecord, family: OpFamily) -> None:
         Grant.parse(family.uses)
     except CapabilityInvalid as error:
         raise PluginInvalid(record, f"its `uses` has an invalid capability: {error.message}") from error
+
+
+def _check_errors(record: PluginRecord, family: OpFamily) -> None:
+    from ._family_errors import errors_problem  # only families with errors of their own need it
+
+    if (problem := errors_problem(family)) is not None:
+        raise PluginInvalid(record, problem)
 
 
 def _guard(record: PluginRecord, registered: Any) -> type:

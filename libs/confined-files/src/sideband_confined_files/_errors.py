@@ -30,6 +30,7 @@ class FileError(OpFailed):
     """A file operation failed."""
 
     nothing_happened = True
+    shared = True
     code = "file.error"
 
 

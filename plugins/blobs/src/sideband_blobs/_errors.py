@@ -8,6 +8,7 @@ OpFailed
 
 from __future__ import annotations
 
+from sideband.blobs import BlobDamaged, BlobError, BlobMissing, BlobStorage, BlobTooLarge
 from sideband.ops import OpFailed
 
 
@@ -37,3 +38,16 @@ class BlobsNotText(BlobsError, ValueError):
 
     def __init__(self, sha256: str, position: int) -> None:
         super().__init__(f"blob `{sha256}` is not valid UTF-8 at byte {position:,}", hint="set `kind` to `bytes`")
+
+
+ERRORS = (
+    BlobDamaged,
+    BlobError,
+    BlobMissing,
+    BlobStorage,
+    BlobTooLarge,
+    BlobsError,
+    BlobsFull,
+    BlobsNotText,
+)
+"""The errors that skills can catch by class."""

@@ -10,6 +10,7 @@ from sideband.ops import OpFamily
 from sideband.plugins import PluginContext
 
 from ._config import Config
+from ._errors import ERRORS
 from ._ops import delete, get, list_, put, stat
 from ._state import Blobs
 
@@ -29,4 +30,5 @@ def sideband_ops() -> OpFamily:
         ops=(put, get, stat, list_, delete),
         scope=BlobScope,
         doc="Content-addressed storage of large data.",
+        errors=ERRORS,
     )

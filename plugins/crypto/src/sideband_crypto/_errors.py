@@ -86,3 +86,15 @@ class CryptoUnavailable(CryptoError, RuntimeError):
             f"the cryptographic library of this machine does not support `{algorithm}`",
             hint="use another algorithm; in FIPS mode, only approved algorithms are available",
         )
+
+
+ERRORS = (
+    CryptoDecryption,
+    CryptoError,
+    CryptoKey,
+    CryptoLegacy,
+    CryptoTooLarge,
+    CryptoUnavailable,
+    CryptoValue,
+)
+"""The errors that skills can catch by class."""

@@ -10,6 +10,7 @@ from sideband.ops import OpFamily
 from sideband.plugins import PluginContext
 
 from ._config import Config
+from ._errors import ERRORS
 from ._ops import OPS
 from ._scope import CryptoScope
 from ._state import Work
@@ -31,4 +32,5 @@ def sideband_ops() -> OpFamily:
         ops=OPS,
         scope=CryptoScope,
         doc="Digests, signatures and encryption, with keys that skills can use without seeing them.",
+        errors=ERRORS,
     )

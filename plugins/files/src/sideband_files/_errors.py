@@ -9,6 +9,16 @@ OpFailed
 from __future__ import annotations
 
 from sideband.ops import OpFailed
+from sideband_confined_files import (
+    FileChanged,
+    FileError,
+    FileFailed,
+    FileMissing,
+    FileRefused,
+    FileReplaced,
+    FileTaken,
+    FileTooLarge,
+)
 
 
 class FilesError(OpFailed):
@@ -40,3 +50,19 @@ class FilesTooMany(FilesError, ValueError):
             f"search in `{name}` exceeds the limit of {limit:,} names",
             hint="search a smaller folder, or raise `max_visited` in `[plugins.files]`",
         )
+
+
+ERRORS = (
+    FileChanged,
+    FileError,
+    FileFailed,
+    FileMissing,
+    FileRefused,
+    FileReplaced,
+    FileTaken,
+    FileTooLarge,
+    FilesError,
+    FilesNotText,
+    FilesTooMany,
+)
+"""The errors that skills can catch by class."""

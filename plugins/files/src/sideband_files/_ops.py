@@ -378,6 +378,7 @@ async def make_folder(params: FolderMakeParams, ctx: OpContext) -> FolderMakeRes
 @op(
     "files.restore",
     requires="files",
+    internal=True,
     scope=_restoring,
     level=Level.CONTROLLED,
     needs=_WRITE,

@@ -3,10 +3,20 @@
 Standard library only.
 """
 
+# mypy: disable-error-code="import-not-found, misc"
+# The types are generated with the functions, so they exist only beside them: `sideband sdk stubs` writes both.
+
+from __future__ import annotations
+
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sideband.skill import dispatch
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from sideband_sdk.files import FileWriteResult, WriteOptions
 
 __all__ = ["exists", "read_json", "read_text", "write_json"]
 
@@ -30,14 +40,16 @@ async def read_json(path: str) -> Any:
     return json.loads(await read_text(path))
 
 
-async def write_json(path: str, value: Any, **options: Any) -> Any:
+async def write_json(path: str, value: Any, **options: Unpack[WriteOptions]) -> FileWriteResult:
     """Write a value as JSON, replacing an existing file. Accepts the other options of ``files.write``.
 
     Example:
         await files.write_json("settings.json", {"theme": "dark"})
     """
     text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    return await dispatch("files.write", {"path": path, "content": text, "overwrite": True, **options})
+    params = {"path": path, "content": text, "overwrite": True, **options}
+    written: FileWriteResult = await dispatch("files.write", params)
+    return written
 
 
 async def exists(path: str) -> bool:

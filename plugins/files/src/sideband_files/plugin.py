@@ -10,6 +10,7 @@ from sideband.ops import OpFamily
 from sideband.plugins import PluginContext
 
 from ._config import Config
+from ._errors import ERRORS
 from ._ops import copy, delete, find, list_, make_folder, move, read, restore, stat, write
 from ._scope import FilesScope
 from ._state import Files
@@ -31,4 +32,5 @@ def sideband_ops() -> OpFamily:
         scope=FilesScope,
         sdk=Path(__file__).with_name("_sdk.py"),
         doc="Access to granted files, with atomic writes and undo.",
+        errors=ERRORS,
     )

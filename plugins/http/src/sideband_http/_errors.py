@@ -11,7 +11,9 @@ HttpError(OpFailed)                           http.failed
 ├── ClientCertificateInvalid(ValueError)      http.client_certificate
 ├── HttpTimeout(TimeoutError)                 http.timeout
 ├── ProtocolFailed(ConnectionError)           http.protocol
-├── RedirectRefused(RuntimeError)             http.redirects, http.downgrade, http.redirect_body
+├── RedirectRefused(RuntimeError)             http.redirects
+│   ├── RedirectUnencrypted                       http.downgrade
+│   └── RedirectWithBody                          http.redirect_body
 ├── ResponseTooLarge(ValueError)              http.too_large
 ├── ContentInvalid(ValueError)                http.content
 ├── SecretReturned(PermissionError)           http.secret
@@ -190,7 +192,7 @@ class ProtocolFailed(HttpError, ConnectionError):
 
 
 class RedirectRefused(HttpError, RuntimeError):
-    """A redirect was not followed."""
+    """A redirect was not followed, because there were too many."""
 
     code = "http.redirects"
 
@@ -202,22 +204,28 @@ class RedirectRefused(HttpError, RuntimeError):
             hint="increase `max_redirects`, or set `follow_redirects` to false to inspect the responses",
         )
 
-    @classmethod
-    def downgrade(cls, origin: str, target: str) -> RedirectRefused:
-        """Return the error for a redirect from https to unencrypted http."""
-        return cls(
+
+class RedirectUnencrypted(RedirectRefused):
+    """A redirect from https to unencrypted http was not followed."""
+
+    code = "http.downgrade"
+
+    def __init__(self, origin: str, target: str) -> None:
+        super().__init__(
             f"{origin} redirects to {target}, which is not encrypted",
             hint="if this is intended, request that URL directly",
-            code="http.downgrade",
         )
 
-    @classmethod
-    def body(cls, origin: str, target: str) -> RedirectRefused:
-        """Return the error for a redirect that would send the body to another origin."""
-        return cls(
+
+class RedirectWithBody(RedirectRefused):
+    """A redirect that would send the body to another origin was not followed."""
+
+    code = "http.redirect_body"
+
+    def __init__(self, origin: str, target: str) -> None:
+        super().__init__(
             f"{origin} redirects a request with a body to {target}",
             hint="if this is intended, send the request there directly",
-            code="http.redirect_body",
         )
 
 
@@ -279,3 +287,28 @@ class TransportUnavailable(HttpError, RuntimeError):
             f"transport `{name}` is unavailable: {problem}",
             hint='install sideband-http[fast] and use asyncio, or set transport = "auto" in [plugins.http]',
         )
+
+
+ERRORS = (
+    AddressDenied,
+    AddressRefused,
+    AuthoritiesInvalid,
+    ClientCertificateInvalid,
+    ConnectFailed,
+    ContentInvalid,
+    HeaderRefused,
+    HttpError,
+    HttpSessionNotFound,
+    HttpTimeout,
+    ProtocolFailed,
+    ProxyFailed,
+    RedirectRefused,
+    RedirectUnencrypted,
+    RedirectWithBody,
+    ResponseTooLarge,
+    SecretReturned,
+    TlsFailed,
+    TransportUnavailable,
+    UrlInvalid,
+)
+"""The errors that skills can catch by class."""

@@ -10,6 +10,7 @@ from sideband.ops import OpFamily
 from sideband.plugins import PluginContext
 
 from ._config import Config
+from ._errors import ERRORS
 from ._exchange._sessions import HttpSessions
 from ._ops import OPS
 from ._scope import HttpScope
@@ -47,4 +48,5 @@ def sideband_ops() -> OpFamily:
         scope=HttpScope,
         sdk=Path(__file__).with_name("_sdk.py"),
         doc="HTTP requests, sessions and downloads.",
+        errors=ERRORS,
     )

@@ -12,6 +12,14 @@ from collections.abc import Iterable, Sequence
 
 from sideband.exit_codes import ExitCode
 from sideband.ops import OpFailed
+from sideband.providers import (
+    ProviderError,
+    ProviderRefused,
+    ProviderTimeout,
+    ProviderUnconfigured,
+    ProviderUnreachable,
+    StreamBroken,
+)
 from sideband.suggestions import did_you_mean
 
 SETUP = (
@@ -72,3 +80,18 @@ class ModelUnable(LlmError, ValueError):
 
     def __init__(self, name: str, wanted: str, hint: str) -> None:
         super().__init__(f"{name} does not support {wanted}", hint=hint)
+
+
+ERRORS = (
+    LlmError,
+    ModelUnable,
+    ModelUnclear,
+    ProviderError,
+    ProviderRefused,
+    ProviderTimeout,
+    ProviderUnconfigured,
+    ProviderUnknown,
+    ProviderUnreachable,
+    StreamBroken,
+)
+"""The errors that skills can catch by class."""

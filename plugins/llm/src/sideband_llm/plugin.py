@@ -10,6 +10,7 @@ from sideband.ops import OpFamily
 from sideband.plugins import PluginContext
 
 from ._config import Config
+from ._errors import ERRORS
 from ._ops import OPS
 from ._scope import LlmScope
 from ._state import ModelCatalog
@@ -32,4 +33,5 @@ def sideband_ops() -> OpFamily:
         scope=LlmScope,
         sdk=Path(__file__).with_name("_sdk.py"),
         doc="Calls models and lists them.",
+        errors=ERRORS,
     )

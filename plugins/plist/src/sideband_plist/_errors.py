@@ -77,3 +77,14 @@ class PlistMissing(PlistError, LookupError):
             f"cannot extract `{name}`: `{step}` does not exist",
             hint="parse it without `extract` to see its content",
         )
+
+
+ERRORS = (
+    PlistError,
+    PlistMissing,
+    PlistRefused,
+    PlistSyntax,
+    PlistTooLarge,
+    PlistValue,
+)
+"""The errors that skills can catch by class."""

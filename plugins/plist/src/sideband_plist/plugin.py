@@ -9,6 +9,7 @@ from sideband.ops import OpFamily
 from sideband.plugins import PluginContext
 
 from ._config import Config
+from ._errors import ERRORS
 from ._ops import Readers, dump, parse
 
 __all__ = ["Config", "lifespan", "sideband_ops"]
@@ -22,4 +23,6 @@ async def lifespan(ctx: PluginContext) -> AsyncIterator[Readers]:
 
 def sideband_ops() -> OpFamily:
     """Return the op family."""
-    return OpFamily(name="plist", ops=(parse, dump), doc="Property lists, XML and binary, as plain data.")
+    return OpFamily(
+        name="plist", ops=(parse, dump), doc="Property lists, XML and binary, as plain data.", errors=ERRORS
+    )

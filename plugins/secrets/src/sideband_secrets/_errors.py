@@ -324,3 +324,34 @@ class VaultMalformed(VaultError, ValueError):
             f"returned invalid data: {problem}",
             hint='store a field `value`, and optionally `origins` ("https://HOST") and `headers`',
         )
+
+
+ERRORS = (
+    SecretAudience,
+    SecretBinary,
+    SecretChanged,
+    SecretMissing,
+    SecretReadOnly,
+    SecretUnrotated,
+    SecretUnusable,
+    SecretsDamaged,
+    SecretsError,
+    SecretsExposed,
+    SecretsKeyMissing,
+    SecretsLocked,
+    SecretsNewer,
+    SecretsRekeyRefused,
+    SecretsStorage,
+    SecretsUnavailable,
+    SecretsWrongKey,
+    VaultDenied,
+    VaultError,
+    VaultLimited,
+    VaultMalformed,
+    VaultMount,
+    VaultSealed,
+    VaultTokenMissing,
+    VaultUnreachable,
+    VaultUntrusted,
+)
+"""The errors that skills can catch by class."""

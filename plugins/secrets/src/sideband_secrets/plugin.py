@@ -9,6 +9,7 @@ from sideband.ops import OpFamily
 from sideband.plugins import PluginContext
 
 from ._config import Config
+from ._errors import ERRORS
 from ._ops import (
     delete_secret,
     list_secrets,
@@ -60,4 +61,5 @@ def sideband_ops() -> OpFamily:
         scope=SecretsScope,
         credentials=SecretResolver(),
         doc="Credentials that skills can use for their origins, and read only if granted.",
+        errors=ERRORS,
     )

@@ -157,3 +157,20 @@ class ShellOutput(ShellError, ValueError):
             f"output of `{binary}` exceeds the limit of {allowed:,} bytes, and the program was killed",
             hint="print less, write to a file, or raise `max_total_bytes` in `[plugins.shell]`",
         )
+
+
+ERRORS = (
+    ShellArguments,
+    ShellDenied,
+    ShellEnvironment,
+    ShellError,
+    ShellFolder,
+    ShellIsolation,
+    ShellMissing,
+    ShellNotExecutable,
+    ShellOutput,
+    ShellPlace,
+    ShellStart,
+    ShellTimeout,
+)
+"""The errors that skills can catch by class."""

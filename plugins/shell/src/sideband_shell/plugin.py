@@ -7,6 +7,7 @@ from pathlib import Path
 from sideband.ops import OpFamily
 
 from ._config import Config
+from ._errors import ERRORS
 from ._ops import run
 from ._scope import ShellScope
 
@@ -21,4 +22,5 @@ def sideband_ops() -> OpFamily:
         scope=ShellScope,
         sdk=Path(__file__).with_name("_sdk.py"),
         doc="Runs programs in the isolation of skills, without a shell.",
+        errors=ERRORS,
     )

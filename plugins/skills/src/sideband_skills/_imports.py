@@ -10,8 +10,8 @@ from attrs import Factory, define
 from ._skill_names import NAME_PART
 
 SDK_MODULE = "sideband.skill"
-# the names in `sideband.skill` that are not op families
-SDK_NAMES = frozenset({"OpError", "annotations", "capabilities", "dispatch", "tool"})
+# the names in `sideband.skill` that look like those of op families
+SDK_NAMES = frozenset({"annotations", "capabilities", "dispatch", "now", "random", "tool", "uuid"})
 DISPATCH = f"{SDK_MODULE}.dispatch"
 _GENERATED = "sideband_sdk"
 _AGENTOS = "agentos"

@@ -116,7 +116,7 @@ def _uses(module: Module) -> Iterator[_Use]:
 def _op(use: _Use, known: Mapping[str, OpFamily]) -> OpSpec | None:
     family = known.get(use.family)
     # the generated function of the op `x.import` is named `import_`
-    return next((op for op in family.ops if op.verb == use.name.rstrip("_")), None) if family else None
+    return next((op for op in family.public_ops if op.verb == use.name.rstrip("_")), None) if family else None
 
 
 def _may_use(spec: SkillSpec, family: OpFamily) -> bool:
@@ -151,7 +151,7 @@ def _check_use(
             file=module.path,
         )
         return
-    verbs: _Functions = dict.fromkeys(spec.verb for spec in family.ops)
+    verbs: _Functions = dict.fromkeys(spec.verb for spec in family.public_ops)
     names = verbs if use.is_dispatched else functions.get(use.family, {})
     if names and use.name not in names and not use.name.startswith("_"):
         problems.warn(

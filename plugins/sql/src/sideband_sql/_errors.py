@@ -209,3 +209,25 @@ class SqlStorage(SqlError, OSError):
 
     def __init__(self, name: str, problem: str) -> None:
         super().__init__(f"database `{name}`: {problem}", hint="check free disk space and file permissions")
+
+
+ERRORS = (
+    SqlBusy,
+    SqlConflict,
+    SqlConstraint,
+    SqlCorrupt,
+    SqlCursorMissing,
+    SqlDenied,
+    SqlDriver,
+    SqlEngineOff,
+    SqlError,
+    SqlMissing,
+    SqlReadonly,
+    SqlReplaced,
+    SqlStorage,
+    SqlSyntax,
+    SqlTimeout,
+    SqlTooLarge,
+    SqlValue,
+)
+"""The errors that skills can catch by class."""

@@ -337,6 +337,7 @@ async def transaction(params: TransactionParams, ctx: OpContext) -> TransactionR
 @op(
     "sql.revert",
     requires="sql",
+    internal=True,
     scope=_reverting,
     level=Level.CONTROLLED,
     needs=_WRITE,

@@ -1,14 +1,26 @@
 """Helpers for skills in addition to the generated functions: iteration over rows. Standard library only."""
 
+# mypy: disable-error-code="import-not-found, misc"
+# The types are generated with the functions, so they exist only beside them: `sideband sdk stubs` writes both.
+
+from __future__ import annotations
+
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sideband.skill import dispatch
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from sideband_sdk.sql import OpenOptions
 
 __all__ = ["rows"]
 
 
-async def rows(sql: str, *, db: str, batch: int | None = None, **options: Any) -> AsyncIterator[dict[str, Any]]:
+async def rows(
+    sql: str, *, db: str, batch: int | None = None, **options: Unpack[OpenOptions]
+) -> AsyncIterator[dict[str, Any]]:
     """Yield all rows of a query, fetched ``batch`` at a time. Accepts the options of ``sql.open``.
 
     Example:

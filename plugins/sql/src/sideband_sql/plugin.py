@@ -11,6 +11,7 @@ from sideband.plugins import PluginContext
 
 from ._config import Config
 from ._databases import Databases
+from ._errors import ERRORS
 from ._ops import close, execute, executemany, export, fetch, open_, query, revert, transaction
 from ._scope import SqlScope
 
@@ -35,4 +36,5 @@ def sideband_ops() -> OpFamily:
         scope=SqlScope,
         sdk=Path(__file__).parent / "_sdk.py",
         doc="SQLite databases: read-only queries and atomic changes.",
+        errors=ERRORS,
     )

@@ -2,7 +2,21 @@
 
 from ._codec import MAX_FRAME, MAX_NESTING, MAX_VALUES, BadFrame, LineBuffer, Unsendable, decode, encode
 from ._context import CALL_FILE, current_call
-from ._errors import OpError
+from ._op_errors import (
+    EffectInFlight,
+    EffectUnknown,
+    EgressRefused,
+    LimitExceeded,
+    OpCancelled,
+    OpDenied,
+    OpError,
+    OpNotFound,
+    OpParamsInvalid,
+    OpResultInvalid,
+    OpTimeout,
+    OpUnavailable,
+    SecretsClosed,
+)
 from ._output import MAX_LINE, OutputAllowance, left_out
 from ._runtime import PROTOCOL, running, serve
 from ._same_values import CallRandom, random_of_call, start_time
@@ -16,9 +30,21 @@ __all__ = [
     "PROTOCOL",
     "BadFrame",
     "CallRandom",
+    "EffectInFlight",
+    "EffectUnknown",
+    "EgressRefused",
+    "LimitExceeded",
     "LineBuffer",
+    "OpCancelled",
+    "OpDenied",
     "OpError",
+    "OpNotFound",
+    "OpParamsInvalid",
+    "OpResultInvalid",
+    "OpTimeout",
+    "OpUnavailable",
     "OutputAllowance",
+    "SecretsClosed",
     "Unsendable",
     "current_call",
     "decode",

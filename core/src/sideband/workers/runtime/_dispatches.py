@@ -12,7 +12,7 @@ from ._channel import HostChannel
 from ._codec import Unsendable, encode
 from ._context import CurrentCall
 from ._conversion import encode_converted
-from ._errors import OpError
+from ._op_errors import OpError, OpParamsInvalid, OpTimeout
 
 _Pending = tuple["asyncio.Future[Any]", str, float]
 """The future of an answer, the op, and the time at which it fails."""
@@ -76,7 +76,9 @@ class Dispatches:
                     lambda params: {**message, "__dispatch__": {"op": op, "params": params}}, params
                 )
             except Unsendable as problem:
-                raise OpError(f"cannot send the parameters of {op}: {problem}", code="op.params", op=op) from None
+                raise OpParamsInvalid(
+                    f"cannot send the parameters of {op}: {problem}", code="op.params", op=op
+                ) from None
             self._last += 1
             if answer is not None:
                 self._pending[dispatch] = (answer, op, monotonic() + self._ceiling)
@@ -111,7 +113,7 @@ class Dispatches:
                     self._loop.call_later(rest, self._give_up)
                     return
                 problem = f"the host did not answer {op} within {self._ceiling:g} s"
-                self._end(answer, None, OpError(problem, code="op.unanswered", op=op, retryable=True))
+                self._end(answer, None, OpTimeout(problem, code="op.unanswered", op=op, retryable=True))
             self._is_timed = False
 
 

@@ -1,6 +1,6 @@
 """The errors inside a worker, and their conversion to messages for the host.
 
-    OpError(Exception)          an op was denied or failed
+    OpError(Exception)          an op was denied or failed: see `_op_errors.py`
     SkillRefusal(Exception)     the function cannot be called, or its result cannot be sent
     NoWorker(RuntimeError)      an op was called outside a worker
 
@@ -11,58 +11,18 @@ them is limited.
 from __future__ import annotations
 
 import reprlib
+from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
 from ._context import CALL_FILE
+from ._op_errors import OpError
 from ._remedies import topic
 
 _MAX_MESSAGE = 4_000
 _FIRST_FRAMES = 5
 _LAST_FRAMES = 25
 _MAX_CHAIN = 5
-
-
-class OpError(Exception):
-    """An op ended without a result.
-
-    Attributes:
-        code: the stable code, such as ``op.denied`` or ``http.timeout``.
-        message: one sentence that describes the problem.
-        op: the op's name.
-        retryable: whether the same request may succeed later.
-        hint: what the user can do, or an empty string.
-
-    Example:
-        >>> try:
-        ...     await http.get("https://example.org")
-        ... except OpError as error:
-        ...     if not error.retryable:
-        ...         raise
-    """
-
-    def __init__(
-        self, message: str, *, code: str = "op.failed", op: str = "", retryable: bool = False, hint: str = ""
-    ) -> None:
-        super().__init__(message)
-        self.message = message
-        self.code = code
-        self.op = op
-        self.retryable = retryable
-        self.hint = hint
-
-    @classmethod
-    def from_wire(cls, error: Any, op: str) -> OpError:
-        """Return the error for an ``__error__``, which is an object, or a string from simple hosts."""
-        if not isinstance(error, dict):
-            return cls(str(error), op=op)
-        return cls(
-            str(error.get("message", "")),
-            code=str(error.get("code", "op.failed")),
-            op=str(error.get("op", op)),
-            retryable=error.get("retryable") is True,
-            hint=str(error.get("hint", "")),
-        )
 
 
 class SkillRefusal(Exception):
@@ -100,8 +60,9 @@ def failure(error: BaseException, *, code: str = "skill.raised") -> dict[str, An
         found["traceback"] = _traceback(error, 1 if about else _MAX_CHAIN)
     except BaseException:  # noqa: BLE001  even the type or the frames of an exception can raise
         return {"code": code, "message": "an exception that cannot be described"}
-    if type(error) is OpError:
-        found["cause"] = {"code": _short(error.code), "message": _short(error.message), "op": _short(error.op)}
+    if isinstance(error, OpError):
+        with suppress(BaseException):  # a subclass of the skill may lack an attribute
+            found["cause"] = {"code": _short(error.code), "message": _short(error.message), "op": _short(error.op)}
     return found
 
 

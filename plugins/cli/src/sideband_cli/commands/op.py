@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
 
 from sideband.commands import Command
 from sideband.exit_codes import ExitCode
@@ -16,6 +17,9 @@ from .._terminal._effect_text import effect_data, effect_line
 from .._terminal._printing import notice, print_json, print_result
 from .._terminal._progressbar import Progressbar
 from .._terminal._questions import Questions, ask_at_terminal
+
+if TYPE_CHECKING:
+    from sideband import Host
 
 __all__ = ["sideband_commands"]
 
@@ -53,11 +57,14 @@ def _run(arguments: Namespace) -> ExitCode:
 
     async def main() -> ExitCode:
         from sideband import EffectReport
+        from sideband.ops import OpInternal
 
         bar = Progressbar()
         effects: list[EffectReport] = []
         questions = Questions(ask_at_terminal(bar), yes=arguments.yes)
         async with make_host(arguments, approver=questions.approver()) as host:
+            if await _is_internal(host, arguments.op):
+                raise OpInternal(arguments.op)
             try:
                 output = await host.op(
                     arguments.op,
@@ -80,3 +87,12 @@ def _run(arguments: Namespace) -> ExitCode:
         return ExitCode.SUCCESS
 
     return run(main)
+
+
+async def _is_internal(host: Host, op: str) -> bool:
+    from sideband.ops import OpError
+
+    try:
+        return (await host.broker.ops.get(op)).spec.internal
+    except OpError:
+        return False  # the dispatch is refused, and recorded

@@ -34,6 +34,7 @@ def _configure(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     listing = actions.add_parser("list", help="list all ops")
     listing.add_argument("family", nargs="?", help="list only the ops of this family")
+    listing.add_argument("--all", action="store_true", help="also list internal ops, which only plugins and undo use")
     show = actions.add_parser("show", help="show an op with its parameters and result")
     show.add_argument("op", metavar="OP", help="the name of the op")
     for action in (listing, show):
@@ -51,7 +52,8 @@ def _list(arguments: Namespace) -> ExitCode:
                 families = [(await host.broker.ops.plugin(arguments.family)).contribution]
             else:
                 families = await op_families(host)
-        return sorted((spec for family in families for spec in family.ops), key=lambda spec: spec.name)
+        found = [spec for family in families for spec in (family.ops if arguments.all else family.public_ops)]
+        return sorted(found, key=lambda spec: spec.name)
 
     specs = run(main)
     rows = [[spec.name, _level(spec), spec.requires or "-", _traits(spec), first_sentence(spec.doc)] for spec in specs]
@@ -66,7 +68,12 @@ def _level(spec: OpSpec) -> str:
 
 
 def _traits(spec: OpSpec) -> str:
-    traits = {"idempotent": spec.idempotent, "durable": spec.durable, "fire-and-forget": spec.fire_and_forget}
+    traits = {
+        "idempotent": spec.idempotent,
+        "durable": spec.durable,
+        "fire-and-forget": spec.fire_and_forget,
+        "internal": spec.internal,
+    }
     return ", ".join(name for name, holds in traits.items() if holds)
 
 
@@ -138,6 +145,7 @@ def _data(spec: OpSpec) -> dict[str, Any]:
         "durable": spec.durable,
         "fire_and_forget": spec.fire_and_forget,
         "egress": "parameters" if callable(spec.egress) else spec.egress,
+        "internal": spec.internal,
         "timeout": spec.timeout,
         "recorded": list(spec.record),
         "doc": spec.doc,

@@ -29,7 +29,9 @@ def sideband_commands() -> Command:
 
 def _configure(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    stubs = actions.add_parser("stubs", help="write the package sideband_sdk, with a module for each op family")
+    stubs = actions.add_parser(
+        "stubs", help="write the package sideband_sdk, with a module and its types for each op family"
+    )
     stubs.add_argument(
         "folder", type=Path, nargs="?", default=Path(), help="the parent folder (default: the current folder)"
     )
@@ -48,10 +50,14 @@ async def _families(arguments: Namespace) -> list[OpFamily]:
 
 
 def _write(folder: Path, families: list[OpFamily]) -> list[Path]:
-    """Write the SDK modules, without the worker's runtime, to ``folder``, and keep its other files."""
-    from sideband.ops import write_sdk
+    """Write the SDK modules and their types, without the worker's runtime, to ``folder``, and keep its other files."""
+    from sideband.ops import stub_files, write_sdk
 
+    stubs = stub_files(families)
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory() as temporary:
         made = sorted((write_sdk(Path(temporary), families, {}) / folder.name).iterdir())
-        return [copyfile(file, folder / file.name) for file in made]
+        written = [copyfile(file, folder / file.name) for file in made]
+    for name, text in stubs.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return sorted([*written, *(folder / name for name in stubs)])

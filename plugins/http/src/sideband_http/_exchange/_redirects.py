@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from .._errors import RedirectRefused
+from .._errors import RedirectUnencrypted, RedirectWithBody
 from .._request._plan import Hop
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -18,13 +18,14 @@ def next_hop(hop: Hop, status: int, location: str | None) -> Hop | None:
 
     Raises:
         UrlInvalid: if the location is not a valid URL.
-        RedirectRefused: if the redirect leads from https to http, or would send a body to another origin.
+        RedirectUnencrypted: if the redirect leads from https to http.
+        RedirectWithBody: if it would send a body to another origin.
     """
     if status not in _REDIRECTS or location is None:
         return None
     target = hop.target.join(location)
     if hop.target.scheme == "https" and target.scheme == "http":
-        raise RedirectRefused.downgrade(hop.target.origin, target.origin)
+        raise RedirectUnencrypted(hop.target.origin, target.origin)
     following = evolve(hop, target=target)
     if (status == 303 and hop.method not in {"GET", "HEAD"}) or (status in {301, 302} and hop.method == "POST"):
         headers = {name: value for name, value in hop.headers.items() if name not in _BODY_HEADERS}
@@ -32,5 +33,5 @@ def next_hop(hop: Hop, status: int, location: str | None) -> Hop | None:
     if target.origin == hop.target.origin:
         return following
     if following.content is not None:
-        raise RedirectRefused.body(hop.target.origin, target.origin)
+        raise RedirectWithBody(hop.target.origin, target.origin)
     return evolve(following, headers={}, cookies={}, credential={})
