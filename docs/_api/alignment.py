@@ -116,5 +116,5 @@ def _constructor(facts: Mapping[str, Any], path: str, owner: str | None) -> Fact
     if owner is None or source not in facts:
         return {}
     parameters = {name: fact for name, fact in facts.items() if name.startswith(f"{source}(")}
-    own = {**facts[path], "order": facts[source].get("order", [])}
+    own = {**facts[path], **{name: value for name, value in facts[source].items() if name == "order"}}
     return {path: own, **{path + name.removeprefix(source): fact for name, fact in parameters.items()}}

@@ -77,7 +77,7 @@ def merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> Facts:
 def _with_constructor(fact: dict[str, Any], old: Fact, path: str) -> dict[str, Any]:
     """Return a new description. A class whose own constructor was recorded keeps it, also if a base defines it now."""
     own = path.partition(":")[2]
-    return {**fact, "constructor": own} if old.get("constructor") == own and "constructor" in fact else fact
+    return {**fact, "constructor": own} if old.get("constructor") == own else fact
 
 
 def _line(path: str) -> Iterator[str]:
@@ -105,10 +105,8 @@ def _changes(old: Facts, new: Facts, version: str) -> Iterator[Change]:
 
 def _rule_of_addition(path: str, old: Facts, new: Facts) -> str:
     fact = new[path]
-    owner = old.get(_parent(path))
-    if owner is None:
-        return "added"
-    if fact["kind"] in _MEMBERS and (owner["kind"] == "interface" or fact.get("abstract")):
+    owner = old.get(_parent(path), {})
+    if fact["kind"] in _MEMBERS and (owner.get("kind") == "interface" or (owner and fact.get("abstract"))):
         return "must-be-implemented"
     if fact["kind"] == "parameter" and _is_of_interface(path, old):
         return "must-be-implemented"

@@ -202,6 +202,12 @@ def test_addition_is_printed_with_its_rule(api, edit, capsys):
     assert capsys.readouterr().out == line
 
 
+def test_changed_property_is_printed_with_both_values(api, edit, small, capsys):
+    edit(**{"hook:tool_call": {**small.facts["hook:tool_call"], "deadline": 5}})
+    api.main([])
+    assert "addition: hook:tool_call: time-limit-raised (5 -> 60). What was" in capsys.readouterr().out
+
+
 def test_recorded_addition_keeps_the_version_of_the_release(api, edit, files):
     edit(**{ADDED: None})
     api.main(["--record"])
@@ -293,6 +299,16 @@ def test_first_record_needs_a_version(api, files, small, capsys):
     assert capsys.readouterr().err.count("run `python docs/api.py --record VERSION`") == 2
     assert api.main(["--record", "0.1.0"]) == 0
     assert api.read(files.snapshot) == api.Snapshot("0.1.0", small.facts)
+
+
+def test_class_whose_constructor_moved_to_a_base_keeps_the_recorded_one(api):
+    base = {"kind": "class", "bases": [], "constructor": "a.Base"}
+    parameter = {"kind": "parameter", "type": "int"}
+    shared = {"python:a.Base": base, "python:a.Base(x)": parameter}
+    own = {"python:a.A": {"kind": "class", "bases": ["a.Base"], "constructor": "a.A"}, "python:a.A(x)": parameter}
+    moved = {"python:a.A": {"kind": "class", "bases": ["a.Base"], "constructor": "a.Base"}}
+    recorded = api.record(api.Snapshot("0.0.1", shared | own), api.Snapshot("0.0.1", shared | moved))
+    assert recorded.facts == shared | own
 
 
 # The file of waivers
