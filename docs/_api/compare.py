@@ -106,7 +106,7 @@ def _changes(old: Facts, new: Facts, version: str) -> Iterator[Change]:
 def _rule_of_addition(path: str, old: Facts, new: Facts) -> str:
     fact = new[path]
     owner = old.get(_parent(path), {})
-    if fact["kind"] in _MEMBERS and (owner.get("kind") == "interface" or (owner and fact.get("abstract"))):
+    if fact["kind"] in _MEMBERS and (owner.get("kind") == "interface" or fact.get("abstract")):
         return "must-be-implemented"
     if fact["kind"] == "parameter" and _is_of_interface(path, old):
         return "must-be-implemented"
