@@ -55,6 +55,13 @@ GUARD = """
 """
 
 
+CACHED = """
+from typing import Optional, Union
+
+KEPT = Optional[Union[Guard, Params]]
+"""
+
+
 class NoTools:
     @hookimpl
     def context(self, event):
@@ -178,13 +185,13 @@ async def test_no_call_fails_or_runs_on_a_half_loaded_plugin_during_twenty_reloa
 @both_backends
 async def test_nothing_is_left_after_a_hundred_reloads(home, packages):
     package = packages(kinds=("op", "guard"))
-    package.write(1, {"plugin": "{ops}" + dedent(GUARD)})
+    package.write(1, {"plugin": "{ops}" + dedent(GUARD) + CACHED})
     async with Host(home=home) as host:
         await host.op("acme.pair", {})
         agents = host.hooks.derive(lambda context: context)
         first = weakref.ref(module(package))
         for number in range(2, 102):
-            package.write_modules(number, {"plugin": "{ops}" + dedent(GUARD)})
+            package.write_modules(number, {"plugin": "{ops}" + dedent(GUARD) + CACHED})
             await host.reload("acme", kind="op")
             assert await host.op("acme.pair", {}) == [number] * 5
             assert (await agents.decide(ToolCall("c1", "t", {}))).reason == str(number)
@@ -213,6 +220,14 @@ async def test_function_that_imports_a_neighbor_late_gets_the_one_of_its_own_ver
         await host.reload("acme")
         old.GOING_ON.set()  # then it imports `._late` for the first time
     assert found[0][:2] == [2, 2]
+
+
+async def test_neighbor_that_was_once_imported_late_is_imported_with_the_others(host, package):
+    await host.op("acme.pair", {})
+    package.write_ops(2)
+    await host.reload("acme")
+    package.write_modules(3, {"plugin": "{ops}"})
+    assert await host.op("acme.pair", {}) == [2] * 5
 
 
 async def test_op_that_the_new_version_does_not_have_is_unknown(host, package):
