@@ -11,10 +11,10 @@ from sideband_agent.sessions import (
     BranchSummaryEntry,
     CompactionEntry,
     CustomMessageEntry,
+    EntryTree,
     MessageEntry,
     ModelEntry,
     RunEntry,
-    SessionTree,
 )
 from sideband_agent.sessions._format._header import SessionHeader
 
@@ -43,7 +43,7 @@ def result(call, tokens=1, **fields):
 class Conversation:
     """A session in memory; each entry's id is its number: ``e0``."""
 
-    tree: SessionTree = field(factory=lambda: SessionTree(SessionHeader(id="0" * 16)))
+    tree: EntryTree = field(factory=lambda: EntryTree(SessionHeader(id="0" * 16)))
 
     def add(self, *messages):
         for one in messages:

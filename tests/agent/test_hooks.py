@@ -2,6 +2,7 @@
 
 import anyio
 import pytest
+import sideband_shell.plugin
 from sideband import Plugin
 from sideband.hooks import HOOK_SPECS, Compacted, Deny, Handled, Retry, Route, Transform, hookimpl
 from sideband.messages import UserMessage, to_data
@@ -49,6 +50,9 @@ turn_start tool_selection ephemeral before_provider_request op_call message_star
 after_provider_response answer message_update message_end turn_end
 agent_end save_point settled
 subagent_end session_shutdown
+thinking_level_select goal_update goal_update
+user_bash op_call effect message_start message_end
+session_before_tree session_tree thinking_level_select
 session_shutdown
 """
 
@@ -107,10 +111,19 @@ async def scenario(stage, kit):
 async def changes(stage, kit):
     """Return the events of what a user or a plugin does to an agent between runs."""
     events = []
-    plugins = [kit.echo, Plugin("guard", "everything", everything(events))]
-    settings = {"agent": {"model": "scripted:test", "context_window": 100_000}}
+    plugins = [
+        kit.echo,
+        Plugin("op", "shell", sideband_shell.plugin),
+        Plugin("guard", "everything", everything(events)),
+    ]
+    settings = {"agent": {"model": "scripted:test", "context_window": 100_000}, "policy": {"isolation": "none"}}
     async with stage(["a child's answer"], *plugins, settings=settings) as agent:
         await agent.spawn_child("count")
+        await agent.select_thinking("high")
+        await agent.set_goal("count everything")
+        await agent.end_goal("reached")
+        await agent.run_program(["true"])
+        await agent.rewind(None)
     return events
 
 

@@ -18,7 +18,8 @@ def chat(sideband, turns):
 def test_help_lists_every_command_and_fits_a_terminal(chat):
     done = chat("/help", COLUMNS="80")
     names = (
-        "help model models tools session sessions new fork rewind tree label name compact cost status export retry quit"
+        "help model models thinking goal tools session sessions new fork rewind tree label name compact cost "
+        "status export retry quit"
     )
     for name in names.split():
         assert re.search(rf"^/{name}\b", done.stdout, re.MULTILINE), name
@@ -142,6 +143,65 @@ def test_cost_and_status_show_the_usage(chat):
     done = chat("hello", "/cost", "/status", scripted=({"text": "yes", "usage": usage},))
     assert "90k tokens in, 10k out, $0.0123" in done.stdout
     assert re.search(r"^context +50 % of 200k$", done.stdout, re.MULTILINE)
+
+
+def test_thinking_command_shows_and_changes_the_level(chat):
+    done = chat("/thinking", "/thinking high", "/status", "/thinking deep")
+    assert done.stdout.splitlines()[:2] == [
+        "the level of thinking is that of the provider",
+        "the level of thinking is high",
+    ]
+    assert re.search(r"^thinking +high$", done.stdout, re.MULTILINE)
+    assert "unknown level of thinking: `deep`" in done.stderr
+
+
+def test_goal_command_shows_sets_and_ends_the_goal(chat):
+    done = chat("/goal", "/goal tests pass", "/goal", "/status", "/goal reached", "/goal dropped")
+    assert [line for line in done.stdout.splitlines() if "goal" in line] == [
+        "the session has no goal",
+        "the goal is: tests pass",
+        "the goal is: tests pass",
+        "goal     tests pass",
+        "the goal was reached",
+        "the session has no goal",
+    ]
+
+
+def test_chat_shows_the_goal_of_a_resumed_session(chat):
+    chat("/goal tests pass", "hello")
+    assert "goal: tests pass" in chat("hello", words=["-c"]).stderr
+
+
+@pytest.fixture
+def programs(tmp_path):
+    """The options of a chat that runs programs, in a folder that does not contain the state of the host."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return {"words": ["--set", "policy.isolation=none"], "folder": folder}
+
+
+def test_program_after_an_exclamation_mark_runs_and_is_shown_to_the_model(chat, programs):
+    done = chat("!echo 'a  b'", "hello", "/tree", **programs)
+    assert done.stdout.splitlines()[:2] == ["a  b", "one"]
+    assert "program: The user ran" in done.stdout
+
+
+def test_program_after_two_exclamation_marks_is_hidden_from_the_model(chat, programs):
+    done = chat("!!echo yes", "hello", "/tree", **programs)
+    assert done.stdout.splitlines()[0] == "yes"
+    assert "The user ran" not in done.stdout
+
+
+def test_program_that_fails_shows_its_exit_code(chat, programs):
+    assert "exit code 1: false" in chat("!false", **programs).stderr
+
+
+def test_command_that_needs_a_shell_is_refused_with_a_hint(chat):
+    done = chat("!echo a | cat", "!", "hello")
+    assert "'|' needs a shell" in done.stderr
+    assert "!sh -c 'echo a | cat'" in done.stderr
+    assert "the command is empty" in done.stderr
+    assert done.stdout == "one\n"
 
 
 def test_short_conversation_is_not_compacted(chat):

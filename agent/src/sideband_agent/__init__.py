@@ -15,17 +15,21 @@ from ._errors import (
     CallEnded,
     CostUnknown,
     DepthReached,
+    GoalInvalid,
     InputEmpty,
     ModelFailed,
     ModelMissing,
     RunHalted,
     RunParked,
+    RunUnfinished,
     StructureRefused,
+    ThinkingUnknown,
     ToolRefused,
     ToolsUnknown,
 )
 from ._phase import AgentPhase
 from ._run import RunResult, RunStatus
+from ._user_programs import ProgramOutput
 
 __all__ = [
     "LARGEST_ATTACHMENT",
@@ -42,15 +46,19 @@ __all__ = [
     "CallEnded",
     "CostUnknown",
     "DepthReached",
+    "GoalInvalid",
     "InputEmpty",
     "Listener",
     "ModelFailed",
     "ModelMissing",
+    "ProgramOutput",
     "RunHalted",
     "RunParked",
     "RunResult",
     "RunStatus",
+    "RunUnfinished",
     "StructureRefused",
+    "ThinkingUnknown",
     "ToolRefused",
     "ToolsUnknown",
     "attachment_of",

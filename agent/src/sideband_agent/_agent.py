@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
+from anyio import CancelScope
 from sideband.approvals import Approver
-from sideband.hooks import HookRegistry, ModelSelect, Settled
+from sideband.hooks import HookRegistry, Settled
 from sideband.messages import Attachment
-from sideband.settings import AgentSettings
+from sideband.settings import AgentSettings, ThinkingLevel
 from sideband.tools import Tool, ToolSource
 
+from ._agent_choices import AgentChoices
 from ._agent_hooks import Listener, agent_hooks
-from ._agent_state import AgentState
 from ._announcer import Announcer
 from ._attachments import checked_input
 from ._budget import Budget
 from ._child_sessions import ChildSession
 from ._children import Children
-from ._errors import InputEmpty
+from ._contexts import origin_of
+from ._errors import InputEmpty, RunUnfinished
+from ._history import unanswered
 from ._inherited import Inherited
 from ._memory_store import MemoryStore
 from ._phase import AgentPhase, CurrentPhase
@@ -30,13 +32,14 @@ from ._run import RunResult
 from ._session_parts import SessionPartsMaker
 from ._session_switcher import SessionSwitcher
 from ._session_tools import OwnTools
-from .sessions import ModelEntry, Sessions
+from ._user_programs import ProgramOutput, run_user_program
+from .sessions import Sessions
 
 if TYPE_CHECKING:
     from sideband import Host
 
 
-class Agent(AgentState):
+class Agent(AgentChoices):
     """An agent that calls a model, runs its tools and stores the conversation. Use it with ``async with``.
 
     An agent has one run at a time: methods that need an idle agent raise ``AgentBusy`` immediately while it is busy.
@@ -120,6 +123,8 @@ class Agent(AgentState):
 
     async def __aenter__(self) -> Self:
         await self._switcher.open(self._wanted_session, creates=self.inherited is not None, own_tools=self._own_tools)
+        if self._wanted_session is not None and self.inherited is None:
+            await self._restored(self.settings.thinking, None)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -151,7 +156,7 @@ class Agent(AgentState):
         if not text.strip() and not queued.attachments:
             raise InputEmpty
         with self._claim("begin a run"):
-            result = await self._follow_up(await self._parts.runner.begin(queued, source, self.model))
+            result = await self._follow_up(await self._parts.runner.begin(queued, source, self.model, self.thinking))
         await self._settle()
         return result
 
@@ -171,7 +176,7 @@ class Agent(AgentState):
             entry = self.session.unfinished_run()
             if entry is None:
                 return None
-            result = await self._follow_up(await self._parts.runner.resume(entry, self.model))
+            result = await self._follow_up(await self._parts.runner.resume(entry, self.model, self.thinking))
         await self._settle()
         return result
 
@@ -179,7 +184,7 @@ class Agent(AgentState):
         """Begin a run for each queued input, as long as they complete."""
         while result.status == "completed" and (queued := self.queues.next_input()) is not None:
             source = "interactive" if queued.source == "user" else "plugin"
-            result = await self._parts.runner.begin(queued, source, self.model)
+            result = await self._parts.runner.begin(queued, source, self.model, self.thinking)
         return result
 
     async def _settle(self) -> None:
@@ -193,6 +198,47 @@ class Agent(AgentState):
     def follow_up(self, text: str, *, attachments: Iterable[Attachment] = (), source: str = "user") -> None:
         """Queue an input that begins its own run when the current one has ended."""
         self.queues.following.append(checked_input(self.host.redactor, text, attachments, source))
+
+    async def run_program(
+        self, arguments: Sequence[str], *, exclude_from_context: bool = False, seconds: float = 600.0
+    ) -> ProgramOutput:
+        """Run a program for the user, with the op ``shell.run``, and add it and its output to the conversation.
+
+        The user is the principal of the effect. The program may change the working directory, has no access to the
+        network, and runs in the isolation of programs. Guards decide on it like on any effect.
+
+        Args:
+            arguments: the program and its arguments, which no shell interprets.
+            exclude_from_context: whether nothing is added to the conversation.
+            seconds: the timeout in seconds.
+
+        Raises:
+            AgentBusy: if another operation is in progress.
+            InputEmpty: if there are no arguments.
+            RunUnfinished: if the last run waits for the results of tool calls. Nothing has run.
+            OpError: if the program could not run, such as ``OpNotFound`` if no plugin provides the op.
+        """
+        if not arguments:
+            raise InputEmpty
+        with self._claim("run a program"):
+            if not exclude_from_context and unanswered(self.session.messages()) is not None:
+                raise RunUnfinished("run a program")
+            output = await run_user_program(
+                arguments,
+                broker=self.host.broker,
+                announcer=self._announcer,
+                origin=origin_of(self),
+                folder=self.folder,
+                seconds=seconds,
+                tokens=self.settings.output_tokens,
+                excluded=exclude_from_context,
+            )
+            if not exclude_from_context:
+                message = output.message()
+                with CancelScope(shield=True):  # it has happened, so the model must learn it
+                    await self.session.append_message(message)
+                await self._announcer.emit_message(message)
+        return output
 
     def offer(self, tool: Tool | ToolSource) -> None:
         """Give this agent a tool, or a source of tools, of its own. It is available from the next turn on.
@@ -269,24 +315,13 @@ class Agent(AgentState):
             await self.host.approvals.withdraw(sessions=[own.id])
         return result
 
-    # Sessions, models and reloading
-
-    async def select_model(self, model: str, *, source: str = "set") -> None:
-        """Use another model from now on.
-
-        Raises:
-            AgentBusy: if another operation is in progress.
-        """
-        with self._claim("change the model"):
-            previous = self._usual_model()
-            await self.session.append(ModelEntry(model=model))
-            self._model = model
-            await self._announcer.emit(ModelSelect, model, previous=previous, source=source)
+    # Sessions and reloading
 
     async def new_session(self) -> str:
         """Switch to a new session and return its id."""
         with self._claim("switch sessions"):
-            return await self._switcher.new()
+            async with self._moving():
+                return await self._switcher.new()
 
     async def switch_session(self, session: str) -> None:
         """Switch to another session.
@@ -296,7 +331,8 @@ class Agent(AgentState):
             StructureRefused: if a plugin denies it.
         """
         with self._claim("switch sessions"):
-            await self._switcher.switch(session)
+            async with self._moving():
+                await self._switcher.switch(session)
 
     async def fork(self, entry: str | None = None, *, position: Literal["at", "before"] = "at") -> str:
         """Switch to a copy of the session's path up to an entry, and return the copy's id.
@@ -306,7 +342,8 @@ class Agent(AgentState):
             position: whether the copy ends ``at`` the entry or ``before`` it.
         """
         with self._claim("fork"):
-            return await self._switcher.fork(entry, position=position)
+            async with self._moving():
+                return await self._switcher.fork(entry, position=position)
 
     async def rewind(self, entry: str | None, *, summary: str = "") -> None:
         """Rewind the conversation to an entry: the next entry follows it. Nothing is deleted.
@@ -318,9 +355,11 @@ class Agent(AgentState):
         Raises:
             AgentBusy: if another operation is in progress.
             EntryNotFound: if the session does not contain the entry.
+            StructureRefused: if a plugin denies it.
         """
         with self._claim("rewind"):
-            await self.session.rewind(entry, summary=summary)
+            async with self._moving():
+                await self._switcher.rewind(entry, summary=summary)
 
     async def reload(self) -> None:
         """Reload skills, prompts and tools. The session stays open."""
@@ -328,17 +367,13 @@ class Agent(AgentState):
             self.host.tools.forget_skills()
             await self._switcher.reload()
 
-    def _claim(self, action: str, phase: AgentPhase = AgentPhase.TURN) -> AbstractContextManager[None]:
-        """Enter ``phase`` for a block, so that no other operation can begin."""
-        _ = self._parts
-        return self._phase.claim(action, phase)
-
 
 class _ChildAgent(Agent):
     """An agent that works for a parent, in a session that ends with it, or with the call that it works for."""
 
     def __init__(self, parent: Agent, inherited: Inherited, tools: Sequence[str]) -> None:
         self.inherited = inherited
+        self._thinking = parent.thinking
         super().__init__(
             parent.host,
             model=parent.model,
@@ -349,3 +384,8 @@ class _ChildAgent(Agent):
             guards=parent.guards,
             folder=parent.folder,
         )
+
+    @property
+    def thinking(self) -> ThinkingLevel | None:
+        """Its parent's level of thinking."""
+        return self._thinking

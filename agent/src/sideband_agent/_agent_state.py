@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from sideband.messages import Usage
-from sideband.settings import AgentSettings
+from sideband.settings import AgentSettings, ThinkingLevel
 from sideband.tools import ToolView
 
 from ._budget import Allowance
+from ._choices import known_level
 from ._errors import ModelMissing
 from ._inherited import Inherited
 from ._phase import AgentPhase, CurrentPhase
@@ -60,6 +61,19 @@ class AgentState:
     def _usual_model(self) -> str | None:
         """Return the model that a run begins with."""
         return self._model or self.session.context().model or self.settings.model
+
+    @property
+    def thinking(self) -> ThinkingLevel | None:
+        """The level of thinking that a run begins with: the session's, otherwise the configured one.
+
+        ``None`` if the provider decides.
+        """
+        return known_level(self.session.context().thinking) or self.settings.thinking
+
+    @property
+    def goal(self) -> str | None:
+        """The goal of the session, or ``None``."""
+        return self.session.context().goal
 
     @property
     def tools(self) -> ToolView:

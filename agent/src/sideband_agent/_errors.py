@@ -7,7 +7,10 @@ SidebandError
     ├── CallEnded(RuntimeError)              agent.call        the tool call of the caller has ended
     ├── InputEmpty(ValueError)               agent.input       the input of a run is empty
     ├── ModelMissing(LookupError)            agent.model       no model is configured
-    ├── StructureRefused(PermissionError)    agent.refused     a plugin denies switching or forking the session
+    ├── StructureRefused(PermissionError)    agent.refused     a plugin denies leaving, forking or rewinding the session
+    ├── ThinkingUnknown(ValueError)          agent.thinking    the level of thinking does not exist
+    ├── GoalInvalid(ValueError)              agent.goal        the goal or its status is invalid
+    ├── RunUnfinished(RuntimeError)          agent.unfinished  the last run has tool calls without results
     ├── DepthReached(RecursionError)         agent.depth       the maximum depth of child agents is reached
     ├── ToolsUnknown(LookupError)            agent.tools       the parent does not have a tool requested for a child
     ├── ToolRefused(ValueError)              agent.tool        a tool or a source of tools cannot be offered
@@ -112,7 +115,7 @@ class ModelMissing(AgentFailed, LookupError):
 
 
 class StructureRefused(AgentFailed, PermissionError):
-    """A plugin denied leaving or forking the session."""
+    """A plugin denied leaving, forking or rewinding the session."""
 
     code = "agent.refused"
     exit_code = ExitCode.DENIED
@@ -123,6 +126,36 @@ class StructureRefused(AgentFailed, PermissionError):
             hint=f"the plugin `{plugin}` denied it; follow its message, or disable the plugin in `[policy.deny]`",
         )
         self.plugin = plugin
+
+
+class ThinkingUnknown(AgentFailed, ValueError):
+    """The level of thinking does not exist."""
+
+    code = "agent.thinking"
+
+    def __init__(self, level: str, levels: Sequence[str]) -> None:
+        super().__init__(f"unknown level of thinking: `{level}`", hint=f"use one of {', '.join(levels)}")
+
+
+class GoalInvalid(AgentFailed, ValueError):
+    """The goal is empty or too long, or its status is invalid."""
+
+    code = "agent.goal"
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem, hint="state in a few sentences what to achieve; put details into a message")
+
+
+class RunUnfinished(AgentFailed, RuntimeError):
+    """The last run has tool calls without results, so nothing can be added to the conversation. Nothing has changed."""
+
+    code = "agent.unfinished"
+
+    def __init__(self, action: str) -> None:
+        super().__init__(
+            f"the agent cannot {action}: the last run has tool calls without results",
+            hint="continue the run (`resume`) or begin another one, or exclude the program from the context",
+        )
 
 
 class DepthReached(AgentFailed, RecursionError):

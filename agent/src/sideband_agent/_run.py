@@ -28,6 +28,7 @@ class Run:
         source: where its input came from.
         system_prompt: the system prompt of this run.
         model: the model that is called; differs from the agent's after a fallback.
+        thinking: the level of thinking; ``None`` if the provider decides.
         turn: the number of turns since the run began or was resumed.
         step: the number of model answers in it.
         usage: the usage of its model calls, excluding children.
@@ -42,6 +43,7 @@ class Run:
     id: str
     source: str
     model: str
+    thinking: str | None = None
     system_prompt: str = ""
     turn: int = 0
     step: int = 0

@@ -91,23 +91,24 @@ class Runner:
                 self.current.aborted = True
             self._scope.cancel()
 
-    async def begin(self, queued: Queued, source: str, model: str) -> RunResult:
+    async def begin(self, queued: Queued, source: str, model: str, thinking: str | None) -> RunResult:
         """Begin a run with an input and run it to its end.
 
         Args:
             queued: the input.
             source: where it comes from.
             model: the model to call.
+            thinking: its level of thinking.
         """
-        return await self._execute(Run(token_hex(8), source, model), queued)
+        return await self._execute(Run(token_hex(8), source, model, thinking), queued)
 
-    async def resume(self, entry: RunEntry, model: str) -> RunResult:
+    async def resume(self, entry: RunEntry, model: str, thinking: str | None) -> RunResult:
         """Continue an unfinished run from the last stored step."""
         source = entry.source or "interactive"
         if self._has_other_branch(entry.run):
             # its stored entries belong to an abandoned branch, so continue with a new run
-            return await self._execute(Run(token_hex(8), source, model), None)
-        run = Run(entry.run, source, model)
+            return await self._execute(Run(token_hex(8), source, model, thinking), None)
+        run = Run(entry.run, source, model, thinking)
         run.messages = list(stored_messages(self.session, run.id))
         run.step = sum(isinstance(message, AssistantMessage) for message in run.messages)
         run.usage = usage_of(run.messages)

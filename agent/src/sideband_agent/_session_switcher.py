@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import takewhile
 from typing import Literal
 
 import anyio
 from attrs import define, field
-from sideband.hooks import SessionBeforeFork, SessionBeforeSwitch, SessionShutdown, SessionStart, Verdict
+from sideband.hooks import (
+    SessionBeforeFork,
+    SessionBeforeSwitch,
+    SessionBeforeTree,
+    SessionShutdown,
+    SessionStart,
+    SessionTree,
+    Verdict,
+)
 from sideband.tools import Tool, ToolSource
 
 from ._errors import AgentClosed, StructureRefused
@@ -102,6 +111,21 @@ class SessionSwitcher:
         await self._replace(copy, "fork", target=copy.id)
         return copy.id
 
+    async def rewind(self, entry: str | None, *, summary: str) -> None:
+        """Continue the session from another entry.
+
+        Raises:
+            EntryNotFound: if the session does not contain the entry.
+            StructureRefused: if a plugin denies it.
+        """
+        session = self.parts.session
+        target = session.tree.position(entry)
+        if self.maker.agent.hooks.has(SessionBeforeTree.hook):
+            await self._check(_before_tree(session, target, summary), "rewind the session")
+        old_leaf = session.leaf
+        new_leaf = await session.rewind(target, summary=summary)
+        await self.maker.announcer.emit(SessionTree, session.id, new_leaf, old_leaf, new_leaf if summary else None)
+
     async def reload(self) -> None:
         """Rebuild the parts for the session, which stays open."""
         session = self.parts.session
@@ -112,7 +136,7 @@ class SessionSwitcher:
         await self._replace(await self._opened(session), reason, target=session)
         return self.parts.session.id
 
-    async def _check(self, event: SessionBeforeSwitch | SessionBeforeFork, action: str) -> None:
+    async def _check(self, event: SessionBeforeSwitch | SessionBeforeFork | SessionBeforeTree, action: str) -> None:
         decision = await self.maker.agent.hooks.decide(event)
         if decision.verdict is Verdict.DENY:
             raise StructureRefused(action, decision.reason, decision.plugin)
@@ -147,3 +171,10 @@ class SessionSwitcher:
                 with anyio.CancelScope(shield=True):
                     await session.aclose()
             raise
+
+
+def _before_tree(session: Session, target: str | None, summary: str) -> SessionBeforeTree:
+    kept = set() if target is None else {one.id for one in session.path(target)}
+    left = [one.id for one in takewhile(lambda one: one.id not in kept, session.newest_first())]
+    ancestor = next((one.id for one in session.newest_first() if one.id in kept), None)
+    return SessionBeforeTree(session.id, target, session.leaf, ancestor, left[::-1], summary)

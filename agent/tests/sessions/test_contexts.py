@@ -8,20 +8,20 @@ from sideband_agent.sessions import (
     BranchSummaryEntry,
     CompactionEntry,
     Entry,
+    EntryTree,
     LabelEntry,
     LeafEntry,
     MessageEntry,
     ModelEntry,
     SessionHeader,
-    SessionTree,
 )
 
 
 def new_tree():
-    return SessionTree(SessionHeader(id="0123456789abcdef", time="2026-11-01T00:00:00Z"))
+    return EntryTree(SessionHeader(id="0123456789abcdef", time="2026-11-01T00:00:00Z"))
 
 
-def add(tree: SessionTree, body: Entry, number: int) -> None:
+def add(tree: EntryTree, body: Entry, number: int) -> None:
     parent = body.target if isinstance(body, LeafEntry) else tree.leaf
     tree.follow(body.model_copy(update={"id": f"e{number}", "parent": parent, "time": "2026-11-01T00:00:00Z"}))
 
@@ -80,13 +80,13 @@ def test_entries_before_the_last_context_are_not_read_again(count_calls):
         add(tree, MessageEntry(message=UserMessage(content="one more")), size)
         calls[size] = count_calls(tree.context)
         assert len(tree.context().messages) == size + 1
-    assert calls[1_000] == calls[100], "extend the last context in `SessionTree.context` instead of walking the path"
+    assert calls[1_000] == calls[100], "extend the last context in `EntryTree.context` instead of walking the path"
 
 
 def test_the_context_of_an_unchanged_session_is_built_once(count_calls):
     tree = talked(10)
     before = tree.context()
-    assert count_calls(tree.context) < 6, "return the last context in `SessionTree.context`"
+    assert count_calls(tree.context) < 6, "return the last context in `EntryTree.context`"
     add(tree, MessageEntry(message=UserMessage(content="one more")), 10)
     assert tree.context() != before
 

@@ -27,6 +27,7 @@ from sideband.hooks import (
     Event,
     Failure,
     FirstEvent,
+    GoalUpdate,
     HookRegistry,
     Input,
     Kind,
@@ -46,12 +47,15 @@ from sideband.hooks import (
     Sections,
     SessionBeforeFork,
     SessionBeforeSwitch,
+    SessionBeforeTree,
     SessionCompact,
     SessionShutdown,
     SessionStart,
+    SessionTree,
     Settled,
     SubagentEnd,
     SubagentStart,
+    ThinkingLevelSelect,
     ToolCall,
     ToolCandidate,
     ToolExecutionEnd,
@@ -62,6 +66,7 @@ from sideband.hooks import (
     TurnEnd,
     TurnStart,
     UpdateEvent,
+    UserBash,
 )
 from sideband.ops import Level, Origin
 
@@ -86,6 +91,7 @@ SAMPLES = [
     ModelError("r1", "local:m", {"code": "provider.refused", "status": 503}),
     SessionBeforeSwitch("new"),
     SessionBeforeFork("s1", "e1", "before"),
+    SessionBeforeTree("s1", "e1", "e9", "e1", [f"e{number}" for number in range(2, 200)]),
     Sections(),
     Routes("r1", "I am Ada"),
     Answer("r1", "Done -- all of it."),
@@ -117,18 +123,23 @@ SAMPLES = [
     SessionShutdown("s1"),
     Effect("e1", "http.get", "denied", Origin()),
     ModelSelect("large", "small"),
+    SessionTree("s1", "e1", "e9"),
+    ThinkingLevelSelect("high", "low"),
+    UserBash("git status"),
+    GoalUpdate("s1", None, "tidy up", "reached"),
 ]
 
 DOCUMENTED = {
     Kind.UPDATE: "input before_agent_start context before_provider_request after_provider_response tool_result "
     "tool_selection answer",
     Kind.COLLECT: "ephemeral sections routes chat_commands redactors",
-    Kind.DECIDE: "tool_call op_call session_before_switch session_before_fork",
+    Kind.DECIDE: "tool_call op_call session_before_switch session_before_fork session_before_tree",
     Kind.FIRST: "compaction model_error",
     Kind.OBSERVE: "agent_start turn_start turn_end message_start message_update message_end tool_execution_start "
     "tool_execution_update tool_execution_end retry_start retry_end route_end agent_error agent_end save_point "
     "settled session_compact session_start session_shutdown effect model_select "
-    "compaction_start compaction_end subagent_start subagent_end",
+    "compaction_start compaction_end subagent_start subagent_end session_tree thinking_level_select goal_update "
+    "user_bash",
 }
 BASES = {
     Kind.UPDATE: UpdateEvent,
@@ -157,6 +168,7 @@ def test_failure_policies_match_the_documentation():
         "model_error": Failure.NEXT,
         "session_before_switch": Failure.REPORT,
         "session_before_fork": Failure.REPORT,
+        "session_before_tree": Failure.REPORT,
     }
     for name, spec in HOOK_SPECS.items():
         default = Failure.REPORT if spec.kind is Kind.OBSERVE else Failure.SKIP

@@ -24,6 +24,7 @@ from sideband.settings import AgentSettings
 
 from .._announcer import Announcer
 from .._broker_calls import new_call
+from .._choices import goal_message
 from .._history import VisibleHistory
 from .._run import Run
 from .._session_tools import SessionTools
@@ -117,7 +118,7 @@ class ModelCalls:
             "tools": self.tools.sent.schemas(),
             "max_tokens": self.settings.max_tokens,
             "temperature": self.settings.temperature,
-            "thinking": self.settings.thinking,
+            "thinking": run.thinking,
             "cache_key": self.session,
         }
         return {name: value for name, value in options.items() if value not in (None, "", ())}
@@ -126,6 +127,8 @@ class ModelCalls:
         """Let plugins change the request, then repair its tool calls and results."""
         # skip the conversion of a long conversation to data if no plugin needs it
         stored = len(request.messages)
+        if (goal := self.history.session.context().goal) is not None:
+            request.messages = [*request.messages, goal_message(goal)]
         if self.hooks.has("ephemeral"):
             request.messages = [*request.messages, *await self._ephemeral(request.messages)]
         if self.hooks.has("before_provider_request"):

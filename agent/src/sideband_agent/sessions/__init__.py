@@ -23,6 +23,8 @@ from ._format import (
     CustomMessageEntry,
     Entry,
     ForeignEntry,
+    GoalEntry,
+    GoalStatus,
     LabelEntry,
     LeafEntry,
     MessageEntry,
@@ -41,7 +43,7 @@ from ._info import SessionInfo
 from ._jsonl import read_file, write_file
 from ._session import Session
 from ._sessions import Sessions
-from ._tree import SessionContext, SessionTree
+from ._tree import EntryTree, SessionContext
 
 __all__ = [
     "BranchSummaryEntry",
@@ -52,7 +54,10 @@ __all__ = [
     "Entry",
     "EntryAmbiguous",
     "EntryNotFound",
+    "EntryTree",
     "ForeignEntry",
+    "GoalEntry",
+    "GoalStatus",
     "LabelEntry",
     "LeafEntry",
     "MessageEntry",
@@ -76,7 +81,6 @@ __all__ = [
     "SessionLocked",
     "SessionNotFound",
     "SessionTooNew",
-    "SessionTree",
     "SessionUnreadable",
     "Sessions",
     "ThinkingEntry",

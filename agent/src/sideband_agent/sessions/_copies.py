@@ -8,7 +8,7 @@ from typing import Any, Literal
 from attrs import frozen
 
 from ._format import Entry, EntryReader, LabelEntry, NameEntry, SessionHeader, new_id, now, record_of, repaired
-from ._tree import SessionTree
+from ._tree import EntryTree
 
 Position = Literal["at", "before"]
 """Whether a copy ends at an entry or at its parent."""
@@ -29,9 +29,7 @@ class Copy:
     notices: tuple[str, ...] = ()
 
 
-def copy_of_path(
-    tree: SessionTree, records: Iterable[Mapping[str, Any]], entry: str | None, position: Position
-) -> Copy:
+def copy_of_path(tree: EntryTree, records: Iterable[Mapping[str, Any]], entry: str | None, position: Position) -> Copy:
     """Copy the path to an entry as a new session, with the labels of its entries and without the name.
 
     Args:
@@ -62,7 +60,7 @@ def copy_of_path(
     return Copy(header, copied)
 
 
-def _afterwards(tree: SessionTree, path: tuple[Entry, ...]) -> list[dict[str, Any]]:
+def _afterwards(tree: EntryTree, path: tuple[Entry, ...]) -> list[dict[str, Any]]:
     """Return records that set the final labels of the path's entries and remove the session's name."""
     labels = {one.target: one.label for one in path if isinstance(one, LabelEntry)}
     named = any(isinstance(one, NameEntry) for one in path)

@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast
 
 from ._errors import SessionFormatMissing
 from ._format import SessionHeader
-from ._tree import SessionTree
+from ._tree import EntryTree
 
 OUR_FORMAT = "sideband"
 _GROUP = "sideband_agent.session_formats"
@@ -50,7 +50,7 @@ class SessionFormat(Protocol):
             number: the number of the line, from 1, not counting the header.
         """
 
-    def write(self, tree: SessionTree) -> Iterator[Mapping[str, Any]]:
+    def write(self, tree: EntryTree) -> Iterator[Mapping[str, Any]]:
         """Yield the lines of a session, the header first."""
 
 

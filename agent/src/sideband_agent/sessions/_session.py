@@ -29,7 +29,7 @@ from ._format import (
 from ._info import SessionInfo, update_info
 from ._lock import SessionLock
 from ._session_store import SessionRecords, StoredSession
-from ._tree import SessionContext, SessionTree
+from ._tree import EntryTree, SessionContext
 
 # The maximum number of records that lists read after a crash to update the summary of a session.
 _DESCRIBED_EVERY = 256
@@ -51,7 +51,7 @@ class Session:
 
     _records: SessionRecords = field(repr=False)
     _lock: SessionLock = field(repr=False)
-    tree: SessionTree = field(repr=False)
+    tree: EntryTree = field(repr=False)
     _count: int
     _info: SessionInfo = field(repr=False)
     # The number of records that the stored summary covers if it is marked incomplete; 0 if it is marked complete.

@@ -12,7 +12,7 @@ from ._errors import SessionUnreadable
 from ._foreign_formats import OUR_FORMAT, SessionFormat, foreign_format, format_of_header
 from ._format import EntryReader, SessionHeader, header_of, is_session_id, new_id, repaired
 from ._jsonl import Line, dump_line, parse_lines
-from ._tree import SessionTree
+from ._tree import EntryTree
 
 
 def copy_of_lines(lines: Iterable[bytes | str]) -> Copy:
@@ -37,7 +37,7 @@ def copy_of_lines(lines: Iterable[bytes | str]) -> Copy:
     return _copy(_our_header(first.value), ((line.value, line.place) for line in found), notices)
 
 
-def export_lines(tree: SessionTree, records: Iterable[Mapping[str, Any]], format_: str) -> Iterator[str]:
+def export_lines(tree: EntryTree, records: Iterable[Mapping[str, Any]], format_: str) -> Iterator[str]:
     """Serialize a session as lines, including newlines.
 
     Args:

@@ -16,7 +16,7 @@ from ._entry_redaction import Redact, redacted
 from ._errors import SessionTooNew
 from ._format import Entry, SessionHeader, header_of, record_of
 from ._info import SessionInfo, info_of, read_info, texts_of, update_info
-from ._tree import SessionTree
+from ._tree import EntryTree
 
 _KEYS = "sessions/"
 
@@ -31,7 +31,7 @@ class StoredSession:
         info: its summary for lists.
     """
 
-    tree: SessionTree
+    tree: EntryTree
     records: int
     info: SessionInfo
 
@@ -50,7 +50,7 @@ class SessionRecords:
 
     async def create(self, header: SessionHeader, entries: Sequence[Mapping[str, Any]]) -> StoredSession:
         """Store a new session atomically."""
-        tree = SessionTree.of(header, entries)
+        tree = EntryTree.of(header, entries)
         info = update_info(info_of(header), entries)
         async with self.store.transaction(durable=False) as transaction:
             await transaction.put(_KEYS + header.id, _document(info, 1 + len(entries), settled=False), version=0)
@@ -68,10 +68,10 @@ class SessionRecords:
             return None
         header = header_of(records[0])
         if header is not None and header.id == session:
-            tree = SessionTree.of(header, records[1:])
+            tree = EntryTree.of(header, records[1:])
         else:
             # without a header it is unknown which entries were copied, so none of the runs may be resumed
-            tree = SessionTree.of(SessionHeader(id=session, copied=len(records)), records[1:])
+            tree = EntryTree.of(SessionHeader(id=session, copied=len(records)), records[1:])
             tree.notices.insert(0, "the header is damaged: the working directory and the parent are unknown")
         return StoredSession(tree, len(records), update_info(info_of(tree.header), records[1:]))
 

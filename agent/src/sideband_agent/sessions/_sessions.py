@@ -19,7 +19,7 @@ from ._lock import SessionLock
 from ._session import Session
 from ._session_files import copy_of_lines, export_lines
 from ._session_store import SessionRecords, StoredSession
-from ._tree import SessionTree
+from ._tree import EntryTree
 
 
 @define(init=False, eq=False)
@@ -96,7 +96,7 @@ class Sessions:
             raise
         return Session.of(self._records, lock, stored, is_new=False)
 
-    async def read(self, session: str) -> SessionTree:
+    async def read(self, session: str) -> EntryTree:
         """Return the current entries of a session, which may be open for writing.
 
         Raises:

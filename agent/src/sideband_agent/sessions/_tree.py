@@ -18,6 +18,7 @@ from ._format import (
     CustomMessageEntry,
     Entry,
     EntryReader,
+    GoalEntry,
     LabelEntry,
     LeafEntry,
     MessageEntry,
@@ -41,6 +42,7 @@ class SessionContext:
         entries: the ids of their entries.
         model: the last chosen model, as ``provider:model``; ``None`` if none was chosen.
         thinking: the last chosen level of thinking; ``None`` if none was chosen.
+        goal: the goal; ``None`` without one.
         compaction: the compaction whose summary comes first, or ``None``.
         fresh: the number of messages stored since this compaction; all without one.
     """
@@ -49,6 +51,7 @@ class SessionContext:
     entries: tuple[str, ...]
     model: str | None = None
     thinking: str | None = None
+    goal: str | None = None
     compaction: CompactionEntry | None = None
     fresh: int = 0
 
@@ -59,6 +62,7 @@ class _EntryState:
 
     model: str | None = None
     thinking: str | None = None
+    goal: str | None = None
     compaction: CompactionEntry | None = None
     run: RunEntry | None = None
 
@@ -66,7 +70,7 @@ class _EntryState:
 _BEGINNING = _EntryState()
 
 
-class SessionTree:
+class EntryTree:
     """The entries of a session.
 
     Adding an entry and reading the end of the conversation take constant time; compacted entries are not read again.
@@ -94,7 +98,7 @@ class SessionTree:
         self._last: tuple[str | None, SessionContext] = (None, SessionContext((), ()))
 
     @classmethod
-    def of(cls, header: SessionHeader, records: Iterable[Mapping[str, Any]]) -> SessionTree:
+    def of(cls, header: SessionHeader, records: Iterable[Mapping[str, Any]]) -> EntryTree:
         """Build a tree from records. Repairs are reported in ``notices``."""
         tree = cls(header)
         for number, record in enumerate(records, start=1):
@@ -202,6 +206,7 @@ class SessionTree:
             entries=(*before.entries, *(entry for entry, _ in added)),
             model=state.model,
             thinking=state.thinking,
+            goal=state.goal,
             compaction=state.compaction,
             fresh=before.fresh + len(added),
         )
@@ -265,6 +270,8 @@ class SessionTree:
             return evolve(before, model=entry.model)
         if isinstance(entry, ThinkingEntry):
             return evolve(before, thinking=entry.level)
+        if isinstance(entry, GoalEntry):
+            return evolve(before, goal=entry.goal if entry.status == "set" else None)
         if isinstance(entry, CompactionEntry):
             return evolve(before, compaction=entry)
         if isinstance(entry, RunEntry) and entry.id not in self._copied:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from attrs import frozen
-from sideband_agent.sessions import SessionHeader, SessionTree, SessionUnreadable
+from sideband_agent.sessions import EntryTree, SessionHeader, SessionUnreadable
 
 from ._pi_entries import FORMAT, entry_from_pi, entry_to_pi, upgraded
 
@@ -36,7 +36,7 @@ class PiFormat:
         """Return the record for a line, and the reason if models do not see it, or an empty string."""
         return entry_from_pi(upgraded(_version(header), line, number))
 
-    def write(self, tree: SessionTree) -> Iterator[Mapping[str, Any]]:
+    def write(self, tree: EntryTree) -> Iterator[Mapping[str, Any]]:
         """Yield the lines of a session in pi's format."""
         yield _header_to_pi(tree.header)
         yield from (entry_to_pi(entry) for entry in tree.entries)

@@ -17,6 +17,7 @@ __all__ = [
     "OpCall",
     "SessionBeforeFork",
     "SessionBeforeSwitch",
+    "SessionBeforeTree",
     "ToolCall",
 ]
 
@@ -172,3 +173,38 @@ class SessionBeforeFork(DecideEvent):
     session: str
     entry: str
     position: str = "at"
+
+
+@frozen
+class SessionBeforeTree(DecideEvent):
+    """A session is about to be rewound to another entry. ``Cancel`` prevents it; a failing plugin does not.
+
+    Attributes:
+        session: the id of the session.
+        target: the id of the entry that the next one will follow; ``None`` for the beginning.
+        old_leaf: the id of the current entry.
+        common_ancestor: the last entry that the current branch and that of the target share; ``None`` for the
+            beginning.
+        entries: the ids of the entries that are left, oldest first. They remain as a branch of the tree, and
+            ``ctx.session.tree.entry(id)`` returns them.
+        summary: the summary of these entries for the model; empty without one.
+
+    Example:
+        >>> from sideband.hooks import Cancel, SessionBeforeTree, hookimpl
+        >>> @hookimpl
+        ... def session_before_tree(event: SessionBeforeTree) -> Cancel | None:
+        ...     if len(event.entries) > 100 and not event.summary:
+        ...         return Cancel("write a summary of what is left")
+        ...     return None
+    """
+
+    may_return = (Cancel,)
+    on_failure = Failure.REPORT
+    deadline = 30
+
+    session: str
+    target: str | None = None
+    old_leaf: str | None = None
+    common_ancestor: str | None = None
+    entries: tuple[str, ...] = field(default=(), converter=as_tuple)
+    summary: str = ""

@@ -335,7 +335,10 @@ class HookRegistry(Hooks):
         """Return the implementations of a plugin by hook. A class is checked once, and not for each instance."""
         checked = {} if _has_own(implementation) else self._checked.get(type(implementation), {})
         functions: dict[str, Any] = {hook: getattr(implementation, hook, False) for hook in checked}
-        if not checked or any(_unbound(functions[hook]) is not one.function() for hook, one in checked.items()):
+        # Not `_unbound`: each agent with a listener would call it for each hook.
+        if not checked or any(
+            getattr(functions[hook], "__func__", functions[hook]) is not one.function() for hook, one in checked.items()
+        ):
             checked = self._check(plugin, implementation)
             functions = {hook: getattr(implementation, hook) for hook in checked}
             self._checked[type(implementation)] = checked

@@ -153,7 +153,7 @@ class Patch:
 
 @frozen
 class Cancel:
-    """``compaction``, ``session_before_switch``, ``session_before_fork``: cancel the operation.
+    """``compaction``, ``session_before_switch``, ``…_fork``, ``…_tree``: cancel the operation.
 
     Args:
         reason: one sentence for the user.

@@ -214,7 +214,8 @@ class UserMessage(_MessageModel):
     Attributes:
         content: the parts; a string is converted to one text part.
         source: ``user``, ``summary`` for a summary of older messages, ``branch`` for a summary of another branch,
-            ``agent`` for a parent agent, or the name of the plugin that added it.
+            ``agent`` for a parent agent, ``program`` for a program that the user ran, ``goal`` for the goal of the
+            session, or the name of the plugin that added it.
 
     Example:
         >>> UserMessage(content="hello").text

@@ -9,7 +9,7 @@ from .._lazy import lazy
 
 if TYPE_CHECKING:
     from ..state import default_home
-    from ._agent import AgentSettings, BudgetSettings, CompactionSettings
+    from ._agent import AgentSettings, BudgetSettings, CompactionSettings, ThinkingLevel
     from ._byte_counts import format_bytes, parse_bytes
     from ._plugin_policy import known_plugin_policy
     from ._policy import Policy
@@ -35,6 +35,7 @@ __all__ = [
     "Settings",
     "SkillFolders",
     "SkillSettings",
+    "ThinkingLevel",
     "default_home",
     "format_bytes",
     "known_plugin_policy",

@@ -6,6 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+ThinkingLevel = Literal["off", "low", "medium", "high"]
+"""How much a model thinks before it answers."""
+
 _Amount = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -43,7 +46,7 @@ class AgentSettings(_Table):
 
     model: str | None = Field(default=None, description="the model to use, as provider:model")
     fallbacks: list[str] = Field(default_factory=list, description="models to try, in order, if `model` fails")
-    thinking: Literal["off", "low", "medium", "high"] | None = Field(
+    thinking: ThinkingLevel | None = Field(
         default=None, description="the reasoning effort of the model; by default, the provider decides"
     )
     max_tokens: int | None = Field(default=None, gt=0, description="the maximum number of output tokens of an answer")

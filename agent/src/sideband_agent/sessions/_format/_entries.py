@@ -20,6 +20,9 @@ RunState = Literal["started", "completed", "aborted", "failed", "parked"]
 RouteState = Literal["started", "waiting", "handled", "declined", "failed"]
 """The state of a route: started, waiting for an approval, or how it ended."""
 
+GoalStatus = Literal["set", "reached", "dropped"]
+"""The status of a goal: it is set, or how it ended."""
+
 # Not `\d`: with the digits of all scripts, its validator takes 0.8 MB.
 TIME = r"^([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z)?$"
 _Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
@@ -119,6 +122,19 @@ class ThinkingEntry(_EntryBase):
 
     type: Literal["thinking"] = "thinking"
     level: str
+
+
+class GoalEntry(_EntryBase):
+    """A new goal of the session, or the end of its goal.
+
+    Attributes:
+        goal: the goal.
+        status: ``set``, or how it ended.
+    """
+
+    type: Literal["goal"] = "goal"
+    goal: str
+    status: GoalStatus = "set"
 
 
 class CompactionEntry(_EntryBase):
@@ -251,6 +267,7 @@ Entry = (
     | RouteEntry
     | ModelEntry
     | ThinkingEntry
+    | GoalEntry
     | CompactionEntry
     | BranchSummaryEntry
     | LabelEntry

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from attrs import frozen
 
 from .._event import ObserveEvent
@@ -9,10 +11,14 @@ from .._event import ObserveEvent
 __all__ = [
     "CompactionEnd",
     "CompactionStart",
+    "GoalUpdate",
     "ModelSelect",
     "SessionCompact",
     "SessionShutdown",
     "SessionStart",
+    "SessionTree",
+    "ThinkingLevelSelect",
+    "UserBash",
 ]
 
 
@@ -151,3 +157,102 @@ class ModelSelect(ObserveEvent):
     model: str
     previous: str | None = None
     source: str = "set"
+
+
+@frozen
+class SessionTree(ObserveEvent):
+    """A session was rewound: its next entry follows an earlier one.
+
+    Attributes:
+        session: the id of the session.
+        new_leaf: the id of the current entry; ``None`` for the beginning.
+        old_leaf: the id of the entry that was the current one before.
+        summary_entry: the id of the entry that holds the summary of the branch that was left, or ``None``.
+
+    Example:
+        >>> from sideband.hooks import SessionTree, hookimpl
+        >>> left: list[str] = []
+        >>> @hookimpl
+        ... def session_tree(event: SessionTree) -> None:
+        ...     if event.old_leaf is not None:
+        ...         left.append(event.old_leaf)
+    """
+
+    session: str
+    new_leaf: str | None = None
+    old_leaf: str | None = None
+    summary_entry: str | None = None
+
+
+@frozen
+class ThinkingLevelSelect(ObserveEvent):
+    """Another level of thinking was selected.
+
+    Attributes:
+        level: ``off``, ``low``, ``medium``, ``high``, or ``None`` if the provider decides.
+        previous: the previous level.
+        source: ``set``, ``cycle``, or ``restore`` if another session or entry became the current one, which has its
+            own level.
+
+    Example:
+        >>> from sideband.hooks import ThinkingLevelSelect, hookimpl
+        >>> @hookimpl
+        ... def thinking_level_select(event: ThinkingLevelSelect) -> None:
+        ...     print(f"{event.previous} -> {event.level}")
+        >>> thinking_level_select(ThinkingLevelSelect("high", previous="low"))
+        low -> high
+    """
+
+    level: str | None
+    previous: str | None = None
+    source: str = "set"
+
+
+@frozen
+class GoalUpdate(ObserveEvent):
+    """The goal of a session was set or has ended, or a session with another goal became the current one.
+
+    Attributes:
+        session: the id of the session.
+        goal: the goal, or ``None`` if it has ended.
+        previous: the previous goal, if any.
+        status: ``set``, ``reached``, ``dropped``, or ``restored`` if another session or entry became the current one.
+
+    Example:
+        >>> from sideband.hooks import GoalUpdate, hookimpl
+        >>> reached: list[str] = []
+        >>> @hookimpl
+        ... def goal_update(event: GoalUpdate) -> None:
+        ...     if event.status == "reached" and event.previous:
+        ...         reached.append(event.previous)
+    """
+
+    session: str
+    goal: str | None
+    previous: str | None = None
+    status: str = "set"
+
+
+@frozen
+class UserBash(ObserveEvent):
+    """The user is about to run a program, such as with ``!git status`` in a chat. No shell interprets the command.
+
+    The effect ``shell.run`` follows, on which guards decide.
+
+    Attributes:
+        command: the program and its arguments, quoted for a shell.
+        exclude_from_context: whether the model does not see the command and its output.
+        folder: the working directory.
+
+    Example:
+        >>> from sideband.hooks import UserBash, hookimpl
+        >>> @hookimpl
+        ... def user_bash(event: UserBash) -> None:
+        ...     print(f"$ {event.command}")
+        >>> user_bash(UserBash("git status"))
+        $ git status
+    """
+
+    command: str
+    exclude_from_context: bool = False
+    folder: Path | None = None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from attrs import evolve, frozen
 from sideband.ledger import EffectRecord
 from sideband.messages import AssistantMessage, ToolCallPart, ToolResultMessage, UserMessage
-from sideband_agent.sessions import MessageEntry, RunEntry, SessionError, Sessions, SessionTree
+from sideband_agent.sessions import EntryTree, MessageEntry, RunEntry, SessionError, Sessions
 
 from ._why import RunStep, Why
 
@@ -46,7 +46,7 @@ class SessionHistory:
         tree = await self._read(where.session)
         return _with_session(why, where, tree) if tree is not None else why
 
-    async def _read(self, session: str) -> SessionTree | None:
+    async def _read(self, session: str) -> EntryTree | None:
         try:
             tree = await self._sessions.read(session)
         except SessionError:  # it does not exist, or the id is an ambiguous prefix
@@ -54,7 +54,7 @@ class SessionHistory:
         return tree if tree.id == session else None
 
 
-def _with_session(why: Why, where: RunStep, tree: SessionTree) -> Why:
+def _with_session(why: Why, where: RunStep, tree: EntryTree) -> Why:
     messages = _messages(tree, where.run)
     runs = [entry for entry in tree.entries if isinstance(entry, RunEntry) and entry.run == where.run]
     begun = [entry for entry in runs if entry.status == "started"]
@@ -73,7 +73,7 @@ def _with_session(why: Why, where: RunStep, tree: SessionTree) -> Why:
     )
 
 
-def _messages(tree: SessionTree, run: str) -> list[MessageEntry]:
+def _messages(tree: EntryTree, run: str) -> list[MessageEntry]:
     return [entry for entry in tree.entries if isinstance(entry, MessageEntry) and entry.run == run]
 
 

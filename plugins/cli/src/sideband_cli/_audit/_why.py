@@ -10,7 +10,7 @@ from sideband.ledger import EffectRecord
 from sideband.messages import AssistantMessage, ToolCallPart, ToolResultMessage
 
 if TYPE_CHECKING:
-    from sideband_agent.sessions import MessageEntry, RunEntry, SessionTree
+    from sideband_agent.sessions import EntryTree, MessageEntry, RunEntry
 
 
 @frozen
@@ -85,7 +85,7 @@ class Why:
     effect: EffectRecord | None
     where: RunStep | None
     sessions_read: bool = True
-    session: SessionTree | None = field(default=None, repr=False)
+    session: EntryTree | None = field(default=None, repr=False)
     began: RunEntry | None = None
     ended: RunEntry | None = None
     resumed: tuple[str, ...] = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from anyio import TASK_STATUS_IGNORED, CancelScope, Event, create_task_group, open_signal_receiver
@@ -15,6 +16,7 @@ from .._terminal._words import one_line
 from ._chat_command_table import ChatCommandTable, plugin_chat_commands
 from ._commands import OWN_CHAT_COMMANDS
 from ._status_line import status_line
+from ._user_program import run_line
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup, TaskStatus
@@ -117,6 +119,8 @@ class Chat:
         self.frontend.line(f"session {agent.session.name or agent.session.id}; /help for commands, Ctrl-D to leave")
         for problem in (*self.chat_commands.problems, *agent.session.notices):
             self.frontend.line(f"notice: {problem}")
+        if agent.goal is not None:
+            self.frontend.line(f"goal: {one_line(agent.goal)}")
         if agent.session.unfinished_run() is not None:
             self.frontend.line("the last run of this session did not finish; /retry resumes it")
 
@@ -127,7 +131,9 @@ class Chat:
             except EOFError:
                 return
             if text.startswith("/"):
-                await self._run_chat_command(text)
+                await self._interruptible(text, partial(self.chat_commands.run, self, text))
+            elif text.startswith("!"):
+                await self._interruptible(text, partial(self._run_program, text))
             elif text.strip():
                 await self.send(text.strip())
 
@@ -195,10 +201,17 @@ class Chat:
         if hint := _HINTS.get(error.code, error.hint):
             self.frontend.line(f"hint: {hint}")
 
-    async def _run_chat_command(self, line: str) -> None:
+    async def _run_program(self, line: str) -> str:
+        output = await run_line(self.agent, line)
+        if output.exit_code:
+            self.frontend.line(f"{output.outcome}: {one_line(output.command)}")
+        return output.text
+
+    async def _interruptible(self, line: str, work: Callable[[], Awaitable[str | None]]) -> None:
+        """Run a chat command or a program, until Ctrl-C."""
         with CancelScope() as self._chat_command:
             try:
-                shown = await self.chat_commands.run(self, line)
+                shown = await work()
             except SidebandError as error:
                 self._show_error(error)
             else:

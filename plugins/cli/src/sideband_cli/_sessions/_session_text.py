@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from sideband.messages import Message
-    from sideband_agent.sessions import Entry, SessionInfo, SessionTree
+    from sideband_agent.sessions import Entry, EntryTree, SessionInfo
 
 _MAX_RESULT_LINES = 10
 
@@ -40,7 +40,7 @@ def _folder(info: SessionInfo) -> str:
     return one_line(info.path.name or str(info.path)) if info.path else ""
 
 
-def tree_data(tree: SessionTree, entries: Iterable[Entry]) -> dict[str, Any]:
+def tree_data(tree: EntryTree, entries: Iterable[Entry]) -> dict[str, Any]:
     """Return a session and some of its entries as data."""
     return {
         **tree.header.exported(),
@@ -53,7 +53,7 @@ def tree_data(tree: SessionTree, entries: Iterable[Entry]) -> dict[str, Any]:
     }
 
 
-def show_session(tree: SessionTree, path: Sequence[Entry]) -> str:
+def show_session(tree: EntryTree, path: Sequence[Entry]) -> str:
     """Format the header and messages of a session."""
     context = tree.context(path[-1].id) if path else tree.context()
     rows = [
@@ -69,7 +69,7 @@ def show_session(tree: SessionTree, path: Sequence[Entry]) -> str:
     return "\n\n".join([head, *(messages or ["no messages yet"])])
 
 
-def _entry_text(tree: SessionTree, entry: Entry) -> str:
+def _entry_text(tree: EntryTree, entry: Entry) -> str:
     from sideband_agent.sessions import CompactionEntry, CustomMessageEntry, MessageEntry
 
     label = f" [{one_line(tree.labels[entry.id])}]" if entry.id in tree.labels else ""

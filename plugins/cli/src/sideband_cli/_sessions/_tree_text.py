@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sideband.messages import Message
-    from sideband_agent.sessions import Entry, SessionTree
+    from sideband_agent.sessions import Entry, EntryTree
 
 _ID_LENGTH = 8
 _MAX_DEPTH = 12
 
 
-def tree_lines(tree: SessionTree) -> list[str]:
+def tree_lines(tree: EntryTree) -> list[str]:
     """Return one line for each entry with text.
 
     Entries on the current branch, which the model sees, are marked with ``*``, and the current position with
@@ -49,7 +49,7 @@ def describe_entry(entry: Entry) -> str:
     return ""
 
 
-def _in_order(tree: SessionTree, current: set[str]) -> Iterator[tuple[Entry, int]]:
+def _in_order(tree: EntryTree, current: set[str]) -> Iterator[tuple[Entry, int]]:
     """Yield all entries with their depth: after each entry its side branches, then its continuation."""
     # Not recursive: a session may be deeper than Python's stack.
     waiting = _following(tree, None, 0, current)
@@ -59,7 +59,7 @@ def _in_order(tree: SessionTree, current: set[str]) -> Iterator[tuple[Entry, int
         waiting += _following(tree, entry.id, depth, current)
 
 
-def _following(tree: SessionTree, entry: str | None, depth: int, current: set[str]) -> list[tuple[Entry, int]]:
+def _following(tree: EntryTree, entry: str | None, depth: int, current: set[str]) -> list[tuple[Entry, int]]:
     """Return the children of an entry with their depth, in reverse order of output."""
     children = tree.children(entry)
     if not children:
@@ -68,7 +68,7 @@ def _following(tree: SessionTree, entry: str | None, depth: int, current: set[st
     return [(onward, depth), *((child, depth + 1) for child in reversed(children) if child is not onward)]
 
 
-def _line(tree: SessionTree, entry: Entry, here: str | None) -> str:
+def _line(tree: EntryTree, entry: Entry, here: str | None) -> str:
     label = f" [{one_line(tree.labels[entry.id])}]" if entry.id in tree.labels else ""
     mark = " (here)" if entry.id == here else ""
     return f"{one_line(entry.id)[:_ID_LENGTH]}{label}{mark} {describe_entry(entry)}"

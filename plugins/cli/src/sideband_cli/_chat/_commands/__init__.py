@@ -6,6 +6,7 @@ from .compact import COMPACT
 from .cost import COST
 from .export import EXPORT
 from .fork import FORK
+from .goal import GOAL
 from .help import HELP
 from .label import LABEL
 from .later import LATER
@@ -20,6 +21,7 @@ from .rewind import REWIND
 from .session import SESSION
 from .sessions import SESSIONS
 from .status import STATUS
+from .thinking import THINKING
 from .tools import TOOLS
 from .tree import TREE
 
@@ -30,6 +32,7 @@ OWN_CHAT_COMMANDS = (
     COST,
     EXPORT,
     FORK,
+    GOAL,
     HELP,
     LABEL,
     LATER,
@@ -44,6 +47,7 @@ OWN_CHAT_COMMANDS = (
     SESSION,
     SESSIONS,
     STATUS,
+    THINKING,
     TOOLS,
     TREE,
 )
