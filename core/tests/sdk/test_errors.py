@@ -103,6 +103,12 @@ def test_only_natural_builtins_are_bases(sdk, make_family, base, kept):
     assert str(module.Made("the text")) == "the text"
 
 
+def test_base_that_another_base_has_already_is_left_out(sdk, make_family):
+    unlisted = made("sample.unlisted", OpFailed, OSError)
+    module = sdk.load(make_family(Params, errors=[made("sample.made", unlisted, PermissionError)]))
+    assert module.Made.__bases__ == (runtime.OpError, PermissionError)
+
+
 def test_class_named_like_a_builtin_does_not_affect_the_others(sdk, make_family):
     lookup = made("sample.lookup", OpFailed, LookupError, name="LookupError")
     module = sdk.load(make_family(Params, errors=[lookup, Lost]))
