@@ -38,7 +38,7 @@ __all__ = [
 
 def op_facts(family: OpFamily) -> Facts:
     """Return the description of the ops of a family: parameters, result, and what the broker knows about them."""
-    facts: Facts = {}
+    facts: Facts = {f"family:{family.name}": {"kind": "family", "errors": sorted(one.code for one in family.errors)}}
     for spec in family.ops:
         path = f"op:{spec.name}"
         facts[path] = {"kind": "op", **_traits(spec)}
@@ -57,6 +57,7 @@ def _traits(spec: OpSpec) -> dict[str, Any]:
         "needs": {name: sorted(values) for name, values in sorted(spec.needs.items())},
         "idempotent": spec.idempotent,
         "fire_and_forget": spec.fire_and_forget,
+        "internal": spec.internal,
         "egress": "depends" if spec.varies else "yes" if spec.leaves_machine(None, None) else "no",
         "timeout": spec.timeout,
         "abilities": sorted(name for name, function in abilities.items() if function),

@@ -7,8 +7,9 @@ import attrs
 import pytest
 from pydantic import BaseModel, create_model
 from sideband.commands import Command
+from sideband.errors import UsageError
 from sideband.hooks import HOOK_SPECS, Failure, Kind
-from sideband.ops import LIMITED, Level, Lower, OpContext, OpFamily, Scope, op
+from sideband.ops import LIMITED, Level, Lower, OpContext, OpError, OpFamily, Scope, op
 
 HEAD = """
 from __future__ import annotations
@@ -134,6 +135,14 @@ def an_op(params=Params, result=dict[str, int], *, of="clock.now", **options):
     return lambda api: api.op_facts(OpFamily("clock", (op(of, **options)(handler),)))
 
 
+class ZoneUnknown(OpError):
+    code = "clock.zone"
+
+
+def family(*errors):
+    return lambda api: api.op_facts(OpFamily("clock", (), errors=errors))
+
+
 async def preview(params, ctx):
     return ""
 
@@ -244,6 +253,10 @@ CONTRACT = [
     (an_op(**READ, lower=[Lower(Level.SAFE, zone=LIMITED)]), an_op(**READ), {"op:clock.now": "level-raised"}),
     (an_op(), an_op(preview=preview), {"op:clock.now": "ability-added"}),
     (an_op(preview=preview), an_op(), {"op:clock.now": "ability-lost"}),
+    (an_op(), an_op(internal=True), {"op:clock.now": "internal"}),
+    (an_op(internal=True), an_op(), {"op:clock.now": "opened-to-skills"}),
+    (family(UsageError), family(UsageError, ZoneUnknown), {"family:clock": "error-offered"}),
+    (family(UsageError, ZoneUnknown), family(UsageError), {"family:clock": "error-withdrawn"}),
     (an_op(egress=False), an_op(egress=lambda params: True), {"op:clock.now": "egress-added"}),
     (an_op(egress=lambda params: True), an_op(), {"op:clock.now": "egress-added"}),
     (an_op(egress=True), an_op(egress=False), {"op:clock.now": "egress-dropped"}),
@@ -321,7 +334,8 @@ CONTRACT = [
 
 ADDITIONS = """
     ability-added added alias-widened answer-added base-added code-raised-by-more default-gained
-    egress-dropped idempotence-gained level-lowered more-recorded need-not-be-implemented opened-to-all
+    egress-dropped error-offered idempotence-gained level-lowered more-recorded need-not-be-implemented
+    opened-to-all opened-to-skills
     optional passed-in-more-ways removed-as-announced requirement-dropped time-limit-raised
     type-narrowed-output type-widened-input values-widened writable
 """
