@@ -19,7 +19,6 @@ from ..plugins import PluginError, PluginHost
 from ..plugins._objects import describe
 from ..settings import SkillFolders
 from ..workers import ToolNotFound
-from ._skill_copies import copy_skills
 
 LOAD_SECONDS = 300.0
 """The timeout of one call of a loader."""
@@ -99,6 +98,8 @@ class SkillCatalog:
         for (name, _, _), result in zip(loaders, found, strict=True):
             if not result.files or self._home is None:
                 continue
+            from ._skill_copies import copy_skills  # noqa: PLC0415  most loaders return no files
+
             copies, failed = await anyio.to_thread.run_sync(copy_skills, name, result.files, self._home)
             problems += failed
             places = {str(one.path): one for one in copies}

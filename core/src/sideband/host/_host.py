@@ -164,7 +164,7 @@ class Host:
         # Before guards and hooks, which may use it in their lifespans.
         self.store = self._opened = await self._open_store(stack)
         stack.callback(setattr, self, "_opened", None)
-        self.plugins.reloads.before_swap = self._add_redactors
+        self.plugins.before_swap = self._add_redactors
         await self.plugins.start()
         await self._add_redactors(self.hooks)
         # Before the first effect and record, which may contain a value that a skill stored earlier.
@@ -227,7 +227,7 @@ class Host:
         self.tools = ToolRegistry(
             self.plugins, self.catalog, self._calls, self.broker.ops, self._grants, tasks=tool_sources
         )
-        self.plugins.reloads.after_swap = self._renew
+        self.plugins.after_swap = self._renew
         # Calls that lose their worker close their resources before ledger and plugins are closed.
         stack.push_async_callback(self._calls.finish)
         await enter(stack, pool)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import anyio
 from anyio.abc import TaskGroup
@@ -39,9 +39,12 @@ from ._once import Once
 from ._plugin import LoadedPlugin, Plugin
 from ._policy import PluginPolicy
 from ._records import PluginRecord, State
-from ._reload import Reloads
 from ._skills import locate_skill
 from ._table import Loadable, PluginTable
+
+if TYPE_CHECKING:
+    from ..contexts._editions import Edition
+    from ._reload import Reloads
 
 __all__ = ["PluginHost"]
 
@@ -67,6 +70,11 @@ class PluginHost:
         lifespan_seconds: the timeout of entering, and of exiting, a lifespan.
         load_at_start: whether to load guards and hooks when the host is entered; if false, nothing is imported until
             it is requested, or until ``start``.
+
+    Attributes:
+        before_swap: called during a reload with a registry that has only the hooks of the candidates, before they
+            replace others.
+        after_swap: called, without waiting, with the edition of plugins that a reload has replaced.
 
     Example:
         >>> async def main(home):
@@ -104,7 +112,9 @@ class PluginHost:
         self._inline_values: dict[PluginRecord, Plugin] = {}
         self._table = PluginTable(self._slot)
         self._problems: list[str] = []
-        self.reloads = Reloads(self._table, self._loader, self.policy, self.hooks, self._survey)
+        self.before_swap: Callable[[HookRegistry], Awaitable[None]] | None = None
+        self.after_swap: Callable[[Edition], None] | None = None
+        self._reloads: Reloads | None = None
         self._stack: AsyncExitStack | None = None
         self._loads: TaskGroup | None = None
         self._owners: TaskGroup | None = None
@@ -242,7 +252,12 @@ class PluginHost:
         """
         if self._loads is None or self._owners is None:
             raise PluginHostClosed(kind or "plugin", name)
-        return await self.reloads.reload(name, kind, self._loads, self._owners)
+        if self._reloads is None:
+            from ._reload import Reloads
+
+            self._reloads = Reloads(self._table, self._loader, self.policy, self.hooks, self._survey)
+        self._reloads.before_swap, self._reloads.after_swap = self.before_swap, self.after_swap
+        return await self._reloads.reload(name, kind, self._loads, self._owners)
 
     async def _survey(self) -> tuple[tuple[PluginRecord, ...], tuple[str, ...]]:
         """Return new records of all plugins, and the problems that belong to none of them."""
@@ -321,7 +336,8 @@ class PluginHost:
             for failure in await self._loader.exit_all():
                 self._problems.append(failure.message)
                 _log.warning("%s", failure.message)
-        self.reloads.forget_modules()
+        if self._reloads is not None:
+            self._reloads.forget_modules()
 
     async def _close(self) -> None:
         stack, self._stack, self._loads = self._stack, None, None
