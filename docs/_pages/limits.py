@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from inspect import signature
 
+from sideband.broker import _progress as progress
+from sideband.broker._progress_streams import FLUSH_BYTES, FLUSH_SECONDS
 from sideband.calls import _skill_copies as copies
 from sideband.calls._catalog import LOAD_SECONDS
 from sideband.host import _tool_sources as sources
@@ -71,6 +73,12 @@ def limits_page() -> list[str]:
         "The first five limits are set under `[agent]` in the [settings](settings.md#agent).",
         "",
         *_agent(AgentSettings()),
+        "",
+        "## Progress",
+        "",
+        "What waits for an observer of the [progress](../agents.md#progress-of-tools) of one call.",
+        "",
+        *_progress(),
         "",
         "## Tool sources",
         "",
@@ -174,6 +182,27 @@ def _host(policy: Policy) -> list[str]:
                 ["size of the concurrent ops of one worker", _bytes(_MAX_HELD), "the same"],
                 ["size of answers that a worker has not read", _bytes(_MAX_UNREAD), "`limit.unread_bytes`"],
                 ["size of a skill", _bytes(_MAXIMUM_BYTES), "it is not loaded"],
+            ],
+        )
+    )
+
+
+def _progress() -> list[str]:
+    return list(
+        table(
+            ["resource", "limit", "if exceeded"],
+            [
+                ["waiting output", _bytes(progress.MAX_WAITING_BYTES), "the oldest is dropped, and counted in a gap"],
+                ["waiting reports", f"{progress.MAX_WAITING_REPORTS:,}", "the same"],
+                ["streams of output", f"{progress.MAX_STREAMS}", "the others share the stream `other`"],
+                ["characters per message of a report", f"{progress.MAX_MESSAGE:,}", "the rest is omitted"],
+                ["output in one event", f"{FLUSH_BYTES:,} bytes", "it arrives in several events"],
+                ["time for which output is collected", f"{FLUSH_SECONDS:g} s", "it is delivered"],
+                [
+                    "time of an observer for what waits when the call ends",
+                    f"{progress.DRAIN_SECONDS:g} s",
+                    "the rest is counted in gaps",
+                ],
             ],
         )
     )

@@ -19,7 +19,8 @@ message_start message_end
 turn_start tool_selection ephemeral before_provider_request op_call effect model_error retry_start
 tool_selection ephemeral before_provider_request op_call
 message_start message_update effect after_provider_response retry_end message_end
-tool_call tool_execution_start op_call tool_execution_update effect tool_result tool_execution_end
+tool_call tool_execution_start op_call tool_progress tool_execution_update effect tool_progress tool_result
+tool_execution_end
 message_start message_end turn_end
 turn_start tool_selection ephemeral before_provider_request op_call message_start effect
 after_provider_response answer message_update message_end turn_end

@@ -95,12 +95,12 @@ async def test_run_makes_and_copies_no_event_that_no_plugin_observes(stage, kit)
     assert [file for file in found if file.endswith("hooks/_frozen.py")] == []
 
 
-@pytest.mark.parametrize(("observed", "tasks"), [((), 0), (("tool_execution_update",), 1)])
+@pytest.mark.parametrize(("observed", "tasks"), [((), 0), (("tool_execution_update",), 1), (("tool_progress",), 1)])
 async def test_tool_call_takes_a_second_task_only_if_a_plugin_observes_its_progress(stage, kit, observed, tasks):
     @tool("count")
     async def count(params: kit.Text, ctx) -> int:
         """Count the tasks that pass on progress."""
-        return sum("_Updates" in one.get_name() for one in asyncio.all_tasks())
+        return sum("CallProgress" in one.get_name() for one in asyncio.all_tasks())
 
     plugins = [Plugin("hook", "idle", kit.hooks(**dict.fromkeys(observed, lambda event: None)))] if observed else []
     async with stage([Turn(tool_calls=[("count", {})]), "ok"], Plugin("tool", "count", count), *plugins) as agent:

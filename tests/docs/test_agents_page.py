@@ -4,6 +4,7 @@ import ast
 import re
 from contextlib import asynccontextmanager
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 import sideband_llm.plugin
@@ -120,6 +121,28 @@ async def test_example_program_offers_and_withdraws_tools(page, monkeypatch, tmp
     results = [one.text for one in model.requests[-1].messages if one.role == "tool"]
     assert results[:2] == ["rain", "a jam on the ring road"]
     assert results[2].startswith("unknown tool `weather`")
+
+
+@pytest.mark.anyio
+async def test_example_tool_emits_the_names_of_files(stage, page, tmp_path):
+    (tmp_path / "data").mkdir()
+    for name in "ab":
+        (tmp_path / "data" / name).write_text(name)
+    events = []
+    observer = SimpleNamespace(tool_progress=hookimpl(_taking(events)))
+    compute = page(PAGE).module("ChecksumsParams").compute_checksums
+    turns = [Turn(tool_calls=[("checksums", {"folder": str(tmp_path / "data")})]), "done"]
+    async with stage(turns, Plugin("tool", "checksums", compute), Plugin("hook", "observer", observer)) as agent:
+        await agent.invoke("compute the checksums")
+    assert "".join(event.text or "" for event in events) == "a\nb\n"
+    assert [event.message for event in events if event.message] == ["reading"]
+
+
+def _taking(events):
+    def tool_progress(event):
+        events.append(event)
+
+    return tool_progress
 
 
 @pytest.mark.anyio

@@ -397,7 +397,8 @@ async def test_progress_reported_at_the_end_of_a_call_is_delivered(make_host, ma
     reports = []
     async with make_host(skill) as host:
         result = await host.run(CallRequest("reporter.go", on_progress=reports.append))
-    assert [progress.message for progress in reports] == [f"step {step}" for step in range(20)]
+    assert [progress.message for progress in reports[:-1]] == [f"step {step}" for step in range(20)]
+    assert reports[-1].closed
     assert {effect.status for effect in result.effects} == {"done"}
 
 

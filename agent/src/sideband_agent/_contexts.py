@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from attrs import define, field
-from sideband.broker import Attempt
+from sideband.broker import Attempt, CallProgress
 from sideband.contexts import TimedLease
 from sideband.hooks import HookRegistry
 from sideband.host import HostPluginContext
@@ -127,12 +127,14 @@ class AgentPluginContext:
         agent: the agent.
         attempt: the attempt to run a tool call, from which effects get their keys; ``None`` for effects without keys.
         lease: the time for which it may be used; ``None`` for that of the agent.
+        call_progress: takes the progress of the effects that it dispatches, if something observes it.
     """
 
     base: HostPluginContext = field(repr=False)
     agent: AgentControls = field(repr=False)
     attempt: Attempt | None = field(default=None, init=False, repr=False)
     lease: TimedLease | None = field(default=None, init=False, repr=False)
+    call_progress: CallProgress | None = field(default=None, init=False, repr=False)
 
     def leased(self, lease: TimedLease) -> AgentPluginContext:
         """Return a context like this one with a lease, for one dispatch of a hook."""
@@ -235,6 +237,7 @@ class AgentPluginContext:
             capabilities=capabilities,
             key=key,
             hooks=self.hooks,
+            progress=self.call_progress,
             on_answer=self.on_answer,
             attempt=self.attempt,
             lease=self.lease,

@@ -211,7 +211,6 @@ class SessionPartsMaker:
                 of_skills=own,
                 results=results,
                 skills=skills,
-                redactor=host.redactor,
             ),
             tools=tools,
             questions=questions,

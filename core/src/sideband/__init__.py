@@ -14,9 +14,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .broker import EffectReport, Progress
+    from .broker import EffectReport
     from .errors import ConfigurationError, SidebandError, StoreConflict, StoreError, UsageError
-    from .hooks import hookimpl
+    from .hooks import ToolProgress, hookimpl
     from .host import CallRequest, CallResult, Host
     from .ops import Level, OpContext, OpFamily, Scope, op
     from .plugins import Plugin
@@ -31,11 +31,11 @@ __all__ = [
     "OpContext",
     "OpFamily",
     "Plugin",
-    "Progress",
     "Scope",
     "SidebandError",
     "StoreConflict",
     "StoreError",
+    "ToolProgress",
     "UsageError",
     "__version__",
     "hookimpl",

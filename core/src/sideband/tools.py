@@ -16,7 +16,7 @@ from typing import Any, Literal, Protocol, TypeGuard
 from attrs import field, frozen
 from pydantic import ValidationError
 
-from .contexts import PluginContext, ToolContext
+from .contexts import PluginContext, ToolContext, emit_tool_progress, emit_tool_progress_closed
 from .hooks._frozen import freeze
 from .loading import STRICTER, Resume
 from .models._pieces import CarryingTuple
@@ -37,6 +37,8 @@ __all__ = [
     "ToolOutput",
     "ToolSource",
     "ToolView",
+    "emit_tool_progress",
+    "emit_tool_progress_closed",
     "is_tool_name",
     "is_tool_source",
     "tool",

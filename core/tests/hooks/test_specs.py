@@ -61,6 +61,7 @@ from sideband.hooks import (
     ToolExecutionEnd,
     ToolExecutionStart,
     ToolExecutionUpdate,
+    ToolProgress,
     ToolResult,
     ToolSelection,
     TurnEnd,
@@ -106,6 +107,7 @@ SAMPLES = [
     MessageEnd(MESSAGE),
     ToolExecutionStart("c1", "notes.read", {}),
     ToolExecutionUpdate("c1", "notes.read", 1, 2, "reading"),
+    ToolProgress("c1", "notes.read", "stdout", 0, "shell.run", text="reading"),
     ToolExecutionEnd("c1", "notes.read", "text", ms=2000),
     RetryStart(1, 0.5, ERROR),
     RetryEnd(3, success=False),
@@ -136,8 +138,8 @@ DOCUMENTED = {
     Kind.DECIDE: "tool_call op_call session_before_switch session_before_fork session_before_tree",
     Kind.FIRST: "compaction model_error",
     Kind.OBSERVE: "agent_start turn_start turn_end message_start message_update message_end tool_execution_start "
-    "tool_execution_update tool_execution_end retry_start retry_end route_end agent_error agent_end save_point "
-    "settled session_compact session_start session_shutdown effect model_select "
+    "tool_execution_update tool_progress tool_execution_end retry_start retry_end route_end agent_error agent_end "
+    "save_point settled session_compact session_start session_shutdown effect model_select "
     "compaction_start compaction_end subagent_start subagent_end session_tree thinking_level_select goal_update "
     "user_bash",
 }

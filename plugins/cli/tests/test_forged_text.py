@@ -19,7 +19,14 @@ from sideband import SidebandError
 from sideband.approvals import ApprovalRequest
 from sideband.broker import PlannedStep, UndoPlan
 from sideband.command_line._errors import print_error
-from sideband.hooks import ModelSelect, RetryStart, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
+from sideband.hooks import (
+    ModelSelect,
+    RetryStart,
+    ToolExecutionEnd,
+    ToolExecutionStart,
+    ToolExecutionUpdate,
+    ToolProgress,
+)
 from sideband.rendering import MARK
 from sideband_cli._agent._activity import Activity
 from sideband_cli._agent._json_lines import print_line
@@ -154,6 +161,7 @@ PLACES = {
     "progress of an op": lambda text: progress(current=1, message=text),
     "name of a tool that starts": lambda text: activity(ToolExecutionStart("1", text, {text: text})),
     "progress of a tool": lambda text: activity(ToolExecutionUpdate("1", text, None, None, text)),
+    "output of a tool": lambda text: activity(ToolProgress("1", text, "stdout", 0, text, text)),
     "tool that succeeds": lambda text: activity(
         ToolExecutionStart("1", text, {text: text}), ToolExecutionEnd("1", text, text, False, 1)
     ),
@@ -306,6 +314,7 @@ def test_each_event_of_a_tool_is_shown_on_one_line_or_with_its_outcome_below(tex
     for event in (
         ToolExecutionStart("1", text, {text: text}),
         ToolExecutionUpdate("1", text, None, None, text),
+        ToolProgress("1", text, "stdout", 0, text, text),
         ToolExecutionEnd("1", text, text, False, 1),
         RetryStart(1, 1, {"kind": text, "message": text}),
         ModelSelect(text, text, "fallback"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -10,13 +10,12 @@ from typing import Any
 import anyio
 from attrs import define, evolve, field, frozen
 from sideband.approvals import ApprovalNeeded
-from sideband.broker import Progress, Redaction, Unserializable, answer_as_data, decisions_as_data
+from sideband.broker import CallProgress, Redaction, Unserializable, answer_as_data, decisions_as_data
 from sideband.hooks import (
     HookRegistry,
     ToolCall,
     ToolExecutionEnd,
     ToolExecutionStart,
-    ToolExecutionUpdate,
     ToolResult,
     Verdict,
     thaw,
@@ -35,6 +34,7 @@ from ._result_parts import as_parts, redacted
 from ._tool_answer import ToolAnswer
 from ._tool_context import ToolCallContext, ToolContexts
 from ._tool_effects import ToolEffects, changes_something, is_repeatable, unrepeated
+from ._tool_progress import ToolProgressEvents, observes_progress
 from ._tool_questions import ToolQuestions
 
 
@@ -317,7 +317,7 @@ class ToolCalls:
             ToolExecutionStart, lambda: ToolExecutionStart(part.id, tool.name, self._redacted(one.arguments))
         )
         one.begun = True
-        run = self._run_with_updates if self.hooks.has(ToolExecutionUpdate.hook) else self._run_effect
+        run = self._run_observed if observes_progress(self.hooks) else self._run_effect
         try:
             answer = await run(one, tool)
         except ApprovalNeeded as needed:
@@ -339,30 +339,18 @@ class ToolCalls:
             ),
         )
 
-    async def _run_effect(
-        self, one: _Planned, tool: Tool, on_progress: Callable[[Progress], None] | None = None
-    ) -> ToolAnswer:
-        ctx = self.contexts.make(tool, one.part.id, one.step, on_progress)
+    async def _run_effect(self, one: _Planned, tool: Tool, progress: CallProgress | None = None) -> ToolAnswer:
+        ctx = self.contexts.make(tool, one.part.id, one.step, progress)
         try:
             return await self.effects.run(tool, one.arguments, ctx, one.decisions, one.interrupted)
         finally:
             ctx.end()
 
-    async def _run_with_updates(self, one: _Planned, tool: Tool) -> ToolAnswer:
+    async def _run_observed(self, one: _Planned, tool: Tool) -> ToolAnswer:
         """Run a call and emit its progress, which takes a second task."""
-        updates = _Updates(one.part.id, tool.name)
-        answer, failure = _SKIPPED, None
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(updates.deliver, self.announcer)
-            try:
-                answer = await self._run_effect(one, tool, updates.take)
-            except Exception as error:  # noqa: BLE001  raised again outside the task group, which would wrap it
-                failure = error
-            finally:
-                updates.close()
-        if failure is not None:
-            raise failure
-        return answer
+        events = ToolProgressEvents.of_call(one.part.id, tool.name, self.announcer, self.redactor)
+        async with events.emitted() as progress:
+            return await self._run_effect(one, tool, progress)
 
     def _redacted(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """Redact arguments for events: a guard may have inserted a secret."""
@@ -387,41 +375,3 @@ class ToolCalls:
             content = (*as_parts(self.redactor.data([part.model_dump() for part in content], sensitive_keys=False)),)
         metadata = {**answer.metadata, **({"withheld_by": after.withheld_by} if after.withheld_by else {})}
         return ToolAnswer(content=content, is_error=after.is_error, terminate=after.terminate, metadata=metadata)
-
-
-class _Updates:
-    """Progress events of one call. Only the newest is kept, so a fast tool never waits for a slow consumer."""
-
-    def __init__(self, call: str, tool: str) -> None:
-        self._call = call
-        self._tool = tool
-        self._newest: Progress | None = None
-        self._changed = anyio.Event()
-        self._closed = False
-
-    def take(self, progress: Progress) -> None:
-        self._newest = progress
-        self._changed.set()
-
-    def close(self) -> None:
-        self._closed = True
-        self._changed.set()
-
-    async def deliver(self, announcer: Announcer) -> None:
-        while True:
-            newest, self._newest = self._newest, None
-            if newest is not None:
-                await announcer.emit(
-                    ToolExecutionUpdate,
-                    self._call,
-                    self._tool,
-                    newest.current,
-                    newest.total,
-                    newest.message,
-                    newest.unit,
-                )
-            elif self._closed:
-                return
-            else:
-                await self._changed.wait()
-                self._changed = anyio.Event()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 from attrs import define, field, frozen
-from sideband.broker import Attempt, Broker, Progress, Redaction
+from sideband.broker import Attempt, Broker, CallProgress
 from sideband.host import HostPluginContext
 from sideband.ops import ContextRevoked, Origin
 from sideband.tools import Tool
@@ -38,7 +38,6 @@ class ToolContexts:
         of_skills: the host's context for tools of skills and calls of unknown tools.
         results: the long results of the session.
         skills: the skills that the agent may use.
-        redactor: removes secrets from progress messages.
     """
 
     agent: AgentControls = field(repr=False)
@@ -48,24 +47,23 @@ class ToolContexts:
     of_skills: HostPluginContext = field(repr=False)
     results: LongResults = field(repr=False)
     skills: OfferedSkills = field(repr=False)
-    redactor: Redaction = field(repr=False)
 
-    def make(
-        self, tool: Tool | None, call: str, step: str, on_progress: Callable[[Progress], None] | None = None
-    ) -> ToolCallContext:
+    def make(self, tool: Tool | None, call: str, step: str, progress: CallProgress | None = None) -> ToolCallContext:
         """Make the context of one call.
 
         Args:
             tool: the tool, or ``None`` if the model used an unknown name.
             call: the id that the model gave the call.
             step: its step in the run.
-            on_progress: called with progress; must not block.
+            progress: takes the progress of the call, if something observes it.
         """
         base = host_context(self.tools.plugin(tool)) if tool else None
         name = tool.name if tool else ""
         # Kept, so that what comes after the call is recorded as an effect of its run and not of a later one.
         origin = origin_of(self.agent, step=step, tool=name or None)
-        return ToolCallContext(base or self.of_skills, self.agent, self, name, call, step, origin, on_progress)
+        context = ToolCallContext(base or self.of_skills, self.agent, self, name, call, step, origin)
+        context.call_progress = progress
+        return context
 
 
 @define(eq=False)
@@ -84,7 +82,6 @@ class ToolCallContext(AgentPluginContext):
     call: str
     step: str
     origin: Origin
-    _on_progress: Callable[[Progress], None] | None = field(repr=False)
     _ended: bool = field(default=False, init=False)
     _has_children: bool = field(default=False, init=False)
     _running: set[anyio.CancelScope] = field(factory=set, init=False, repr=False)
@@ -161,19 +158,18 @@ class ToolCallContext(AgentPluginContext):
         if self._has_children or earlier:
             await self._shared.children.forget(self.run, self.step)
 
-    def on_progress(self, progress: Progress) -> None:
-        """Report progress of an op or a skill's tool. Called by the host."""
-        if self._on_progress is not None:
-            self._on_progress(progress)
-
     async def progress(
-        self, *, current: float | None = None, total: float | None = None, message: str | None = None
+        self,
+        *,
+        current: float | None = None,
+        total: float | None = None,
+        message: str | None = None,
+        unit: str | None = None,
     ) -> None:
         """Report the progress of the call."""
-        if self._on_progress is None:  # the call has ended
+        if self.call_progress is None:
             return
-        text = None if message is None else self._shared.redactor.text(message)
-        self._on_progress(Progress(self.call, self.plugin, current, total, text))
+        self.call_progress.report(self.tool, current=current, total=total, message=message, unit=unit)
         await anyio.lowlevel.checkpoint()  # so that it is emitted before the next step of the tool
 
     async def output(self, handle: str) -> str:

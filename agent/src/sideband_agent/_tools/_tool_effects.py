@@ -290,7 +290,12 @@ async def _run(params: ToolCallParams, own: OpContext) -> ToolAnswer:
     """Run the tool of the current call. The handler of the op."""
     running = _running.get()
     running.ran = True
-    answer = await running.effects.answer(running.tool, params.arguments, running.ctx)
+    progress = running.ctx.call_progress
+    if progress is None:
+        answer = await running.effects.answer(running.tool, params.arguments, running.ctx)
+    else:
+        with progress.writing(running.tool.name, is_root=True):
+            answer = await running.effects.answer(running.tool, params.arguments, running.ctx)
     attempt = running.ctx.attempt
     if attempt is not None and attempt.waits is not None:
         raise ApprovalNeeded(attempt.waits.request)  # not an outcome: the call runs again

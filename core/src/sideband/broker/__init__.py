@@ -3,13 +3,14 @@
 from ..errors import safe_text
 from ._attempt import CONTINUES, Attempt
 from ._broker import Broker
-from ._call import Call, EffectReport, Progress
+from ._call import Call, EffectReport
 from ._claims import Claims, LedgerClaims, Replay
 from ._decisions import ASKED_BEFORE, answer_as_data, decisions_as_data, refusal, risk_of
 from ._egress import check_egress
 from ._errors import EffectMissing, KeyReused
 from ._json_text import redact_json_text
 from ._lookup import BoundOp, Ops
+from ._progress import CallProgress, TakeProgress, delivered
 from ._recovery import Recovered, recover
 from ._redaction import Redaction, Unserializable
 from ._secret_sources import SecretSources
@@ -24,6 +25,7 @@ __all__ = [
     "BoundOp",
     "Broker",
     "Call",
+    "CallProgress",
     "Claims",
     "EffectMissing",
     "EffectReport",
@@ -31,11 +33,11 @@ __all__ = [
     "LedgerClaims",
     "Ops",
     "PlannedStep",
-    "Progress",
     "Recovered",
     "Redaction",
     "Replay",
     "SecretSources",
+    "TakeProgress",
     "UndoPlan",
     "UndoneStep",
     "Unserializable",
@@ -44,6 +46,7 @@ __all__ = [
     "check_egress",
     "claims_of",
     "decisions_as_data",
+    "delivered",
     "plan_undo",
     "recordable",
     "recover",

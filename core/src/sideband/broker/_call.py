@@ -13,26 +13,7 @@ from ..contexts._editions import Edition
 from ..hooks import HookRegistry
 from ..ops import Grant, Origin
 from ._attempt import Attempt
-
-
-@frozen
-class Progress:
-    """The progress of a call, as reported by one of its ops.
-
-    Args:
-        call: the id of the call.
-        source: the op that reports the progress.
-        current, total: the current and the final value.
-        message: one line for display.
-        unit: the unit of the values, such as ``bytes``; ``None`` for counts without one.
-    """
-
-    call: str
-    source: str
-    current: float | None = None
-    total: float | None = None
-    message: str | None = None
-    unit: str | None = None
+from ._progress import CallProgress
 
 
 @frozen
@@ -74,7 +55,7 @@ class Call:
         code: a digest of the code that causes the effects; empty if it is not a skill's. A stored result is returned
             only to the same code.
         attempt: the attempt to run a call with an idempotency key, from which each effect gets its own key.
-        on_progress: called with each progress report, redacted. Must not block.
+        progress: takes the progress of its ops, if something observes it.
         on_effect: called with each effect that has ended. Must not block.
         on_answer: called before each answer, also one from the record, with the id of the effect, the op, and the
             result or the error.
@@ -100,7 +81,7 @@ class Call:
     code: str = ""
     attempt: Attempt | None = None
     granted_by: Mapping[str, str] = field(factory=dict)
-    on_progress: Callable[[Progress], None] | None = None
+    progress: CallProgress | None = None
     on_effect: Callable[[EffectReport], None] | None = None
     on_answer: Callable[[str, str, Any], Awaitable[None]] | None = None
     on_part: Callable[[Mapping[str, Any]], Awaitable[None]] | None = None

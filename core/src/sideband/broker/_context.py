@@ -28,7 +28,7 @@ from ..plugins import LoadedPlugin, PluginContext
 from ..providers import Provider
 from ..sandboxing import ProgramProcess, ProgramRequest
 from ..store import Store
-from ._call import Call, Progress
+from ._call import Call
 from ._egress import check_egress
 from ._gate import check_scopes
 from ._lookup import Ops
@@ -39,7 +39,6 @@ from ._streams import PartRedaction
 StartProgram = Callable[[ProgramRequest], Awaitable[ProgramProcess]]
 """Start a program with the isolation that the host requires."""
 
-_MAX_MESSAGE = 2_000
 _MAX_NOTE = 65_536
 
 
@@ -182,10 +181,8 @@ class DispatchContext:
         unit: str | None = None,
     ) -> None:
         """See ``OpContext.progress``."""
-        if self._call.on_progress is None or self.ended:
-            return
-        text = None if message is None else self._seam.redactor.text(message)[:_MAX_MESSAGE]
-        self._call.on_progress(Progress(self._call.id, self.op, current, total, text, unit))
+        if self._call.progress is not None and not self.ended:
+            self._call.progress.report(self.op, current=current, total=total, message=message, unit=unit)
 
     async def emit(self, part: Mapping[str, Any]) -> None:
         """See ``OpContext.emit``."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Any
 
 import anyio
 from anyio import CancelScope, get_cancelled_exc_class
 from anyio.lowlevel import checkpoint
 
+from ..contexts._progress import current_writer
 from ..hooks._dispatch import cancelled_itself
 from ..ops import OpCancelled, OpError, OpTimeout
 from ._context import DispatchContext
 from ._dispatch import Dispatch
+from ._progress import unobserved
 
 
 async def run_handler(
@@ -39,7 +42,11 @@ async def _run(
     dispatch: Dispatch, context: DispatchContext, limit: float, scope: CancelScope | None
 ) -> tuple[Any, OpError | None]:
     try:
-        result = await dispatch.found.spec.handler(dispatch.params, context)
+        if dispatch.call.progress is None and current_writer.get() is None:
+            result = await dispatch.found.spec.handler(dispatch.params, context)
+        else:
+            with _writing(dispatch):
+                result = await dispatch.found.spec.handler(dispatch.params, context)
         if context.parts is not None:
             await context.emit_rest()
     except Exception as raised:  # noqa: BLE001  whatever a handler raises becomes one typed error
@@ -64,3 +71,11 @@ async def _run(
         return result, None
     is_over = scope.cancel_called if scope is not None else anyio.current_time() >= context.deadline
     return None, OpTimeout(dispatch.op, limit) if is_over else error
+
+
+def _writing(dispatch: Dispatch) -> AbstractContextManager[None]:
+    """Let what the op emits be progress of its call, and not of the tool that caused the dispatch."""
+    progress = dispatch.call.progress
+    if progress is None:
+        return unobserved()
+    return progress.writing(dispatch.op, is_root=dispatch.within is None and dispatch.op == progress.tool)

@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import Factory, field, frozen
 
-from ..broker import Attempt, EffectReport, Progress
+from ..broker import Attempt, CallProgress, EffectReport, TakeProgress
 from ..hooks import HookRegistry
 from ..ops import Origin
 from ..workers import LogLine
@@ -29,10 +29,13 @@ class CallRequest:
             time, seed and answers to its reads; those over 32 KiB only until a call has succeeded.
         attempt: the attempt to run a call of an agent, which has a key and the record of earlier attempts.
         principal: the principal on whose behalf the call runs.
-        on_progress, on_effect, on_log: called for each progress report, effect and log line; must not block.
+        on_progress: called with each ``ToolProgress`` of the call, one after the other; may be async. The call never
+            waits for it while it runs: if it is slow, it misses progress, and is called with gaps.
+        on_effect, on_log: called for each effect and log line; must not block.
         on_answer: called before each answer of an op; see ``Call``.
         origin: the session, run and step of the calling agent, if any; recorded with each effect.
         hooks: the hooks and guards of the calling agent; ``None`` for those of the host.
+        progress: takes the progress of an agent's call, instead of ``on_progress``.
     """
 
     tool: str
@@ -42,13 +45,14 @@ class CallRequest:
     alone: bool = False
     key: str | None = None
     principal: str = "user"
-    on_progress: Callable[[Progress], None] | None = field(default=None, repr=False)
+    on_progress: TakeProgress | None = field(default=None, repr=False)
     on_effect: Callable[[EffectReport], None] | None = field(default=None, repr=False)
     on_log: Callable[[LogLine], None] | None = field(default=None, repr=False)
     on_answer: Callable[[str, str, Any], Awaitable[None]] | None = field(default=None, repr=False)
     origin: Origin | None = None
     attempt: Attempt | None = field(default=None, repr=False)
     hooks: HookRegistry | None = field(default=None, repr=False)
+    progress: CallProgress | None = field(default=None, repr=False)
 
 
 @frozen

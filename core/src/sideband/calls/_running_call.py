@@ -46,6 +46,11 @@ class RunningCall(CallHandler):
         """See ``CallHandler.is_fire_and_forget``."""
         return self._broker.ops.is_fire_and_forget(op, self.call.edition)
 
+    def missed(self, reports: int) -> None:
+        """See ``CallHandler.missed``."""
+        if self.call.progress is not None:
+            self.call.progress.lose(reports)
+
     def revoke(self) -> None:
         """See ``CallHandler.revoke``."""
         self.call.ended = True

@@ -13,7 +13,7 @@ from anyio import to_thread
 from attrs import define, evolve, field
 
 from ..approvals import ApprovalNeeded, Approver
-from ..broker import Attempt, Broker, Call, EffectReport
+from ..broker import Attempt, Broker, Call, CallProgress, EffectReport, delivered
 from ..errors import SidebandError
 from ..loading import SkillSpec, ToolSpec
 from ..ops import OpDenied, OpError, Origin
@@ -92,7 +92,7 @@ class SkillCalls:
             origin=origin,
             deadline=self._broker.clock() + timeout,
             code=plan.code,
-            on_progress=request.on_progress,
+            progress=request.progress,
             on_answer=request.on_answer,
             hooks=hooks,
             ends_dispatches=True,
@@ -118,7 +118,12 @@ class SkillCalls:
             timeout=timeout,
             handler=running,
         )
-        result = await self._run(running, worker_call, plan)
+        if request.on_progress is None:
+            result = await self._run(running, worker_call, plan)
+        else:
+            call.progress = CallProgress(identifier, request.tool, self._broker.redactor)
+            async with delivered(call.progress, request.on_progress):
+                result = await self._run(running, worker_call, plan)
         # A call that failed may be repeated. An agent records the outcome of its call first.
         if request.attempt is None and attempt is not None:
             await self._broker.attempts.forget(attempt)

@@ -5,6 +5,7 @@ from ._lease import Lease, TimedLease
 from ._model import ModelContext
 from ._op import Credential, CredentialResolver, OpContext, Origin
 from ._plugin import OwnContext, PluginContext, SecretSource
+from ._progress import emit_tool_progress, emit_tool_progress_closed
 from ._tool import ToolContext
 
 __all__ = [
@@ -22,4 +23,6 @@ __all__ = [
     "SecretSource",
     "TimedLease",
     "ToolContext",
+    "emit_tool_progress",
+    "emit_tool_progress_closed",
 ]

@@ -217,6 +217,8 @@ class OpContext(EffectContext, Protocol):
     ) -> None:
         """Report progress to observers of the call. Redacted and bounded; never waits for a slow observer.
 
+        For output that arrives bit by bit, use ``emit_tool_progress`` of ``sideband.tools``.
+
         Args:
             current, total: the current and the final value.
             message: one line for display.

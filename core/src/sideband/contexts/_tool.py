@@ -25,9 +25,22 @@ class ToolContext(AgentContext, Protocol):
         """The idempotency key of the call."""
 
     async def progress(
-        self, *, current: float | None = None, total: float | None = None, message: str | None = None
+        self,
+        *,
+        current: float | None = None,
+        total: float | None = None,
+        message: str | None = None,
+        unit: str | None = None,
     ) -> None:
-        """Report progress to observers of the call. It is not sent to the model."""
+        """Report progress to observers of the call. It is not sent to the model.
+
+        For output that arrives bit by bit, use ``emit_tool_progress`` of ``sideband.tools``.
+
+        Args:
+            current, total: the current and the final value.
+            message: one line for display.
+            unit: the unit of the values, such as ``bytes``.
+        """
 
     async def output(self, handle: str) -> str:
         """Return the complete text of a result that was truncated for the model.

@@ -110,6 +110,7 @@ __all__ = [
     "ToolExecutionEnd",
     "ToolExecutionStart",
     "ToolExecutionUpdate",
+    "ToolProgress",
     "ToolResult",
     "ToolSelection",
     "Transform",

@@ -19,16 +19,18 @@ from ..blobs import BlobScope, BlobStore
 from ..broker import (
     Broker,
     Call,
+    CallProgress,
     EffectReport,
     Ops,
-    Progress,
     Recovered,
     Redaction,
     SecretSources,
+    TakeProgress,
     UndoneStep,
     UndoPlan,
     carry_out,
     claims_of,
+    delivered,
     plan_undo,
     recover,
 )
@@ -269,7 +271,7 @@ class Host:
         key: str | None = None,
         deadline: float | None = None,
         principal: str = "user",
-        on_progress: Callable[[Progress], None] | None = None,
+        on_progress: TakeProgress | None = None,
         on_effect: Callable[[EffectReport], None] | None = None,
     ) -> Any:
         """Run one op through the broker and return its result as plain data.
@@ -281,16 +283,23 @@ class Host:
             key: an idempotency key: an effect with this key happens at most once.
             deadline: the deadline in seconds from now.
             principal: the principal on whose behalf the op runs.
-            on_progress, on_effect: called for each progress report and each effect; must not block.
+            on_progress: called with each ``ToolProgress`` of the op and its child effects, one after the other; may be
+                async. The op never waits for it while it runs: if it is slow, it misses progress, and is called with
+                gaps.
+            on_effect: called for each effect; must not block.
 
         Raises:
             OpError: if the op failed.
         """
         async with self._own_call("op", principal, deadline) as call:
-            call.on_progress, call.on_effect = on_progress, on_effect
+            call.on_effect = on_effect
             if grants is not None:
                 call.grant = await self.broker.ops.grant(grants)
-            return await self.broker.dispatch(call, name, params, key=key)
+            if on_progress is None:
+                return await self.broker.dispatch(call, name, params, key=key)
+            call.progress = CallProgress(call.id, name, self.redactor)
+            async with delivered(call.progress, on_progress):
+                return await self.broker.dispatch(call, name, params, key=key)
 
     async def sync(self) -> None:
         """Return when everything recorded so far is on disk, so that it survives a power failure.

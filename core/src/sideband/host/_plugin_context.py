@@ -9,7 +9,7 @@ from typing import Any
 
 from attrs import define, evolve, field
 
-from ..broker import Attempt, Broker, Call, Progress, Redaction, check_egress
+from ..broker import Attempt, Broker, Call, CallProgress, Redaction, check_egress
 from ..contexts import Lease
 from ..hooks import HookRegistry
 from ..messages import JsonPieces
@@ -69,7 +69,7 @@ class HostPluginContext:
         capabilities: Iterable[str] | None = None,
         key: str | None = None,
         hooks: HookRegistry | None = None,
-        on_progress: Callable[[Progress], None] | None = None,
+        progress: CallProgress | None = None,
         on_answer: Callable[[str, str, Any], Awaitable[None]] | None = None,
         attempt: Attempt | None = None,
         lease: Lease | None = None,
@@ -78,7 +78,7 @@ class HostPluginContext:
         broker = self._broker()
         grant = self._rights() if capabilities is None else await broker.ops.grant(capabilities)
         async with self._call(broker, grant, origin) as call:
-            call.hooks, call.on_progress, call.on_answer, call.attempt = hooks, on_progress, on_answer, attempt
+            call.hooks, call.progress, call.on_answer, call.attempt = hooks, progress, on_answer, attempt
             call.outer = lease
             return await broker.dispatch(call, op, params, key=key)
 

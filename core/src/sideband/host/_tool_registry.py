@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from attrs import evolve, field, frozen
 
-from ..broker import Attempt, Ops, Progress
+from ..broker import Attempt, CallProgress, Ops
 from ..calls import CallRequest, SkillCalls, SkillCatalog
 from ..hooks import HookRegistry
 from ..hooks._frozen import freeze
@@ -35,7 +35,7 @@ class HostToolContext(ToolContext, Protocol):
 
     origin: Origin
     hooks: HookRegistry
-    on_progress: Callable[[Progress], None]
+    call_progress: CallProgress | None
     on_answer: Callable[[str, str, Any], Awaitable[None]]
     attempt: Attempt | None
 
@@ -325,7 +325,7 @@ class ToolRegistry:
                 arguments,
                 key=ctx.key,
                 principal=ctx.principal,
-                on_progress=ctx.on_progress,
+                progress=ctx.call_progress,
                 on_answer=ctx.on_answer,
                 origin=ctx.origin,
                 hooks=ctx.hooks,

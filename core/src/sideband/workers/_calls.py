@@ -47,6 +47,9 @@ class CallHandler:
         """Return whether the op has no answer that the skill waits for."""
         return op == "progress.report"
 
+    def missed(self, reports: int) -> None:
+        """Handle the refusal of progress reports beyond a limit, in order with the others. Must not block."""
+
     def revoke(self) -> None:
         """Refuse what its ops request from now on, since it has ended or is cancelled. Must not block."""
 

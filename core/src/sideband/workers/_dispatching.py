@@ -13,7 +13,7 @@ from . import _wire
 from ._errors import ProtocolViolation
 from ._host_time import TimeShare
 from ._light_tasks import LightTasks
-from ._pending import PendingCall, PendingDispatch
+from ._pending import REPORT, PendingCall, PendingDispatch
 from ._turns import Turns
 from .runtime import Unsendable
 
@@ -74,15 +74,20 @@ class Dispatching:
             self._start(PendingDispatch(call, message, size, self._new_scope()), silent=silent)
             return None
         line = self._refuse(message, refusal)
-        return None if silent else line
+        if not silent:
+            return line
+        call.miss(message.op)
+        return None
 
     def take_progress(self, call: PendingCall, message: _wire.ProgressMessage, size: int) -> None:
         """Start a dispatch of ``progress.report`` for a progress message. It has no answer."""
-        if call.admit("progress.report", silent=True) is None:
+        if call.admit(REPORT, silent=True) is None:
             # Progress messages have no dispatch id. `total` is unique only within the call, so include the call.
             identifier = f"p-{call.total}-{message.call}"
-            request = _wire.DispatchMessage(message.call, identifier, 0, "progress.report", message.params)
+            request = _wire.DispatchMessage(message.call, identifier, 0, REPORT, message.params)
             self._start(PendingDispatch(call, request, size, self._new_scope()), silent=True)
+        else:
+            call.miss(REPORT)
 
     def cancel(self, message: _wire.CancelMessage) -> None:
         """Cancel a dispatch on request of the skill. Ignore one that has just been answered.
@@ -119,6 +124,7 @@ class Dispatching:
         if not silent:
             self._tasks.start(self._run, dispatch)
         else:
+            dispatch.missed = call.take_missed()
             call.silent.append(dispatch)
             if len(call.silent) == 1:
                 self._tasks.start(self._run_silent, call)
@@ -145,7 +151,11 @@ class Dispatching:
         """Run fire-and-forget dispatches sequentially, so that progress arrives in order."""
         try:
             while call.silent:
+                if call.silent[0].missed:
+                    call.spec.handler.missed(call.silent[0].missed)
                 await self._turns.run(self._outcome(call.silent[0]))
+                if len(call.silent) == 1 and call.missed:
+                    call.spec.handler.missed(call.take_missed())
                 self._discard(call.silent.popleft())
         finally:
             while call.silent:

@@ -19,6 +19,7 @@ from ._errors import CallCancelled, CallError, ProtocolViolation, SkillFailed, S
 from ._wire import BegunMessage, DispatchMessage, ResultMessage
 from .runtime import MAX_LINE, OutputAllowance, left_out
 
+REPORT = "progress.report"
 MAX_IN_FLIGHT = 32
 MAX_DISPATCHES = 5_000
 MAX_LINES = 10_000
@@ -68,12 +69,14 @@ class PendingDispatch:
         message: the message of the worker.
         size: the number of bytes that it holds: the size of the message, and later also of the answer.
         scope: the cancel scope of the dispatch.
+        missed: the number of progress reports that were refused before it.
     """
 
     call: PendingCall
     message: DispatchMessage
     size: int
     scope: anyio.CancelScope
+    missed: int = 0
 
 
 @define(eq=False, repr=False)
@@ -90,6 +93,7 @@ class PendingCall:
         where: the file, line and function where the call raised an exception or was cancelled, if known.
         dispatches: the running dispatches, by id.
         silent: those dispatches that are fire-and-forget. The first one is running, the others are queued.
+        missed: the number of progress reports that were refused since the last one that was admitted.
         total: the number of dispatches requested so far.
         begin_by: the time by ``time.monotonic`` after which the worker does not begin it, or ``None`` if it begins at
             once, because the worker had no other calls.
@@ -109,6 +113,7 @@ class PendingCall:
     where: str = field(default="", init=False)
     dispatches: dict[str, PendingDispatch] = field(factory=dict, init=False)
     silent: deque[PendingDispatch] = field(factory=deque, init=False)
+    missed: int = field(default=0, init=False)
     total: int = field(default=0, init=False)
     _next_end: anyio.Event | None = field(default=None, init=False)
 
@@ -133,6 +138,20 @@ class PendingCall:
         if (unanswered if silent else len(self.dispatches) - unanswered) >= MAX_IN_FLIGHT:
             return LimitExceeded("in_flight", MAX_IN_FLIGHT, op=op, retryable=True)
         return None
+
+    def miss(self, op: str) -> None:
+        """Count a fire-and-forget dispatch that was refused, if it is a progress report."""
+        if op != REPORT:
+            return
+        if self.silent:
+            self.missed += 1
+        else:
+            self.spec.handler.missed(1)
+
+    def take_missed(self) -> int:
+        """Return the number of refused progress reports, and begin to count again."""
+        missed, self.missed = self.missed, 0
+        return missed
 
     def discard(self, dispatch: PendingDispatch) -> None:
         """Remove a dispatch that has ended."""

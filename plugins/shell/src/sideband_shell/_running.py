@@ -10,6 +10,7 @@ import anyio
 from anyio.lowlevel import checkpoint
 from attrs import define, field
 from sideband.ops import OpContext
+from sideband.tools import emit_tool_progress
 from sideband.workers import IsolationUnavailable, ProgramProcess, WorkerStartFailed
 
 from ._config import Config
@@ -100,10 +101,12 @@ class RunningProgram:
                 self.program.kill()
                 break
             await self._report(name, kept, decoder.decode(data))
+        emit_tool_progress(decoder.decode(b"", final=True), name)
         done.set()
 
     async def _report(self, name: str, kept: KeptOutput, text: str) -> None:
-        """Emit output, at most as much as the result contains, and report progress from time to time."""
+        """Emit output, of the result at most as much as it contains, and report progress from time to time."""
+        emit_tool_progress(text, name)
         if text and kept.total <= kept.limit:
             await self.ctx.emit({"type": "output", "stream": name, "text": text})
         now = anyio.current_time()

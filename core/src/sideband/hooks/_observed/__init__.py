@@ -33,6 +33,7 @@ __all__ = [
     "ToolExecutionEnd",
     "ToolExecutionStart",
     "ToolExecutionUpdate",
+    "ToolProgress",
     "TurnEnd",
     "TurnStart",
     "UserBash",

@@ -16,6 +16,7 @@ __all__ = [
     "ToolExecutionEnd",
     "ToolExecutionStart",
     "ToolExecutionUpdate",
+    "ToolProgress",
 ]
 
 
@@ -43,7 +44,7 @@ class ToolExecutionStart(ObserveEvent):
 
 @frozen
 class ToolExecutionUpdate(ObserveEvent):
-    """A running tool has reported progress.
+    """A running tool has reported progress. Only the newest report is passed on; `tool_progress` has all of them.
 
     This hook is called often, so implementations must be fast.
 
@@ -71,6 +72,59 @@ class ToolExecutionUpdate(ObserveEvent):
     total: float | None = None
     message: str | None = None
     unit: str | None = None
+
+
+@frozen
+class ToolProgress(ObserveEvent):
+    """The progress of a running tool: output, a report, a gap in a stream, or the end of a stream.
+
+    The source may be the tool itself, or an op, command or child effect that it causes. No report and no byte of output
+    is lost without a gap. Text is collected for 50 ms or up to 16 KiB. The events of a stream arrive in order: the
+    offset of an event is that of the one before, plus its size. Progress is redacted, is never stored, and is not sent
+    to the model.
+
+    Of ``text``, ``gap``, ``closed`` and the fields of a report, one is set.
+
+    Attributes:
+        call: the id of the call.
+        tool: the name of the tool; of a call without a tool, that of the op.
+        stream: ``stdout``, ``stderr`` or another name for output, ``progress`` for reports.
+        offset: the position in the stream: in bytes of UTF-8 for output, in reports for ``progress``.
+        source: the tool or op that the text or report comes from; empty for others.
+        text: the next part of the output. It ends between two characters, and not necessarily at the end of a line.
+        current: the amount of work done, if known.
+        total: the total amount of work, if known.
+        message: the message of a report.
+        unit: the unit of both amounts, such as ``bytes``, if they have one.
+        gap: the number of bytes or reports that were lost because implementations were too slow.
+        closed: whether the stream has ended. It is the last event of the stream, however the call ends.
+
+    Example:
+        >>> from sideband.hooks import ToolProgress, hookimpl
+        >>> @hookimpl
+        ... def tool_progress(event: ToolProgress) -> None:
+        ...     if event.text is not None:
+        ...         print(event.text)
+        ...     elif event.gap is not None and event.stream != "progress":
+        ...         print(f"[{event.gap:,} bytes omitted]")
+        >>> tool_progress(ToolProgress("c1", "build.all", "stdout", 0, "shell.run", text="compiling"))
+        compiling
+        >>> tool_progress(ToolProgress("c1", "build.all", "stdout", 9, gap=2_000_000))
+        [2,000,000 bytes omitted]
+    """
+
+    call: str
+    tool: str
+    stream: str
+    offset: int
+    source: str = ""
+    text: str | None = None
+    current: float | None = None
+    total: float | None = None
+    message: str | None = None
+    unit: str | None = None
+    gap: int | None = None
+    closed: bool = False
 
 
 @frozen

@@ -62,6 +62,13 @@ class _Running(NamedTuple):
         return f"{one_line(self.tool)} {self.arguments}".rstrip()
 
 
+class _Status(NamedTuple):
+    """The newest amount of a running tool, and its newest message or line of output."""
+
+    amount: str = ""
+    line: str = ""
+
+
 class Activity:
     """Turns the events of an agent into output for a person.
 
@@ -79,6 +86,7 @@ class Activity:
         self._verbose = verbose
         self._asked: dict[str, _Running] = {}
         self._running: dict[str, _Running] = {}
+        self._statuses: dict[str, _Status] = {}
         self._ended: set[str] = set()
         self._hints: set[str] = set()
         self._handlers: dict[str, Callable[[Any], None]] = {
@@ -86,6 +94,7 @@ class Activity:
             "message_end": self._on_message_end,
             "tool_execution_start": self._on_tool_start,
             "tool_execution_update": self._on_tool_update,
+            "tool_progress": self._on_tool_progress,
             "tool_execution_end": self._on_tool_end,
             "turn_start": self._on_turn_start,
             "agent_end": self._on_agent_end,
@@ -164,15 +173,26 @@ class Activity:
         self._sink.progress(running.label)
 
     def _on_tool_update(self, event: hooks.ToolExecutionUpdate) -> None:
-        parts = [one_line(event.tool)]
+        last = self._statuses.get(event.id, _Status())
+        amount = last.amount
         if event.current is not None:
-            parts.append(one_line(format_progress(event.current, event.total, event.unit)))
-        if event.message:
-            parts.append(one_line(event.message))
-        self._sink.progress(" ".join(parts))
+            amount = one_line(format_progress(event.current, event.total, event.unit))
+        self._show_status(event.id, event.tool, _Status(amount, one_line(event.message or "") or last.line))
+
+    def _on_tool_progress(self, event: hooks.ToolProgress) -> None:
+        """Show the last line of new output. The whole output is part of the result."""
+        line = next((one for one in reversed((event.text or "").splitlines()) if one.strip()), "")
+        if line:
+            amount = self._statuses.get(event.call, _Status()).amount
+            self._show_status(event.call, event.tool, _Status(amount, one_line(line)))
+
+    def _show_status(self, call: str, tool: str, status: _Status) -> None:
+        self._statuses[call] = status
+        self._sink.progress(" ".join(filter(None, [one_line(tool), *status])))
 
     def _on_tool_end(self, event: hooks.ToolExecutionEnd) -> None:
         running = self._running.pop(event.id, None) or _Running(event.tool, "")
+        self._statuses.pop(event.id, None)
         self._ended.add(event.id)
         text = _first_line(event.content)
         if event.hint:
@@ -184,6 +204,7 @@ class Activity:
     def _on_turn_start(self, event: hooks.TurnStart) -> None:  # noqa: ARG002  the signature of all handlers
         self._asked.clear()
         self._running.clear()
+        self._statuses.clear()
         self._ended.clear()
 
     def _on_agent_end(self, event: hooks.AgentEnd) -> None:  # noqa: ARG002  the signature of all handlers

@@ -25,7 +25,9 @@ class Progressbar:
         self._shown = 0
 
     def show(self, progress: Any) -> None:
-        """Show one ``Progress``."""
+        """Show a report of a ``ToolProgress``. Output is part of the result, which is shown at the end."""
+        if progress.current is None and progress.message is None:
+            return
         parts = []
         if progress.current is not None:
             parts.append(format_progress(progress.current, progress.total, progress.unit))

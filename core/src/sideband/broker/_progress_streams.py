@@ -1,0 +1,149 @@
+"""The streams of a call's progress that wait for a slow consumer, in bounded memory."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from attrs import define, field, frozen
+
+FLUSH_SECONDS = 0.05
+"""The time in seconds for which text is collected before it is delivered."""
+FLUSH_BYTES = 16_384
+"""The size of a text that is delivered at once, and the maximum size of the text of one event."""
+
+
+@frozen
+class Report:
+    """One report of an op or a tool."""
+
+    source: str
+    current: float | None
+    total: float | None
+    message: str | None
+    unit: str | None
+
+
+@define(eq=False)
+class Chunk:
+    """Text of one source that is delivered as one event. ``size`` is in bytes of UTF-8."""
+
+    source: str
+    text: str
+    size: int
+
+
+@define(eq=False)
+class ReportStream:
+    """The reports of a call, in order.
+
+    Attributes:
+        limit: the maximum number of waiting items. The oldest ones are dropped.
+        offset: the number of reports that were delivered or are in a delivered gap.
+        lost: the number of reports that were dropped since, before the first waiting one.
+        is_closing: whether no more reports follow.
+        waiting: the reports, and the numbers of those that were lost in between.
+    """
+
+    limit: int
+    offset: int = 0
+    lost: int = 0
+    is_closing: bool = False
+    waiting: deque[Report | int] = field(factory=deque)
+
+    def add(self, report: Report | int) -> None:
+        """Add a report, or the number of reports that were lost before they arrived here."""
+        self.waiting.append(report)
+        if len(self.waiting) > self.limit:
+            self._drop_oldest()
+
+    def next(self, now: float) -> Report | int | None:  # noqa: ARG002  a report never waits for others
+        """Remove and return the next item."""
+        return self.waiting.popleft() if self.waiting else None
+
+    def drop(self) -> None:
+        """Drop all that waits."""
+        while self.waiting:
+            self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        oldest = self.waiting.popleft()
+        self.lost += oldest if isinstance(oldest, int) else 1
+
+
+@define(eq=False)
+class TextStream:
+    """A text of a call, which may come from several sources.
+
+    Attributes:
+        offset: the number of bytes that were delivered or are in a delivered gap.
+        lost: the number of bytes that were dropped since, before the first waiting one.
+        size: the number of waiting bytes.
+        due: when a short text is delivered; ``None`` if none waits, or the time is not known yet.
+        is_closing: whether no more text follows.
+    """
+
+    offset: int = 0
+    lost: int = 0
+    size: int = 0
+    due: float | None = None
+    is_closing: bool = False
+    waiting: deque[Chunk] = field(factory=deque)
+
+    def add(self, source: str, text: str) -> bool:
+        """Add text, and return whether there is a new reason to look at the stream: a first text, or a large one."""
+        before = len(self.waiting)
+        while text:
+            last = self.waiting[-1] if self.waiting else None
+            if last is None or last.source != source or last.size + 4 > FLUSH_BYTES:
+                last = Chunk(source, "", 0)
+                self.waiting.append(last)
+            head, size = _beginning(text, FLUSH_BYTES - last.size)
+            last.text, text = last.text + head, text[len(head) :]
+            last.size += size
+            self.size += size
+        return len(self.waiting) != before
+
+    def next(self, now: float) -> Chunk | None:
+        """Remove and return the next text, if it is large enough or has waited long enough."""
+        if not self.waiting:
+            return None
+        if len(self.waiting) == 1 and not self.is_closing:
+            if self.due is None:
+                self.due = now + FLUSH_SECONDS
+            if now < self.due:
+                return None
+        self.due = None
+        chunk = self.waiting.popleft()
+        self.size -= chunk.size
+        return chunk
+
+    def drop_oldest(self) -> int:
+        """Drop the oldest text, and return its size."""
+        chunk = self.waiting.popleft()
+        self.size -= chunk.size
+        self.lost += chunk.size
+        return chunk.size
+
+    def drop(self) -> None:
+        """Drop all waiting text."""
+        while self.waiting:
+            self.drop_oldest()
+
+
+def _beginning(text: str, limit: int) -> tuple[str, int]:
+    """Return the longest beginning of a text that has at most ``limit`` bytes in UTF-8, and its size."""
+    head = text[:limit]
+    if head.isascii():
+        return head, len(head)
+    data = head.encode()
+    if len(data) > limit:
+        head = data[:limit].decode("utf-8", "ignore")
+        return head, len(head.encode())
+    return head, len(data)
+
+
+def whole(text: str) -> str:
+    """Return a text with each surrogate that is not part of a pair replaced, so that it has an encoding."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

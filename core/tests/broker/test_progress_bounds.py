@@ -1,0 +1,109 @@
+"""The progress of a call loses nothing without a gap, whatever is sent and however slow the reader is."""
+
+import anyio
+import anyio.lowlevel
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sideband.broker import CallProgress, Redaction, delivered
+from sideband.tools import emit_tool_progress
+
+MOST_BYTES, MOST_REPORTS = 40_000, 5
+
+pieces = st.text(st.sampled_from("a\né漢😀\0"), min_size=1, max_size=20)
+steps = st.one_of(
+    st.tuples(st.just("text"), st.sampled_from(["stdout", "stderr"]), pieces, st.sampled_from([1, 7, 3_000, 9_000])),
+    st.tuples(st.just("reports"), st.integers(1, 12)),
+    st.tuples(st.just("read"), st.integers(1, 5)),
+    st.tuples(st.just("wait")),
+)
+
+
+class Reader:
+    """A reader that takes an event only when it is allowed to."""
+
+    def __init__(self):
+        self.events = []
+        self.allowed = anyio.Semaphore(0)
+        self.is_free = False
+
+    async def take(self, event):
+        self.events.append(event)
+        if not self.is_free:
+            await self.allowed.acquire()
+
+
+async def send(plan, reader):
+    """Send texts and reports, and return what was sent by stream."""
+    sent = {"stdout": "", "stderr": "", "progress": []}
+    progress = CallProgress("c1", "build", Redaction(), size=MOST_BYTES, reports=MOST_REPORTS)
+    async with delivered(progress, reader.take):
+        with progress.writing("build"):
+            for step, *values in plan:
+                if step == "text":
+                    stream, text, times = values
+                    emit_tool_progress(text * times, stream)
+                    sent[stream] += text * times
+                elif step == "reports":
+                    for _ in range(values[0]):
+                        progress.report("build", current=len(sent["progress"]))
+                        sent["progress"].append(len(sent["progress"]))
+                elif step == "read":
+                    for _ in range(values[0]):
+                        reader.allowed.release()
+                else:
+                    await anyio.lowlevel.checkpoint()
+        reader.is_free = True
+        reader.allowed.release()
+    return sent
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(steps, max_size=30))
+def test_each_byte_and_report_is_received_in_order_or_counted_in_a_gap(plan):
+    reader = Reader()
+    sent = anyio.run(send, plan, reader)
+    for stream in ("stdout", "stderr"):
+        data = sent[stream].encode()
+        assert check(reader.events, stream, lambda one: one.text.encode(), data) == len(data)
+    assert check(reader.events, "progress", lambda one: [int(one.current)], sent["progress"]) == len(sent["progress"])
+
+
+def check(events, stream, content, sent):
+    """Check that events continue each other and equal what was sent. Return the last offset."""
+    events = [one for one in events if one.stream == stream]
+    offset = 0
+    for one in events:
+        assert one.offset == offset
+        assert sum([one.text is not None, one.current is not None, one.gap is not None, one.closed]) == 1
+        if one.gap is not None:
+            assert one.gap > 0
+            offset += one.gap
+        elif not one.closed:
+            received = content(one)
+            assert received == sent[offset : offset + len(received)]
+            offset += len(received)
+    assert [one.closed for one in events] == ([False] * (len(events) - 1) + [True] if sent else [])
+    return offset
+
+
+async def flood(reader):
+    """Send much text in two streams to a reader that does not read, and return the largest amount that waited."""
+    progress = CallProgress("c1", "build", Redaction(), size=MOST_BYTES, reports=MOST_REPORTS)
+    async with delivered(progress, reader.take):
+        with progress.writing("build"):
+            for number in range(200):
+                emit_tool_progress("é" * 1_000, "stdout")
+                emit_tool_progress("x" * 50, "stderr")
+                progress.report("build", current=number)
+                await anyio.lowlevel.checkpoint()
+        reader.is_free = True
+        reader.allowed.release()
+
+
+def test_waiting_progress_is_bounded_and_a_large_stream_does_not_displace_a_small_one():
+    reader = Reader()
+    anyio.run(flood, reader)
+    texts = [one for one in reader.events[1:] if one.text is not None]
+    assert sum(len(one.text.encode()) for one in texts) <= MOST_BYTES
+    assert [one.gap for one in reader.events if one.stream == "stderr" and one.gap] == []
+    assert len([one for one in reader.events if one.current is not None]) <= MOST_REPORTS + 1

@@ -1,0 +1,340 @@
+"""The progress of tool calls: from tools, ops, child effects, skills and commands, under the call of the tool."""
+
+from collections import defaultdict
+from types import SimpleNamespace
+
+import anyio
+import pytest
+import sideband_progress.plugin
+import sideband_skills.plugin
+from anyio import to_thread
+from pydantic import BaseModel
+from sideband import Plugin
+from sideband.ops import OpContext, OpFamily, op
+from sideband.tools import emit_tool_progress, tool
+from sideband_scripted import Turn
+
+pytestmark = pytest.mark.anyio
+
+BOTH_BACKENDS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+CANARY = "s3cr3t-canary-value"
+
+
+class Nothing(BaseModel):
+    pass
+
+
+@op("area.print")
+async def show(params: Nothing, ctx: OpContext) -> None:
+    """Emit output and a report."""
+    emit_tool_progress("output of the op\n")
+    await ctx.progress(current=1, message="report of the op")
+
+
+@op("area.outer")
+async def outer(params: Nothing, ctx: OpContext) -> None:
+    """Dispatch a child effect."""
+    await ctx.dispatch("area.print", {})
+
+
+AREA = Plugin("op", "area", SimpleNamespace(sideband_ops=lambda: OpFamily(name="area", ops=(show, outer))))
+
+
+class Observer:
+    """A plugin that collects progress by call and stream."""
+
+    def __init__(self):
+        self.events = []
+        self.began = anyio.Event()
+        self.may_continue = anyio.Event()
+        self.may_continue.set()
+
+    async def tool_progress(self, event):
+        self.events.append(event)
+        self.began.set()
+        await self.may_continue.wait()
+
+    def plugin(self, kit):
+        async def tool_progress(event, ctx):
+            await self.tool_progress(event)
+
+        return Plugin("hook", "observer", kit.hooks(tool_progress=tool_progress))
+
+    def streams(self):
+        """Return the events without the last one of each stream, which closes it. Check that offsets are continuous."""
+        found = defaultdict(list)
+        for event in self.events:
+            found[event.call, event.stream].append(event)
+        for events in found.values():
+            offset = 0
+            for event in events:
+                assert event.offset == offset
+                is_report = event.text is None and not event.closed
+                offset += event.gap or (int(is_report) if event.text is None else len(event.text.encode()))
+            assert [event.closed for event in events] == [False] * (len(events) - 1) + [True]
+        return {key: events[:-1] for key, events in found.items()}
+
+    def text(self, call="c1", stream="stdout"):
+        return "".join(event.text for event in self.streams()[call, stream])
+
+
+def calling(*names):
+    ids = [f"c{number}" for number in range(1, len(names) + 1)]
+    return [Turn(tool_calls=[(name, {}, identifier) for name, identifier in zip(names, ids, strict=True)]), "ok"]
+
+
+@BOTH_BACKENDS
+async def test_progress_of_ops_that_a_tool_dispatches_arrives_under_its_call(stage, kit):
+    @tool("work")
+    async def work(params: kit.Text, ctx) -> str:
+        """Work."""
+        await ctx.progress(current=0, total=2, message="begin", unit="steps")
+        emit_tool_progress("output of the tool\n")
+        await ctx.dispatch("area.outer", {})
+        return "done"
+
+    observer = Observer()
+    async with stage(calling("work"), Plugin("tool", "work", work), AREA, observer.plugin(kit)) as agent:
+        await agent.invoke("hi")
+    streams = observer.streams()
+    assert {event.tool for event in observer.events} == {"work"}
+    assert [(one.source, one.text) for one in streams["c1", "stdout"]] == [
+        ("work", "output of the tool\n"),
+        ("area.print", "output of the op\n"),
+    ]
+    assert [(one.source, one.current, one.message, one.unit) for one in streams["c1", "progress"]] == [
+        ("work", 0, "begin", "steps"),
+        ("area.print", 1, "report of the op", None),
+    ]
+
+
+async def test_progress_of_a_skill_arrives_under_the_call_of_its_tool(stage, kit, tmp_path):
+    folder = tmp_path / "skills" / "counter"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: counter\ndescription: Counts.\n---\n")
+    (folder / "tools.py").write_text(
+        "from sideband.skill import progress, tool\n\n\n@tool\nasync def go() -> str:\n"
+        '    """Count."""\n    for number in range(500):\n'
+        "        await progress.report(current=number)\n    return 'done'\n"
+    )
+    observer = Observer()
+    plugins = [
+        Plugin("op", "progress", sideband_progress.plugin),
+        Plugin("loader", "skills", sideband_skills.plugin),
+        observer.plugin(kit),
+    ]
+    settings = {"policy": {"isolation": "none"}}
+    async with stage(calling("counter__go"), *plugins, settings=settings, skill_dirs=[tmp_path / "skills"]) as agent:
+        await agent.invoke("hi")
+    reports = observer.streams()["c1", "progress"]
+    position = 0
+    for one in reports:
+        if one.gap is None:
+            assert (one.current, one.tool, one.source) == (position, "counter.go", "progress.report")
+        position += one.gap or 1
+    assert position == 500
+
+
+@BOTH_BACKENDS
+async def test_parallel_calls_of_one_turn_have_separate_streams(stage, kit):
+    @tool("work")
+    async def work(params: kit.Text, ctx) -> str:
+        """Work."""
+        for _ in range(100):
+            await emit_tool_progress(ctx.call)
+        return "done"
+
+    observer = Observer()
+    async with stage(calling("work", "work"), Plugin("tool", "work", work), observer.plugin(kit)) as agent:
+        await agent.invoke("hi")
+    assert {call: observer.text(call) for call in ("c1", "c2")} == {"c1": "c1" * 100, "c2": "c2" * 100}
+
+
+@BOTH_BACKENDS
+async def test_ten_thousand_reports_of_a_tool_are_in_order_or_counted_as_missing(stage, kit):
+    observer = Observer()
+
+    @tool("work")
+    async def work(params: kit.Text, ctx) -> str:
+        """Work."""
+        await ctx.progress(current=0)
+        await observer.began.wait()
+        observer.may_continue = anyio.Event()
+        for number in range(1, 10_000):
+            await ctx.progress(current=number)
+        observer.may_continue.set()
+        return "done"
+
+    async with stage(calling("work"), Plugin("tool", "work", work), observer.plugin(kit)) as agent:
+        await agent.invoke("hi")
+    reports = observer.streams()["c1", "progress"]
+    position = 0
+    for one in reports:
+        if one.gap is None:
+            assert one.current == position
+        position += one.gap or 1
+    assert position == 10_000
+
+
+@BOTH_BACKENDS
+async def test_simple_display_gets_only_the_newest_report(stage, kit):
+    updates = []
+    began, may_continue = anyio.Event(), anyio.Event()
+
+    async def tool_execution_update(event, ctx):
+        updates.append(event.current)
+        began.set()
+        await may_continue.wait()
+
+    @tool("work")
+    async def work(params: kit.Text, ctx) -> str:
+        """Work."""
+        await ctx.progress(current=0)
+        await began.wait()
+        emit_tool_progress("text")
+        for number in range(1, 100):
+            await ctx.progress(current=number)
+        may_continue.set()
+        return "done"
+
+    watch = Plugin("hook", "watch", kit.hooks(tool_execution_update=tool_execution_update))
+    for extra in ((), (Observer().plugin(kit),)):
+        updates.clear()
+        async with stage(calling("work"), Plugin("tool", "work", work), watch, *extra) as agent:
+            await agent.invoke("hi")
+        assert updates == [0, 99]
+        began, may_continue = anyio.Event(), anyio.Event()
+
+
+@BOTH_BACKENDS
+async def test_aborted_call_closes_its_streams_before_the_run_ends(stage, kit):
+    ended = []
+
+    async def agent_end(event, ctx):
+        ended.append(len(observer.events))
+
+    @tool("work")
+    async def work(params: kit.Text, ctx) -> str:
+        """Work."""
+        emit_tool_progress("half")
+        ctx.abort()
+        await anyio.sleep_forever()
+
+    observer = Observer()
+    end = Plugin("hook", "end", kit.hooks(agent_end=agent_end))
+    async with stage(calling("work"), Plugin("tool", "work", work), observer.plugin(kit), end) as agent:
+        assert (await agent.invoke("hi")).status == "aborted"
+    assert observer.text() == "half"
+    assert ended == [2]
+
+
+async def test_failed_call_closes_its_streams(stage, kit):
+    @tool("work")
+    async def work(params: kit.Text, ctx) -> str:
+        """Work."""
+        emit_tool_progress("before the failure")
+        raise RuntimeError("it broke")
+
+    observer = Observer()
+    async with stage(calling("work"), Plugin("tool", "work", work), observer.plugin(kit)) as agent:
+        await agent.invoke("hi")
+    assert observer.text() == "before the failure"
+
+
+async def test_output_of_a_thread_that_outlives_its_call_is_ignored(stage, kit):
+    import threading
+
+    proceed, finished = threading.Event(), threading.Event()
+
+    def compute():
+        emit_tool_progress("in time")
+        begun.set()
+        proceed.wait()
+        emit_tool_progress("late")
+        finished.set()
+
+    begun = threading.Event()
+
+    @tool("work")
+    async def work(params: kit.Text, ctx) -> str:
+        """Work."""
+        with anyio.CancelScope() as scope:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(lambda: to_thread.run_sync(compute, abandon_on_cancel=True))
+                await to_thread.run_sync(begun.wait)
+                scope.cancel()
+        return "done"
+
+    observer = Observer()
+    async with stage(calling("work"), Plugin("tool", "work", work), observer.plugin(kit)) as agent:
+        await agent.invoke("hi")
+        proceed.set()
+        await to_thread.run_sync(finished.wait)
+    assert observer.text() == "in time"
+
+
+async def test_secret_that_is_split_over_two_texts_is_redacted(stage, kit):
+    @tool("work")
+    async def work(params: kit.Text, ctx) -> str:
+        """Work."""
+        ctx.protect(CANARY, "canary")
+        emit_tool_progress(f"it is {CANARY[:9]}")
+        await ctx.dispatch("area.outer", {})
+        emit_tool_progress(CANARY[9:])
+        await ctx.progress(message=CANARY, unit=CANARY)
+        return "done"
+
+    observer = Observer()
+    async with stage(calling("work"), Plugin("tool", "work", work), AREA, observer.plugin(kit)) as agent:
+        await agent.invoke("hi")
+    assert observer.text() == "it is output of the op\n[redacted:canary]"
+    assert CANARY not in str(observer.events)
+
+
+async def test_progress_is_neither_stored_nor_sent_to_the_model(stage, kit, tmp_path):
+    @tool("work")
+    async def work(params: kit.Text, ctx) -> str:
+        """Work."""
+        emit_tool_progress("ephemeral words")
+        await ctx.progress(current=1, message="ephemeral words")
+        return "done"
+
+    observer = Observer()
+    async with stage(calling("work"), Plugin("tool", "work", work), observer.plugin(kit)) as agent:
+        await agent.invoke("hi")
+        requests = [request.model_dump_json() for request in agent.scripted.requests]
+        session = str(list(agent.session.newest_first()))
+    assert observer.text() == "ephemeral words"
+    assert "done" in requests[-1]
+    assert "done" in session
+    stored = [path.read_bytes() for path in (tmp_path / "home").rglob("*") if path.is_file()]
+    assert any(b'"done' in content for content in stored)
+    for content in (*requests, session, *(one.decode("latin-1") for one in stored)):
+        assert "ephemeral words" not in content
+
+
+async def test_child_agent_has_its_own_calls(stage, kit):
+    @tool("inner")
+    async def inner(params: kit.Text, ctx) -> str:
+        """Print."""
+        emit_tool_progress("of the child")
+        return "printed"
+
+    @tool("outer")
+    async def parent(params: kit.Text, ctx) -> str:
+        """Ask a child."""
+        emit_tool_progress("of the parent")
+        return (await ctx.spawn_child("print", tools=["inner"])).text
+
+    turns = [
+        Turn(tool_calls=[("outer", {}, "c1")]),
+        Turn(tool_calls=[("inner", {}, "c2")]),
+        "printed",
+        "ok",
+    ]
+    observer = Observer()
+    async with stage(
+        turns, Plugin("tool", "outer", parent), Plugin("tool", "inner", inner), observer.plugin(kit)
+    ) as agent:
+        await agent.invoke("hi")
+    assert (observer.text("c1"), observer.text("c2")) == ("of the parent", "of the child")
