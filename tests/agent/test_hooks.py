@@ -54,7 +54,7 @@ subagent_end session_shutdown
 thinking_level_select goal_update goal_update
 user_bash op_call effect message_start message_end
 session_before_tree session_tree thinking_level_select
-session_shutdown
+queue_update queue_update session_shutdown
 """
 
 
@@ -125,6 +125,8 @@ async def changes(stage, kit):
         await agent.end_goal("reached")
         await agent.run_program(["true"])
         await agent.rewind(None)
+        agent.steer("in euros")
+        agent.clear_queues()
     return events
 
 

@@ -55,11 +55,19 @@ def test_commands_print_the_documented_results(talker, sideband, page):
 def test_program_runs_the_agent(talker, sideband, page, run_program):
     first, *_ = page(PAGE).commands()
     sideband(*first, folder=talker)  # remembers the grant of the skill
-    done = run_program(page(PAGE).example("python", "anyio.run"), talker)
+    done = run_program(page(PAGE).example("python", "Budget(money="), talker)
     assert done.returncode == 0, done.stderr
     first, second = done.stdout.splitlines()
     assert first.startswith("completed Noted. ")
     assert second == "You wanted to water the plants. 0.0"
+
+
+def test_program_follows_several_sessions(talker, sideband, page, run_program):
+    first, *_ = page(PAGE).commands()
+    sideband(*first, folder=talker)  # remembers the grant of the skill
+    done = run_program(page(PAGE).example("python", "agent.events()"), talker)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sorted(done.stdout.splitlines()) == ["garage: completed", "kitchen: completed"]
 
 
 class Nothing(BaseModel):

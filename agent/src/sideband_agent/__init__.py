@@ -1,7 +1,6 @@
 """The agent: runs, turns, sessions, children and budgets."""
 
 from ._agent import Agent
-from ._agent_hooks import Listener
 from ._attachments import LARGEST_ATTACHMENT, attachment_of
 from ._budget import Allowance, Budget
 from ._compaction import sliding_window, with_file_lists, without_file_lists
@@ -27,6 +26,8 @@ from ._errors import (
     ToolRefused,
     ToolsUnknown,
 )
+from ._event_stream import EventReader, Lagged
+from ._listening import Listener
 from ._phase import AgentPhase
 from ._run import RunResult, RunStatus
 from ._user_programs import ProgramOutput
@@ -46,8 +47,10 @@ __all__ = [
     "CallEnded",
     "CostUnknown",
     "DepthReached",
+    "EventReader",
     "GoalInvalid",
     "InputEmpty",
+    "Lagged",
     "Listener",
     "ModelFailed",
     "ModelMissing",

@@ -15,7 +15,8 @@ from sideband.settings import AgentSettings, ThinkingLevel
 from sideband.tools import Tool, ToolSource
 
 from ._agent_choices import AgentChoices
-from ._agent_hooks import Listener, agent_hooks
+from ._agent_hooks import agent_hooks
+from ._agent_queues import AgentQueues
 from ._announcer import Announcer
 from ._attachments import checked_input
 from ._budget import Budget
@@ -23,11 +24,14 @@ from ._child_sessions import ChildSession
 from ._children import Children
 from ._contexts import origin_of
 from ._errors import InputEmpty, RunUnfinished
+from ._event_stream import EventStream
 from ._history import unanswered
 from ._inherited import Inherited
+from ._listening import Listener
 from ._memory_store import MemoryStore
 from ._phase import AgentPhase, CurrentPhase
-from ._queues import Queues
+from ._queue_changes import QueueChanges
+from ._queues import QueueMode, Queues, checked_mode
 from ._run import RunResult
 from ._session_parts import SessionPartsMaker
 from ._session_switcher import SessionSwitcher
@@ -39,7 +43,7 @@ if TYPE_CHECKING:
     from sideband import Host
 
 
-class Agent(AgentChoices):
+class Agent(AgentChoices, AgentQueues):
     """An agent that calls a model, runs its tools and stores the conversation. Use it with ``async with``.
 
     An agent has one run at a time: methods that need an idle agent raise ``AgentBusy`` immediately while it is busy.
@@ -55,7 +59,12 @@ class Agent(AgentChoices):
         budget: the limits of the whole session; if ``None``, the configured ones.
         approver: answers this agent's requests for approval; ``None`` for the host's approver.
         on_event: called with every observe event, after the plugins; must not block.
+        event_history: the number of events to keep for readers that ask for them later; 0 for none. See ``events``.
         guards: additional guards by name: classes, instantiated for this agent and each child.
+        steering_mode: whether the model sees ``all`` messages of ``steer`` before its next step, or ``one`` before each
+            step; if ``None``, the configured mode, by default ``all``.
+        follow_up_mode: whether each input of ``follow_up`` begins a run of its own, ``one``, or ``all`` that wait begin
+            one run, if they have the same source; if ``None``, the configured mode, by default ``one``.
         folder: the working directory; the current one if ``None``.
 
     Example:
@@ -78,7 +87,10 @@ class Agent(AgentChoices):
         budget: Budget | None = None,
         approver: Approver | None = None,
         on_event: Listener | None = None,
+        event_history: int = 0,
         guards: Mapping[str, type] | None = None,
+        steering_mode: QueueMode | None = None,
+        follow_up_mode: QueueMode | None = None,
         folder: Path | None = None,
     ) -> None:
         if not isinstance(folder, Path | None):
@@ -89,9 +101,15 @@ class Agent(AgentChoices):
         self.approver = approver
         self.guards = dict(guards or {})
         self.folder = (folder or Path.cwd()).absolute()
-        self.queues = Queues()
         self.hooks: HookRegistry = agent_hooks(host, self, self.guards, on_event, approver)
+        self._queue_changes = QueueChanges(self.hooks, host.redactor, host.start_task)
+        self.queues = Queues(
+            self.settings.steering if steering_mode is None else checked_mode("steering_mode", steering_mode),
+            self.settings.follow_ups if follow_up_mode is None else checked_mode("follow_up_mode", follow_up_mode),
+            self._queue_changes.note,
+        )
         self.wants_shutdown = False
+        self._events = EventStream(self.hooks, event_history) if event_history else None
         self._model = model
         self._wanted_session = session
         self._own_tools = tuple(own_tools)
@@ -110,6 +128,7 @@ class Agent(AgentChoices):
             announcer=self._announcer,
             phase=self._phase,
             queues=self.queues,
+            queue_changes=self._queue_changes,
             approver=approver or host.approver,
             limit=budget if budget is not None else Budget(**self.settings.budget.model_dump()),
             wanted=tools if tools is not None else self.settings.tools,
@@ -122,13 +141,26 @@ class Agent(AgentChoices):
         self._switcher = SessionSwitcher(self.sessions, maker)
 
     async def __aenter__(self) -> Self:
-        await self._switcher.open(self._wanted_session, creates=self.inherited is not None, own_tools=self._own_tools)
-        if self._wanted_session is not None and self.inherited is None:
-            await self._restored(self.settings.thinking, None)
+        self._is_closed = False
+        try:
+            creates = self.inherited is not None
+            await self._switcher.open(self._wanted_session, creates=creates, own_tools=self._own_tools)
+            if self._wanted_session is not None and not creates:
+                await self._restored(self.settings.thinking, None)
+        except BaseException:
+            self._end_events()
+            raise
+        self._queue_changes.is_open = True
+        if self._queue_changes.events:
+            await self._queue_changes.emit()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._switcher.close()
+        try:
+            await self._queue_changes.close()
+            await self._switcher.close()
+        finally:
+            self._end_events()
 
     # Runs
 
@@ -180,24 +212,42 @@ class Agent(AgentChoices):
         await self._settle()
         return result
 
+    async def invoke_queued(self) -> RunResult | None:
+        """Begin a run with the next queued input, and one for each further input, as after a run of ``invoke``.
+
+        Returns:
+            The result of the last run, or ``None`` if nothing is queued.
+
+        Raises:
+            AgentBusy: if another operation is in progress.
+            ModelMissing: if no model is configured; the input stays in its queue.
+        """
+        with self._claim("begin a run"):
+            result = await self._begin_queued()
+            if result is None:
+                return None
+            result = await self._follow_up(result)
+        await self._settle()
+        return result
+
     async def _follow_up(self, result: RunResult) -> RunResult:
         """Begin a run for each queued input, as long as they complete."""
-        while result.status == "completed" and (queued := self.queues.next_input()) is not None:
-            source = "interactive" if queued.source == "user" else "plugin"
-            result = await self._parts.runner.begin(queued, source, self.model, self.thinking)
+        while result.status == "completed" and (next_result := await self._begin_queued()) is not None:
+            result = next_result
         return result
+
+    async def _begin_queued(self) -> RunResult | None:
+        """Run the next queued input, if there is one."""
+        if not self.queues:
+            return None
+        model, queued = self.model, self.queues.next_input()
+        await self._queue_changes.emit()
+        source = "interactive" if queued.source == "user" else "plugin"
+        return await self._parts.runner.begin(queued, source, model, self.thinking)
 
     async def _settle(self) -> None:
         if not self.queues and self.is_idle:
             await self._announcer.emit(Settled, self.session.id)
-
-    def steer(self, text: str, *, attachments: Iterable[Attachment] = (), source: str = "user") -> None:
-        """Queue a message that the model sees before its next step; between runs, it begins the next run."""
-        self.queues.steering.append(checked_input(self.host.redactor, text, attachments, source))
-
-    def follow_up(self, text: str, *, attachments: Iterable[Attachment] = (), source: str = "user") -> None:
-        """Queue an input that begins its own run when the current one has ended."""
-        self.queues.following.append(checked_input(self.host.redactor, text, attachments, source))
 
     async def run_program(
         self, arguments: Sequence[str], *, exclude_from_context: bool = False, seconds: float = 600.0

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from attrs import frozen
 from sideband.approvals import Approver
-from sideband.hooks import HOOK_SPECS, HookRegistry, Kind, ObserveEvent, Phase, hookimpl
+from sideband.hooks import HookRegistry, Phase
 from sideband.plugins import PluginContext
 
 from ._contexts import AgentControls, AgentPluginContext, host_context
+from ._listening import Listener, Listening
 
 if TYPE_CHECKING:
     from sideband import Host
-
-Listener = Callable[[ObserveEvent], object]
-"""Called with every observe event, including effects, after the plugins. Must not block."""
 
 
 def agent_hooks(
@@ -46,25 +43,5 @@ def agent_hooks(
         own = AgentPluginContext(host.context_for(name), agent)
         hooks.register(name, guard(), phase=Phase.GUARD, context=own, make=guard)
     if listener is not None:
-        hooks.register("on_event", _Listening(listener), phase=Phase.OBSERVER)
+        hooks.register("on_event", Listening(listener), phase=Phase.OBSERVER)
     return hooks
-
-
-@frozen
-class _Listening:
-    """Implementations of all observe hooks that pass each event to a listener. Its exceptions are reported."""
-
-    listener: Listener
-
-
-def _hear(name: str) -> Callable[..., None]:
-    def hear(self: _Listening, event: ObserveEvent) -> None:
-        self.listener(event)
-
-    hear.__name__ = name
-    return hookimpl(hear)
-
-
-for _name, _spec in HOOK_SPECS.items():
-    if _spec.kind is Kind.OBSERVE:
-        setattr(_Listening, _name, _hear(_name))

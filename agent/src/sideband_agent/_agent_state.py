@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sideband.hooks import HookRegistry
 from sideband.messages import Usage
 from sideband.settings import AgentSettings, ThinkingLevel
 from sideband.tools import ToolView
 
 from ._budget import Allowance
 from ._choices import known_level
-from ._errors import ModelMissing
+from ._errors import AgentClosed, ModelMissing
+from ._event_stream import EventReader, EventStream
 from ._inherited import Inherited
 from ._phase import AgentPhase, CurrentPhase
 from ._queues import Queues
@@ -27,15 +29,53 @@ class AgentState:
     Attributes:
         settings: its settings.
         queues: the messages and inputs that wait.
+        hooks: its guards and hooks.
         inherited: what it inherits from its parent; ``None`` if it is not a child.
     """
 
     settings: AgentSettings
     queues: Queues
+    hooks: HookRegistry
     inherited: Inherited | None = None
     _model: str | None
+    _events: EventStream | None
+    _is_closed: bool = False
     _phase: CurrentPhase
     _switcher: SessionSwitcher
+
+    def events(self, *, buffer: int = 1024, history: int | None = None) -> EventReader:
+        """Return an async iterator over the events of this agent, from now on, in all sessions that it opens.
+
+        They are those that ``on_event`` gets; those of children are not among them. ``session_start`` and
+        ``session_shutdown`` say which session is open. Any number of readers may read at their own speed, and none
+        delays the agent: a reader whose buffer is full loses its oldest unread events, and gets ``Lagged`` with their
+        number in their place. Read in an ``async with`` block, so that the reader is closed however the block ends.
+
+        Args:
+            buffer: the maximum number of unread events.
+            history: the maximum number of earlier events to begin with, of those that ``Agent(event_history=…)`` has
+                kept; all of them if ``None``.
+
+        Raises:
+            AgentClosed: if the agent was closed.
+            ValueError: if an argument is not an integer, or too small.
+
+        Example:
+            >>> async def follow(agent: Agent) -> None:
+            ...     async with agent.events() as reader:
+            ...         async for event in reader:
+            ...             print(event.hook)
+        """
+        if self._is_closed:
+            raise AgentClosed
+        if self._events is None:
+            self._events = EventStream(self.hooks)
+        return self._events.read(buffer, history)
+
+    def _end_events(self) -> None:
+        self._is_closed = True
+        if self._events is not None:
+            self._events.end()
 
     @property
     def _parts(self) -> SessionParts:

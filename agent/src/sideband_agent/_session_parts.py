@@ -24,6 +24,7 @@ from ._history import VisibleHistory
 from ._last_answers import LastAnswers
 from ._model_steps import ModelCalls, ModelSteps, ToolSelector
 from ._phase import CurrentPhase
+from ._queue_changes import QueueChanges
 from ._queues import Queues
 from ._router import Router
 from ._runner import Runner
@@ -88,6 +89,7 @@ class SessionPartsMaker:
         announcer: emits events.
         phase: its current phase.
         queues: its queued messages and inputs.
+        queue_changes: emits the events of their changes.
         approver: answers requests for approval; ``None`` without an approver.
         limit: the budget of a session.
         wanted: the tools that may be called; all if ``None``.
@@ -105,6 +107,7 @@ class SessionPartsMaker:
     announcer: Announcer = field(repr=False)
     phase: CurrentPhase = field(repr=False)
     queues: Queues = field(repr=False)
+    queue_changes: QueueChanges = field(repr=False)
     approver: Approver | None
     limit: Budget
     wanted: Sequence[str] | None
@@ -144,6 +147,7 @@ class SessionPartsMaker:
             results=results,
             compactor=compactor,
             queues=self.queues,
+            queue_changes=self.queue_changes,
             spending=spending,
             announcer=self.announcer,
             redactor=host.redactor,

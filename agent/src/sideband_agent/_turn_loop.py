@@ -19,6 +19,7 @@ from ._errors import RunParked
 from ._history import VisibleHistory, unanswered
 from ._last_answers import LastAnswers
 from ._model_steps import ModelSteps
+from ._queue_changes import QueueChanges
 from ._queues import Queues, user_message
 from ._run import Run
 from ._spending import Spending
@@ -40,6 +41,7 @@ class TurnLoop:
         results: stores results that are too long for the model.
         compactor: compacts the conversation between turns.
         queues: messages queued during the run.
+        queue_changes: emits the events of their changes.
         spending: records usage.
         announcer: emits events.
         redactor: removes secrets from queued messages.
@@ -56,6 +58,7 @@ class TurnLoop:
     results: LongResults = field(repr=False)
     compactor: Compactor = field(repr=False)
     queues: Queues = field(repr=False)
+    queue_changes: QueueChanges = field(repr=False)
     spending: Spending = field(repr=False)
     announcer: Announcer = field(repr=False)
     redactor: Redaction = field(repr=False)
@@ -176,12 +179,13 @@ class TurnLoop:
 
     async def _take_steering(self, run: Run) -> None:
         """Store the queued messages. A message leaves the queue only after it is stored, so that none is lost."""
-        steering = self.queues.steering
-        for _ in range(len(steering)):
-            text = self.redactor.text(steering[0].text)
-            message = user_message(text, steering[0].attachments, source=steering[0].source)
+        for _ in range(self.queues.for_next_step()):
+            queued = self.queues.steering[0]
+            text = self.redactor.text(queued.text)
+            message = user_message(text, queued.attachments, source=queued.source)
             with anyio.CancelScope(shield=True):
                 await self.session.append_message(message, run=run.id, step=str(run.step))
-            steering.pop(0)
+            self.queues.remove_steering()
             run.messages.append(message)
+            await self.queue_changes.emit()
             await self.announcer.emit_message(message)

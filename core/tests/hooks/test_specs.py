@@ -38,6 +38,7 @@ from sideband.hooks import (
     ModelSelect,
     ObserveEvent,
     OpCall,
+    QueueUpdate,
     Redactors,
     RetryEnd,
     RetryStart,
@@ -114,6 +115,7 @@ SAMPLES = [
     RouteEnd("r1", "greeting", "greeter", "matched `I am`", handled=True, ms=1.5),
     AgentError("r1", ERROR),
     AgentEnd("r1", "completed", [MESSAGE]),
+    QueueUpdate("steering", "added", ["in euros"], ["in euros"], 1),
     SavePoint("s1", "e9"),
     Settled("s1"),
     CompactionStart("s1", "due", 1000),
@@ -141,7 +143,7 @@ DOCUMENTED = {
     "tool_execution_update tool_progress tool_execution_end retry_start retry_end route_end agent_error agent_end "
     "save_point settled session_compact session_start session_shutdown effect model_select "
     "compaction_start compaction_end subagent_start subagent_end session_tree thinking_level_select goal_update "
-    "user_bash",
+    "user_bash queue_update",
 }
 BASES = {
     Kind.UPDATE: UpdateEvent,

@@ -79,6 +79,7 @@ __all__ = [
     "Park",
     "Patch",
     "Phase",
+    "QueueUpdate",
     "Redactor",
     "Redactors",
     "Replace",

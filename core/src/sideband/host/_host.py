@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -12,6 +12,7 @@ from secrets import token_hex
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+import anyio
 from attrs import evolve
 
 from ..approvals import Approver
@@ -234,6 +235,21 @@ class Host:
         stack.push_async_callback(self._calls.finish)
         await enter(stack, pool)
         await enter(stack, tool_sources)
+        self._tasks = await enter(stack, anyio.create_task_group())
+        stack.callback(self._tasks.cancel_scope.cancel)
+
+    def start_task(self, function: Callable[[], Awaitable[object]]) -> None:
+        """Run a function in a task of the host, without waiting for it. Closing the host cancels it.
+
+        Its exceptions are logged.
+        """
+        self._tasks.start_soon(self._run_task, function)
+
+    async def _run_task(self, function: Callable[[], Awaitable[object]]) -> None:
+        try:
+            await function()
+        except Exception as error:  # noqa: BLE001  one task must not end the others
+            _log.warning("a task failed: %s", self.redactor.text(f"{type(error).__name__}: {error}"))
 
     def _make_worker_folders(self) -> list[Path]:
         """Create the folders that workers read: snapshots, SDKs and environments."""

@@ -63,6 +63,12 @@ class AgentSettings(_Table):
         default=2, ge=0, le=100, description="the maximum number of further rounds that plugins may request in a run"
     )
     depth: int = Field(default=3, ge=0, le=10, description="the maximum nesting depth of child agents")
+    steering: Literal["all", "one"] = Field(
+        default="all", description="how many of the queued messages the model sees before its next step"
+    )
+    follow_ups: Literal["one", "all"] = Field(
+        default="one", description="how many of the queued inputs begin the next run; `all` joins those of one source"
+    )
     tool_seconds: _Amount | None = Field(
         default=None,
         description="the timeout in seconds of tools without a timeout of their own; by default `[policy] timeout` for "

@@ -18,6 +18,7 @@ __all__ = [
     "MessageStart",
     "MessageUpdate",
     "ModelSelect",
+    "QueueUpdate",
     "RetryEnd",
     "RetryStart",
     "RouteEnd",

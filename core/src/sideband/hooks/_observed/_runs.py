@@ -8,12 +8,13 @@ from typing import Any
 from attrs import field, frozen
 
 from .._event import Message, ObserveEvent
-from .._frozen import freeze
+from .._frozen import as_tuple, freeze
 
 __all__ = [
     "AgentEnd",
     "AgentError",
     "AgentStart",
+    "QueueUpdate",
     "RetryEnd",
     "RetryStart",
     "RouteEnd",
@@ -40,6 +41,33 @@ class AgentStart(ObserveEvent):
 
     run: str
     source: str = "interactive"
+
+
+@frozen
+class QueueUpdate(ObserveEvent):
+    """A message was queued, or has left its queue. Changes are reported in order, also while the agent is idle.
+
+    Attributes:
+        queue: ``steering`` for messages before the next step, ``follow_up`` for inputs of later runs.
+        change: ``added``, ``taken`` for the conversation, or ``cleared``.
+        texts: the texts of these messages.
+        waiting: the texts that then wait in the queue, the next one first; at most the first 20.
+        count: the number of messages that then wait in the queue.
+
+    Example:
+        >>> from sideband.hooks import QueueUpdate, hookimpl
+        >>> @hookimpl
+        ... def queue_update(event: QueueUpdate) -> None:
+        ...     print(f"{event.count} waiting, {event.change}: {', '.join(event.texts)}")
+        >>> queue_update(QueueUpdate("steering", "added", ["use euros"], ["use euros"], 1))
+        1 waiting, added: use euros
+    """
+
+    queue: str
+    change: str
+    texts: Sequence[str] = field(converter=as_tuple)
+    waiting: Sequence[str] = field(converter=as_tuple)
+    count: int
 
 
 @frozen

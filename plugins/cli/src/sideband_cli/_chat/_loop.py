@@ -67,6 +67,8 @@ class Chat:
     def take(self, event: ObserveEvent) -> None:
         """Show an event of the agent."""
         self._activity.take(event)
+        if event.hook == "queue_update":
+            self.frontend.refresh()
 
     def redact(self, text: str) -> str:
         """Return the text with all known secrets redacted."""
@@ -174,17 +176,13 @@ class Chat:
 
     async def _begin_queued(self, agent: Agent) -> None:
         """Start a run for a message that was queued after the last run had checked its queue."""
-        queued = agent.queues.next_input()
-        if queued is not None:
-            await self.begin(lambda: agent.invoke(queued.text, attachments=queued.attachments))
+        if agent.has_pending_messages:
+            await self.begin(agent.invoke_queued)
 
     def _return_queued(self, agent: Agent) -> None:
         """Put unprocessed messages back into the prompt."""
-        texts = []
-        while (queued := agent.queues.next_input()) is not None:
-            texts.append(queued.text)
-        if texts:
-            self.frontend.suggest("\n".join(texts))
+        if returned := agent.clear_queues():
+            self.frontend.suggest("\n".join(one.text for one in returned))
 
     def _show_result(self, result: RunResult | None) -> None:
         self.frontend.end_text()

@@ -11,8 +11,10 @@ if TYPE_CHECKING:
 
 
 def status_line(agent: Agent) -> str:
-    """Return the status line, such as ``[openai:gpt-5 · 12 % of 200k · $0.0123]``."""
-    return f"[{agent.model} · {describe_context(agent)} · {describe_usage_cost(agent.usage)}]"
+    """Return the status line, such as ``[openai:gpt-5 · 12 % of 200k · $0.0123 · 1 queued]``."""
+    queued = len(agent.queues.steering) + len(agent.queues.following)
+    parts = [agent.model, describe_context(agent), describe_usage_cost(agent.usage)]
+    return f"[{' · '.join([*parts, f'{queued} queued'] if queued else parts)}]"
 
 
 def describe_context(agent: Agent) -> str:
