@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from sideband import CallRequest, Host
 from sideband.ops import OpDenied
-from sideband_cli._terminal._questions import Answer, Questions
+from sideband_cli._terminal._questions import Questions, TypedAnswer
 from sideband_shell import ShellDenied
 from sideband_shell._programs import find_program
 
@@ -87,7 +87,7 @@ async def test_question_for_a_grant_says_what_its_programs_can_reach(home, tmp_p
 
     async def ask(reason, question, keys):
         shown.append("\n".join(reason))
-        return Answer("y")
+        return TypedAnswer("y")
 
     async with Host(home=home, skill_dirs=[tmp_path / "skills"], approver=Questions(ask).approver()) as host:
         await host.run(CallRequest("worker.nothing", {}))
