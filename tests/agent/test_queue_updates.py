@@ -1,6 +1,7 @@
 """Changes of queues are reported in order, also while the agent is idle. The modes say how many messages are taken."""
 
 import anyio
+import anyio.lowlevel
 import pytest
 from sideband import Plugin
 from sideband_agent import Agent
@@ -160,6 +161,34 @@ async def test_reported_texts_are_redacted_and_bounded(stage, ears):
     *_, (_, _, (text,), waiting, count) = changes
     assert text.startswith("29 ")
     assert (len(waiting), count) == (20, 30)
+
+
+async def test_observer_that_clears_the_queues_does_not_fail_the_run(stage, kit):
+    def queue_update(event):
+        if event.change == "taken":
+            agent.clear_queues()
+
+    async with stage(["ok"], Plugin("hook", "clearer", kit.hooks(queue_update=queue_update))) as agent:
+        agent.steer("one")
+        agent.steer("two")
+        assert (await agent.invoke("hi")).status == "completed"
+        assert user_texts(agent) == ["hi", "one"]
+
+
+async def test_waiting_observer_does_not_keep_a_taken_input_from_being_stored(stage, kit):
+    async def queue_update(event):
+        if event.change == "taken":
+            await anyio.sleep_forever()
+
+    async with stage(["ok"], Plugin("hook", "waiter", kit.hooks(queue_update=queue_update))) as agent:
+        agent.follow_up("first")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(agent.invoke_queued)
+            with anyio.move_on_after(1):
+                while not user_texts(agent):
+                    await anyio.lowlevel.checkpoint()
+            tasks.cancel_scope.cancel()
+        assert user_texts(agent) == ["first"]
 
 
 async def test_one_message_at_a_time_is_taken_before_a_step(stage, kit):

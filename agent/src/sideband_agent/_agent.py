@@ -241,7 +241,6 @@ class Agent(AgentChoices, AgentQueues):
         if not self.queues:
             return None
         model, queued = self.model, self.queues.next_input()
-        await self._queue_changes.emit()
         source = "interactive" if queued.source == "user" else "plugin"
         return await self._parts.runner.begin(queued, source, model, self.thinking)
 

@@ -70,9 +70,11 @@ class Queues:
         """Return how many messages the model sees before its next step."""
         return min(1, len(self.steering)) if self.steering_mode == "one" else len(self.steering)
 
-    def remove_steering(self) -> None:
-        """Remove the first message, after it was stored."""
-        self.on_change("steering", "taken", (self.steering.pop(0),), self.steering)
+    def remove_steering(self, queued: Queued) -> None:
+        """Remove the first message, after it was stored, unless the queues were cleared meanwhile."""
+        if self.steering and self.steering[0] is queued:
+            del self.steering[0]
+            self.on_change("steering", "taken", (queued,), self.steering)
 
     def next_input(self) -> Queued:
         """Remove and return the input of the next run. Messages too late for the last step begin a run too.
@@ -82,7 +84,7 @@ class Queues:
         """
         if not self.following:
             first = self.steering[0]
-            self.remove_steering()
+            self.remove_steering(first)
             return first
         taken = self.following[:1]
         if self.follow_up_mode == "all":

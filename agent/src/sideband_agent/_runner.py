@@ -223,6 +223,7 @@ class Runner:
         message, run.input, run.is_stored, run.has_begun = run.input, None, True, True
         if message is not None:
             run.messages.append(message)
+            await self.turns.queue_changes.emit()  # not before it is stored: an abort of this must not lose it
             await self.announcer.emit_message(message)
 
     async def _close(self, run: Run, status: RunStatus, error: Exception | None) -> RunResult:

@@ -180,12 +180,14 @@ class TurnLoop:
     async def _take_steering(self, run: Run) -> None:
         """Store the queued messages. A message leaves the queue only after it is stored, so that none is lost."""
         for _ in range(self.queues.for_next_step()):
+            if not self.queues.steering:  # an observer has cleared the queues
+                return
             queued = self.queues.steering[0]
             text = self.redactor.text(queued.text)
             message = user_message(text, queued.attachments, source=queued.source)
             with anyio.CancelScope(shield=True):
                 await self.session.append_message(message, run=run.id, step=str(run.step))
-            self.queues.remove_steering()
+            self.queues.remove_steering(queued)
             run.messages.append(message)
             await self.queue_changes.emit()
             await self.announcer.emit_message(message)
