@@ -247,6 +247,26 @@ async def test_folder_with_the_inode_of_the_recorded_one_is_another_folder(files
     assert contents(folder) == {}
 
 
+async def test_folder_that_is_moved_to_a_path_while_it_is_created_again_is_another_folder(scene, monkeypatch):
+    folder, make_folder = scene.place / "sub", os.mkdir
+    folder.mkdir()
+    await delete(scene.files, folder, scene.effects)
+    plan = await scene.host.plan_undo(scene.effects[-1])
+    (scene.victim / "y").write_text("known")
+    folder.rmdir()
+
+    def make_and_move(*arguments, **options):
+        make_folder(*arguments, **options)
+        if "dir_fd" in options and scene.victim.exists():
+            scene.victim.rename(folder)
+
+    monkeypatch.setattr(os, "mkdir", make_and_move)
+    for _ in range(2):
+        _, errors = await scene.undo(plan=plan)
+        assert "another folder" in str(errors[0])
+    assert contents(folder) == {"y": "known"}
+
+
 SWAPPER = """
 import os, sys
 name, real, other = sys.argv[1:]

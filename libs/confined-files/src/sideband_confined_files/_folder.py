@@ -18,7 +18,7 @@ from ._listing import FolderEntry, Listing, entry_of, list_folder
 from ._locks import FolderLocks
 from ._paths import parts_of
 from ._reading import FileReader
-from ._recorded import RecordedFolders, check_kind, opened_folder
+from ._recorded import RecordedFolders, check_kind, create_folder, opened_folder
 from ._steps import PIECE, digest_of, entered, opened, ordinary, settle, translating
 from ._writing import NewFile, check_expected, open_new, rename
 
@@ -220,15 +220,16 @@ class ConfinedFolder:
 
         def work() -> bool:
             with _parent(self, path, create=True) as (folder, name), translating(self.shown(path)):
-                try:
+                if (found := _mode_of(folder, name)) is not None and stat.S_ISDIR(found):
+                    return False
+                if self.recorded is None:
                     os.mkdir(name, mode=0o700, dir_fd=folder)
-                except FileExistsError:
-                    if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-                        return False
-                    raise
-                if self.recorded is not None:
-                    with opened_folder(folder, name) as made:
+                else:
+                    made = create_folder(folder, name)
+                    try:
                         self.recorded.replace(len(parts_of(path)), self.shown(path), made)
+                    finally:
+                        os.close(made)
                 settle(folder, self.shown(path))
                 return True
 
@@ -338,6 +339,14 @@ class ConfinedFolder:
         finally:
             with CancelScope(shield=True):
                 await self._in_thread(lambda: blocking.__exit__(None, None, None))
+
+
+def _mode_of(folder: int, name: str) -> int | None:
+    """Return the mode of what is at a name, or ``None`` if nothing is."""
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+    except FileNotFoundError:
+        return None
 
 
 def _locked(where: ConfinedFolder, *folders: int) -> contextlib.AbstractContextManager[None]:

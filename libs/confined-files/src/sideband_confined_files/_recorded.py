@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import hashlib
 import os
 import stat
 import struct
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from secrets import token_hex
 
 from attrs import frozen
 from sideband.state import write_state_file
@@ -20,6 +22,7 @@ from ._errors import FileReplaced
 
 # O_PATH: traversing a folder does not require the permission to list it.
 _STEP = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_LISTED = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 REPLACED_FOLDERS = "replaced-folders"
 """The name of the folder in `SIDEBAND_HOME` for ``RecordedFolders.replacements``."""
 _MOST_REPLACEMENTS = 1_000
@@ -154,10 +157,45 @@ def _open_root(root: Path, recorded: RecordedFolders, shown: str, *, create: boo
 def _create(parent: int, name: str, path: str, shown: str) -> int:
     """Create a folder, but accept none that another process has created meanwhile."""
     try:
-        os.mkdir(name, mode=0o700, dir_fd=parent)
-    except FileExistsError:
-        raise FileReplaced(path, shown, "another folder") from None
-    return os.open(name, _STEP, dir_fd=parent)
+        return create_folder(parent, name)
+    except OSError as error:
+        if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
+            raise FileReplaced(path, shown, "another folder") from None
+        raise
+
+
+def create_folder(parent: int, name: str) -> int:
+    """Create a folder, accessible to the owner only, and return its descriptor.
+
+    Another process may move another folder to the name at any moment. Therefore it is created, and opened, under a
+    name that is not known to others. If one finds it out nevertheless, what it can put there is an empty folder only.
+    An empty folder that was created at the name meanwhile is replaced.
+
+    Raises:
+        OSError: if the name exists, or a system call failed.
+    """
+    hidden = f".sideband-{token_hex(8)}"
+    os.mkdir(hidden, mode=0o700, dir_fd=parent)
+    try:
+        created = os.open(hidden, _LISTED, dir_fd=parent)
+    except BaseException:
+        os.rmdir(hidden, dir_fd=parent)
+        raise
+    try:
+        _check_empty(created)
+        os.rename(hidden, name, src_dir_fd=parent, dst_dir_fd=parent)
+    except BaseException:
+        os.close(created)
+        with suppress(OSError):  # another folder is there by now
+            os.rmdir(hidden, dir_fd=parent)
+        raise
+    return created
+
+
+def _check_empty(folder: int) -> None:
+    with os.scandir(folder) as found:
+        if any(found):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
 
 
 @contextmanager
