@@ -4,7 +4,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 from sideband import Plugin
-from sideband_agent import Agent
+from sideband_agent import Agent, attachment_of
 from sideband_scripted import Turn
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])]
@@ -108,6 +108,46 @@ async def test_last_changes_are_reported_before_the_agent_closes(stage, kit):
     assert [event.hook for event in events] == ["session_start", "queue_update", "session_shutdown"]
 
 
+async def test_closing_agent_waits_for_a_change_that_is_being_reported(stage, kit):
+    seen = []
+    gate = anyio.Event()
+
+    async def queue_update(event):
+        await gate.wait()
+        seen.append(event.texts)
+
+    def session_shutdown(event):
+        seen.append("closed")
+
+    plugin = Plugin("hook", "slow", kit.hooks(queue_update=queue_update, session_shutdown=session_shutdown))
+    async with stage([], plugin) as agent, anyio.create_task_group() as tasks:
+        closing = await Agent(agent.host).__aenter__()
+        closing.steer("one")
+        await anyio.wait_all_tasks_blocked()
+        closing.steer("two")
+        tasks.start_soon(closing.__aexit__)
+        await anyio.wait_all_tasks_blocked()
+        gate.set()
+        await anyio.wait_all_tasks_blocked()
+        assert seen == [("one",), ("two",), "closed"]
+
+
+async def test_changes_after_the_agent_has_closed_are_not_reported(stage, ears):
+    plugin, changes = ears
+    async with stage([], plugin) as agent:
+        async with Agent(agent.host) as closed:
+            closed.steer("one")
+        closed.steer("two")
+        await anyio.wait_all_tasks_blocked()
+        assert [texts for _, _, texts, _, _ in changes] == [("one",)]
+
+
+async def test_changes_that_nothing_observes_are_not_kept(stage):
+    async with stage([]) as agent:
+        agent.steer("one")
+        assert agent._queue_changes.events is None
+
+
 async def test_slow_observers_see_changes_in_order(stage, kit):
     seen = []
     gate = anyio.Event()
@@ -138,6 +178,21 @@ async def test_observer_that_queues_for_each_change_does_not_stop_the_run(stage,
         agent.steer("start")
         with anyio.fail_after(30):
             assert (await agent.invoke("hi")).status == "completed"
+
+
+async def test_observer_that_queues_for_each_change_leaves_time_to_others(stage, kit):
+    heard = []
+
+    def queue_update(event, ctx):
+        heard.append(event.count)
+        if event.count < 5_000:
+            ctx.follow_up("again")
+
+    async with stage([], Plugin("hook", "echoing", kit.hooks(queue_update=queue_update))) as agent:
+        agent.follow_up("start")
+        for _ in range(3):
+            await anyio.lowlevel.checkpoint()
+        assert 0 < len(heard) < 50
 
 
 async def test_failing_observer_keeps_no_change_from_others(stage, kit, ears):
@@ -213,6 +268,15 @@ async def test_all_inputs_of_one_source_begin_one_run(stage, kit):
             agent.follow_up(text, source=source)
         assert (await agent.invoke("hi")).text == "c"
         assert user_texts(agent) == heard == ["hi", "one\n\ntwo", "three"]
+
+
+async def test_inputs_of_one_run_keep_their_attachments(stage):
+    image = attachment_of("dot.png", b"\x89PNG\r\n\x1a\n")
+    async with stage(["a", "b"], follow_up_mode="all") as agent:
+        agent.follow_up("one", attachments=[image])
+        agent.follow_up("two", attachments=[image])
+        await agent.invoke_queued()
+        assert [part.type for part in agent.session.messages()[0].content] == ["text", "image", "image"]
 
 
 async def test_mode_of_an_agent_overrides_the_configured_one(stage):

@@ -43,13 +43,13 @@ class QueueChanges:
 
     async def close(self) -> None:
         """Emit the last changes, and wait for an emission in progress, but not forever."""
+        self.is_open = False  # so that no further task begins to emit
         if self.events is not None:
             with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
-                if self._emitted is not None:
+                while self._emitted is not None:
                     await self._emitted.wait()
                 await self.emit()
-        self.is_open = False
-        self.events = None
+            self.events = None
 
     def note(
         self, queue: QueueName, change: QueueChange, messages: Sequence[Queued], waiting: Sequence[Queued]
