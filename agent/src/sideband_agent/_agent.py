@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
-from anyio import CancelScope
 from sideband.approvals import Approver
 from sideband.hooks import HookRegistry, Settled
 from sideband.messages import Attachment
@@ -16,16 +15,15 @@ from sideband.tools import Tool, ToolSource
 
 from ._agent_choices import AgentChoices
 from ._agent_hooks import agent_hooks
+from ._agent_programs import AgentPrograms
 from ._agent_queues import AgentQueues
 from ._announcer import Announcer
 from ._attachments import checked_input
 from ._budget import Budget
 from ._child_sessions import ChildSession
 from ._children import Children
-from ._contexts import origin_of
-from ._errors import InputEmpty, RunUnfinished
+from ._errors import InputEmpty
 from ._event_stream import EventStream
-from ._history import unanswered
 from ._inherited import Inherited
 from ._listening import Listener
 from ._memory_store import MemoryStore
@@ -36,14 +34,13 @@ from ._run import RunResult
 from ._session_parts import SessionPartsMaker
 from ._session_switcher import SessionSwitcher
 from ._session_tools import OwnTools
-from ._user_programs import ProgramOutput, run_user_program
 from .sessions import Sessions
 
 if TYPE_CHECKING:
     from sideband import Host
 
 
-class Agent(AgentChoices, AgentQueues):
+class Agent(AgentChoices, AgentPrograms, AgentQueues):
     """An agent that calls a model, runs its tools and stores the conversation. Use it with ``async with``.
 
     An agent has one run at a time: methods that need an idle agent raise ``AgentBusy`` immediately while it is busy.
@@ -247,47 +244,6 @@ class Agent(AgentChoices, AgentQueues):
     async def _settle(self) -> None:
         if not self.queues and self.is_idle:
             await self._announcer.emit(Settled, self.session.id)
-
-    async def run_program(
-        self, arguments: Sequence[str], *, exclude_from_context: bool = False, seconds: float = 600.0
-    ) -> ProgramOutput:
-        """Run a program for the user, with the op ``shell.run``, and add it and its output to the conversation.
-
-        The user is the principal of the effect. The program may change the working directory, has no access to the
-        network, and runs in the isolation of programs. Guards decide on it like on any effect.
-
-        Args:
-            arguments: the program and its arguments, which no shell interprets.
-            exclude_from_context: whether nothing is added to the conversation.
-            seconds: the timeout in seconds.
-
-        Raises:
-            AgentBusy: if another operation is in progress.
-            InputEmpty: if there are no arguments.
-            RunUnfinished: if the last run waits for the results of tool calls. Nothing has run.
-            OpError: if the program could not run, such as ``OpNotFound`` if no plugin provides the op.
-        """
-        if not arguments:
-            raise InputEmpty
-        with self._claim("run a program"):
-            if not exclude_from_context and unanswered(self.session.messages()) is not None:
-                raise RunUnfinished("run a program")
-            output = await run_user_program(
-                arguments,
-                broker=self.host.broker,
-                announcer=self._announcer,
-                origin=origin_of(self),
-                folder=self.folder,
-                seconds=seconds,
-                tokens=self.settings.output_tokens,
-                excluded=exclude_from_context,
-            )
-            if not exclude_from_context:
-                message = output.message()
-                with CancelScope(shield=True):  # it has happened, so the model must learn it
-                    await self.session.append_message(message)
-                await self._announcer.emit_message(message)
-        return output
 
     def offer(self, tool: Tool | ToolSource) -> None:
         """Give this agent a tool, or a source of tools, of its own. It is available from the next turn on.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Literal
 
 import anyio
@@ -13,7 +13,6 @@ from ._agent_state import AgentState
 from ._announcer import Announcer
 from ._choices import LONGEST_GOAL, THINKING_LEVELS, known_level
 from ._errors import GoalInvalid, ThinkingUnknown
-from ._phase import AgentPhase
 from .sessions import GoalEntry, ModelEntry, ThinkingEntry
 
 if TYPE_CHECKING:
@@ -114,8 +113,3 @@ class AgentChoices(AgentState):
                 await self._announcer.emit(ThinkingLevelSelect, self.thinking, previous=level, source="restore")
             if self.goal != goal:
                 await self._announcer.emit(GoalUpdate, self.session.id, self.goal, previous=goal, status="restored")
-
-    def _claim(self, action: str, phase: AgentPhase = AgentPhase.TURN) -> AbstractContextManager[None]:
-        """Enter ``phase`` for a block, so that no other operation can begin."""
-        _ = self._parts
-        return self._phase.claim(action, phase)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 from sideband.hooks import HookRegistry
@@ -71,6 +72,11 @@ class AgentState:
         if self._events is None:
             self._events = EventStream(self.hooks)
         return self._events.read(buffer, history)
+
+    def _claim(self, action: str, phase: AgentPhase = AgentPhase.TURN) -> AbstractContextManager[None]:
+        """Enter ``phase`` for a block, so that no other operation can begin."""
+        _ = self._parts
+        return self._phase.claim(action, phase)
 
     def _end_events(self) -> None:
         self._is_closed = True
