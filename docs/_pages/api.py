@@ -29,6 +29,7 @@ MODULES = (
     "sideband.plugins",
     "sideband.loading",
     "sideband.store",
+    "sideband.command_line",
     "sideband.commands",
     "sideband.rendering",
     "sideband.blobs",

@@ -137,17 +137,44 @@ async def test_example_store_checks_versions_and_rolls_transactions_back(tmp_pat
         assert await store.get("a") is None
 
 
-def test_example_command_runs(tmp_path, page, sideband, monkeypatch):
-    site = tmp_path / "site"
-    (site / "sideband_hello-0.1.dist-info").mkdir(parents=True)
-    (site / "sideband_hello.py").write_text(page(KINDS).example("python", "ArgumentParser"))
-    metadata = {"METADATA": "Metadata-Version: 2.1\nName: sideband-hello\nVersion: 0.1\n",
-                "entry_points.txt": "[sideband.v1.command]\nhello = sideband_hello\n"}  # fmt: skip
-    for name, text in metadata.items():
-        (site / "sideband_hello-0.1.dist-info" / name).write_text(text)
-    monkeypatch.syspath_prepend(site)
+@pytest.fixture
+def installed(tmp_path, page, monkeypatch):
+    """Return a function that installs an example with a command as a package."""
+
+    def install(name, part):
+        site = tmp_path / "site"
+        (site / f"sideband_{name}-0.1.dist-info").mkdir(parents=True)
+        (site / f"sideband_{name}.py").write_text(page(KINDS).example("python", part))
+        metadata = {
+            "METADATA": f"Metadata-Version: 2.1\nName: sideband-{name}\nVersion: 0.1\n",
+            "entry_points.txt": f"[sideband.v1.command]\n{name} = sideband_{name}\n",
+        }
+        for file, text in metadata.items():
+            (site / f"sideband_{name}-0.1.dist-info" / file).write_text(text)
+        monkeypatch.syspath_prepend(site)
+
+    return install
+
+
+def test_example_command_runs(sideband, installed):
+    installed("hello", "whom to greet")
     done = sideband("hello", "Ada")
     assert (done.returncode, done.stdout) == (0, "Hello, Ada.\n")
+
+
+def test_example_command_with_a_host_has_the_shared_options_and_output(sideband, installed):
+    installed("count", 'opens="host"')
+    done = sideband("count", "skills")
+    assert done.returncode == 0
+    assert done.stdout.endswith(" skills\n")
+    done = sideband("count", "skills", "--json")
+    assert json.loads(done.stdout)["skills"] >= 0
+    done = sideband("count", "digits", "2", "--set", "policy.timeout=5", "--yes")
+    assert 1 <= json.loads(done.stdout)["digits"] <= 5
+    done = sideband("count", "digits", "--json", "0")
+    assert (done.returncode, json.loads(done.stdout)["error"]["code"]) == (2, "op.params")
+    done = sideband("count", "skills", "--jason")
+    assert (done.returncode, "--json" in done.stderr) == (2, True)
 
 
 def clock(page):

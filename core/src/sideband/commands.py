@@ -3,12 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from inspect import iscoroutinefunction
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from .exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import ArgumentParser
 
-__all__ = ["Command"]
+__all__ = ["Command", "CommandOutput", "problem_of"]
+
+
+class CommandOutput(NamedTuple):
+    """The result of a command with an open host.
+
+    Attributes:
+        data: the result, which ``--json`` prints.
+        text: the text for people; by default ``data`` itself if it is a text, else ``data`` as JSON.
+        exit_code: the exit code.
+
+    Example:
+        >>> CommandOutput({"skills": 2}, "2 skills").exit_code
+        <ExitCode.SUCCESS: 0>
+    """
+
+    data: Any = None
+    text: str | None = None
+    exit_code: int = ExitCode.SUCCESS
 
 
 class Command(NamedTuple):
@@ -20,8 +41,12 @@ class Command(NamedTuple):
         name: the entry-point name, and the word that users type.
         summary: one line for the list of commands.
         configure: adds arguments to the command's own parser.
-        run: executes the command and returns the exit code. If it raises a ``SidebandError``, the error is printed (as
-            JSON with ``--json``) and its ``exit_code`` is used.
+        run: executes the command with the parsed arguments and returns the exit code. If it raises a ``SidebandError``,
+            the error is printed (as JSON with ``--json``) and its ``exit_code`` is used.
+        opens: ``"host"`` for a command that needs a host. The command, or each of its actions, then has the options of
+            sideband's own commands: ``--json``, ``--yes``, ``--set``, ``--isolation``, ``--strict`` and ``--trust``.
+            ``run`` is ``async def run(arguments, host)`` with the open host, and returns the result: data, or a
+            ``CommandOutput``. A termination signal or a closed pipe cancels it.
 
     Example:
         >>> def run(arguments):
@@ -34,4 +59,14 @@ class Command(NamedTuple):
     name: str
     summary: str
     configure: Callable[[ArgumentParser], object]
-    run: Callable[[Namespace], int]
+    run: Callable[..., Any]
+    opens: Literal["", "host"] = ""
+
+
+def problem_of(command: Command) -> str | None:
+    """Return why a command cannot be run, or ``None``."""
+    if command.opens not in ("", "host"):
+        return f'`opens` of its command must be "host" or empty, got {command.opens!r}'
+    if command.opens and not iscoroutinefunction(command.run):
+        return "`run` of its command must be `async def run(arguments, host)`, because it opens a host"
+    return None

@@ -178,6 +178,8 @@ _PROVIDER = SimpleNamespace(name="x", models=print, stream=print)
         ("store", "sideband_stores", [StoreSpec("tidal", open_later)], "decorated with `@asynccontextmanager`"),
         ("command", "sideband_commands", [], "must return a Command, got a list ([])"),
         ("command", "sideband_commands", Command("other", "", print, print), "named `other`"),
+        ("command", "sideband_commands", Command("tidal", "", print, print, "window"), 'must be "host" or empty'),
+        ("command", "sideband_commands", Command("tidal", "", print, print, "host"), "must be `async def run"),
         ("guard", "sideband_guards", [object()], "must return a class"),
         ("guard", "sideband_guards", [int, str], "give each its own entry point"),
         ("hook", "unused", None, "no function is marked with @hookimpl"),

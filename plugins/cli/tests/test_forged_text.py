@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from sideband import SidebandError
 from sideband.approvals import ApprovalRequest
 from sideband.broker import PlannedStep, UndoPlan
+from sideband.command_line import joined, marked, notice, print_json, print_text
 from sideband.command_line._errors import print_error
 from sideband.hooks import (
     ModelSelect,
@@ -32,7 +33,7 @@ from sideband_cli._agent._activity import Activity
 from sideband_cli._agent._json_lines import print_line
 from sideband_cli._agent._run_output import RunOutput
 from sideband_cli._terminal._columns import columns
-from sideband_cli._terminal._printing import joined, marked, notice, print_json, print_result, print_text
+from sideband_cli._terminal._printing import print_result
 from sideband_cli._terminal._progressbar import Progressbar
 from sideband_cli._terminal._questions import Questions, TypedAnswer
 from sideband_cli._terminal._request_text import question_rows

@@ -4,8 +4,8 @@ import io
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 
+from sideband.command_line import notice
 from sideband_cli._terminal._held_output import _MAX_CHARACTERS, held_output
-from sideband_cli._terminal._printing import notice
 from sideband_cli._terminal._progressbar import Progressbar
 
 

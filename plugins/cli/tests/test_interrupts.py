@@ -6,7 +6,7 @@ import pytest
 INTERRUPTED_THREAD = """
 import os, pathlib, signal, threading, time
 import anyio
-from sideband_cli._host._running import run
+from sideband.command_line import run_async
 
 def interrupt():
     # The state of the main thread: the event loop has to be waiting in the kernel.
@@ -22,7 +22,7 @@ async def main():
     await anyio.sleep_forever()
 
 try:
-    run(main)
+    run_async(main)
 except KeyboardInterrupt:
     print("interrupted")
 """
@@ -38,8 +38,8 @@ def test_interrupt_that_does_not_wake_the_main_thread_ends_the_command():
 TERMINATED = """
 import os, signal
 import anyio
-from sideband_cli._errors import Terminated
-from sideband_cli._host._running import run
+from sideband.command_line import Terminated
+from sideband.command_line import run_async
 
 async def main():
     os.kill(os.getpid(), signal.{name})
@@ -49,7 +49,7 @@ async def main():
         print("cleaned up")
 
 try:
-    run(main)
+    run_async(main)
 except Terminated as error:
     print(error.code, int(error.exit_code))
 """
@@ -66,8 +66,8 @@ def test_termination_signal_cancels_the_command(name):
 def test_ignored_hangup_signal_stays_ignored():
     # As `nohup` starts a command.
     code = (
-        "import os, signal\nfrom sideband_cli._host._running import run\nsignal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
-        "async def main():\n    os.kill(os.getpid(), signal.SIGHUP)\n    return 'done'\nprint(run(main))\n"
+        "import os, signal\nfrom sideband.command_line import run_async\nsignal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+        "async def main():\n    os.kill(os.getpid(), signal.SIGHUP)\n    return 'done'\nprint(run_async(main))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
     assert (done.stdout, done.stderr) == ("done\n", "")

@@ -7,7 +7,7 @@ from contextlib import redirect_stdout
 import anyio
 import pytest
 from anyio.to_thread import run_sync
-from sideband_cli._host._running import run
+from sideband.command_line import run_async
 
 
 def run_unread(main):
@@ -16,7 +16,7 @@ def run_unread(main):
     os.close(out)
     with os.fdopen(inside, "w") as stream, redirect_stdout(stream):
         try:
-            return run(main)
+            return run_async(main)
         finally:
             assert sys.stdout is stream
 

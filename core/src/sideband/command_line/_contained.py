@@ -33,7 +33,7 @@ def contained(record: PluginRecord) -> Iterator[None]:
     except BaseException as error:
         if interrupted:
             raise KeyboardInterrupt from None
-        from ..plugins._errors import PluginImportFailed  # noqa: PLC0415  slow to import, and rarely needed
+        from ..plugins._errors import PluginImportFailed
 
         raise PluginImportFailed(record, describe(error)) from error
     finally:

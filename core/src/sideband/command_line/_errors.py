@@ -27,6 +27,16 @@ class Interrupted(SidebandError):
         super().__init__("interrupted")
 
 
+class Terminated(SidebandError, InterruptedError):
+    """A signal of another process ended the command. Its effects are recorded."""
+
+    code = "terminated"
+    exit_code = ExitCode.TERMINATED
+
+    def __init__(self) -> None:
+        super().__init__("terminated", hint="`sideband audit tail` shows the effects of the command")
+
+
 class OperatingSystemFailed(SidebandError):
     """The operating system reported an error that no part of sideband handles."""
 
@@ -67,7 +77,7 @@ def print_error(known: SidebandError, error: BaseException, *, as_json: bool) ->
     indented.
     """
     if os.environ.get(DEBUG):
-        import traceback  # noqa: PLC0415  slow to import, and rarely needed
+        import traceback
 
         _write_error("".join(traceback.format_exception(error)).rstrip())
     if as_json:

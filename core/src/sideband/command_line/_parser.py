@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from argparse import REMAINDER, Action, ArgumentParser, Namespace
-from collections.abc import Sequence
+from argparse import REMAINDER, Action, ArgumentParser, Namespace, _SubParsersAction
+from collections.abc import Iterator, Sequence
 from itertools import dropwhile
 from typing import Any
 
@@ -33,6 +33,15 @@ class Parser(ArgumentParser):
                 where = "; the options of an action follow it" if self._subparsers else ""
                 self.error(f"unknown option `{name}`{did_you_mean(name, self._option_string_actions)}{where}")
         return super().parse_known_args(args, namespace)
+
+    def leaves(self) -> Iterator[Parser]:
+        """Yield the parsers of all actions, or the parser itself if it has none."""
+        actions = [action for action in self._actions if isinstance(action, _SubParsersAction)]
+        for action in actions:
+            for one in {id(choice): choice for choice in action.choices.values()}.values():
+                yield from one.leaves()
+        if not actions:
+            yield self
 
     def _check_value(self, action: Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:

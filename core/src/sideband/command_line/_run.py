@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from .._version import __version__
-from ..commands import Command
+from ..commands import Command, problem_of
 from ..errors import SidebandError, UsageError
 from ..exit_codes import ExitCode
 from ..plugins._discovery import discover
@@ -61,12 +61,22 @@ def _run(arguments: list[str]) -> int:
     parser = Parser(prog=f"sideband {name}", description=command.summary)
     try:
         command.configure(parser)
+        if command.opens:
+            from ._opened import add_shared_options
+
+            add_shared_options(parser)
     except (Exception, SystemExit) as error:
         from ..plugins._errors import PluginInvalid
 
         record = next(one for one in found[name] if one.state.usable)
         raise PluginInvalid(record, f"its `configure` failed: {describe(error)}") from error
-    return command.run(parse(parser, rest))
+    parsed = parse(parser, rest)
+    if command.opens:
+        from ._opened import run_with_host
+
+        return run_with_host(command, parsed)
+    code: int = command.run(parsed)
+    return code
 
 
 def _find_commands() -> dict[str, list[PluginRecord]]:
@@ -115,6 +125,10 @@ def _load(records: list[PluginRecord]) -> Command:
         from ..plugins._errors import PluginInvalid
 
         raise PluginInvalid(record, "its `sideband_commands()` must return a `Command` of that name")
+    if (problem := problem_of(command)) is not None:
+        from ..plugins._errors import PluginInvalid
+
+        raise PluginInvalid(record, problem)
     return command
 
 

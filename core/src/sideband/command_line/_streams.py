@@ -31,7 +31,7 @@ def flush_output() -> None:
 
 def output_is_closed() -> bool:
     """Return whether the reader of the output has closed the pipe. Other broken pipes are errors."""
-    import select  # noqa: PLC0415  rarely needed
+    import select
 
     output = select.poll()
     for stream in (sys.stdout, sys.stderr):

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
-from ..commands import Command
+from ..commands import Command, problem_of
 from ..ops import CapabilityInvalid, Grant, OpFamily, OpSpec, Scope
 from ..ops._reach import level_problem
 from ..store import StoreSpec
@@ -160,7 +160,10 @@ def _guard(record: PluginRecord, registered: Any) -> type:
 
 
 def _command(record: PluginRecord, registered: Any) -> Command:
-    return _own(record, registered, Command, "its command")
+    command = _own(record, registered, Command, "its command")
+    if (problem := problem_of(command)) is not None:
+        raise PluginInvalid(record, problem)
+    return command
 
 
 def _stores(record: PluginRecord, registered: Any) -> tuple[StoreSpec, ...]:

@@ -7,8 +7,7 @@ SidebandError
 ├── ChatCommandUnknown(LookupError)    chat.command      unknown chat command
 ├── ApprovalUnconfirmed(PermissionError) approval.unconfirmed  the grant of an approval was not confirmed
 ├── UndoImpossible(RuntimeError)       undo.impossible   no part of the effect can be undone
-├── UndoDeclined(PermissionError)      undo.declined     the undo was not confirmed
-└── Terminated(InterruptedError)       terminated        a signal of another process ended the command
+└── UndoDeclined(PermissionError)      undo.declined     the undo was not confirmed
 """
 
 from __future__ import annotations
@@ -47,16 +46,6 @@ class ApprovalUnconfirmed(SidebandError, PermissionError):
             f"{problem}; nothing was approved",
             hint="approve it once without --session and --always, or add --yes if the capabilities are right",
         )
-
-
-class Terminated(SidebandError, InterruptedError):
-    """A signal of another process ended the command. Its effects are recorded."""
-
-    code = "terminated"
-    exit_code = ExitCode.TERMINATED
-
-    def __init__(self) -> None:
-        super().__init__("terminated", hint="`sideband audit tail` shows the effects of the command")
 
 
 class AgentMissing(SidebandError, ImportError):

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sideband import UsageError
-
-from .._terminal._printing import notice
+from sideband.command_line import notice
 
 if TYPE_CHECKING:
     from sideband.messages import Attachment, ImageUrlPart

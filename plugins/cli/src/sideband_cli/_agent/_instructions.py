@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .._terminal._printing import notice
+from sideband.command_line import notice
 
 _FILE = "AGENTS.md"
 

@@ -8,8 +8,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from attrs import define
-
-from .._host._running import on_termination
+from sideband.command_line import on_termination
 
 if TYPE_CHECKING:
     from sideband_agent import Agent

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from .._terminal._json import json_text
+from sideband.command_line import json_text
 
 if TYPE_CHECKING:
     from sideband.hooks import ObserveEvent

@@ -7,11 +7,11 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from sideband import UsageError
+from sideband.command_line import add_host_options, add_output_options, make_host
 from sideband.suggestions import did_you_mean
 
 from .._arguments._grants import grants_by_skill
 from .._arguments._types import count
-from .._host._options import add_host_options, add_output_options, make_host
 from .._sessions._lookup import resolve_session
 from .._skills._dirs import add_skill_dirs
 from ._availability import known_model, unconfigured

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from sideband.command_line import marked
 from sideband.rendering import indented, render
 
-from .._terminal._printing import marked
 from .._terminal._progressbar import Progressbar
 from .._terminal._streamed_text import StreamRenderer
 from .._terminal._style import dim

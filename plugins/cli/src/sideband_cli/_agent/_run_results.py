@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sideband.command_line import notice
 from sideband.exit_codes import ExitCode
 
-from .._terminal._printing import notice
 from .._terminal._words import describe_cost, describe_moment, describe_tokens, describe_usage
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ import json
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from sideband.command_line import joined
+
 from .._terminal._columns import fitted
-from .._terminal._printing import joined
 from .._terminal._tables import format_table, paragraph
 from .._terminal._words import one_line
 

@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 from anyio import CancelScope, wait_readable
+from sideband.command_line import print_text
 
 from .._agent._run_output import RunOutput
-from .._terminal._printing import print_text
 from .._terminal._progressbar import Progressbar
 from .._terminal._questions import ask_at_terminal
 

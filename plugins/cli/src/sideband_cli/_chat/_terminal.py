@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 
 from anyio import Lock
 from anyio.lowlevel import checkpoint
+from sideband.command_line import marked
 from sideband.rendering import MARK, indented, render
 
 from .._terminal._columns import fitted
-from .._terminal._printing import marked
 from .._terminal._questions import TypedAnswer, parse_answer, prompt
 from .._terminal._request_text import question_rows
 from .._terminal._streamed_text import LineBreaker, StreamRenderer

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from .._terminal._printing import notice
+from sideband.command_line import notice
 
 if TYPE_CHECKING:
     from sideband import Host, SidebandError

@@ -6,12 +6,10 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from sideband import SidebandError, UsageError
+from sideband.command_line import make_host, notice, print_data, run_async
 from sideband.exit_codes import ExitCode
 from sideband.suggestions import did_you_mean
 
-from .._host._options import make_host
-from .._host._running import run
-from .._terminal._printing import notice, print_data
 from .._terminal._progressbar import Progressbar
 from .._terminal._tables import format_table
 from ._dirs import skill_hint
@@ -29,7 +27,7 @@ def install(arguments: Namespace) -> ExitCode:
         raise UsageError("expected either skill names or --all", hint="`sideband skills list` shows the names")
     if arguments.wheels is not None and not arguments.wheels.is_dir():
         raise UsageError(f"--wheels: `{arguments.wheels}` is not a folder", hint="pass a folder that contains wheels")
-    rows, errors = run(lambda: _install_all(arguments))
+    rows, errors = run_async(lambda: _install_all(arguments))
     if errors and len(rows) == 1:
         raise errors[0]
     text = format_table(

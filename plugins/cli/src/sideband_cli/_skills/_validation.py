@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sideband.command_line import notice
+
 from .._host._plugins import op_families
-from .._terminal._printing import notice
 
 if TYPE_CHECKING:
     from sideband import Host

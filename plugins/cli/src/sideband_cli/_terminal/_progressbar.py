@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from sideband.command_line import marked, notice, on_notice
+
 from ._columns import columns, fitted, terminal_width
-from ._printing import marked, notice, on_notice
 from ._words import one_line
 
 _MAX_LENGTH = 500

@@ -9,11 +9,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from sideband.command_line import marked, notice
 from sideband.rendering import MARK, render
 
 from ._columns import terminal_width
 from ._held_output import held_output
-from ._printing import marked, notice
 from ._progressbar import Progressbar
 from ._request_text import capability_lines, is_offered, offer_lines, question_rows, request_lines
 

@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from sideband.command_line import json_default
 from sideband.rendering import render
 
 from ._columns import broken, fitted, terminal_width
 from ._columns import columns as columns_of
-from ._json import json_default
 
 _MIN_WIDTH = 8
 

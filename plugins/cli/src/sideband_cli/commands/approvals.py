@@ -6,15 +6,13 @@ from argparse import ArgumentParser, Namespace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from sideband.command_line import add_host_options, make_host, notice, print_data, run_async
 from sideband.commands import Command
 from sideband.exit_codes import ExitCode
 from sideband.rendering import render
 
 from .._errors import ApprovalUnconfirmed
-from .._host._options import add_host_options, make_host
-from .._host._running import run
 from .._terminal._columns import terminal_width
-from .._terminal._printing import notice, print_data
 from .._terminal._progressbar import Progressbar
 from .._terminal._questions import ask_at_terminal, user_name
 from .._terminal._request_text import offer_lines, question_rows, request_lines
@@ -73,7 +71,7 @@ def _with_host(arguments: Namespace, do: Callable[[Host], Awaitable[Any]]) -> An
         async with make_host(arguments) as host:
             return await do(host)
 
-    return run(main)
+    return run_async(main)
 
 
 def _list(arguments: Namespace) -> None:

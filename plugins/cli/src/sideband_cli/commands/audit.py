@@ -5,14 +5,12 @@ from __future__ import annotations
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from typing import TYPE_CHECKING, Any
 
+from sideband.command_line import add_host_options, make_host, print_data, run_async
 from sideband.commands import Command
 from sideband.exit_codes import ExitCode
 
 from .._arguments._types import count, moment
 from .._audit._record_text import describe_verdict, effects_table, entries_table, record_data, verdict_data
-from .._host._options import add_host_options, make_host
-from .._host._running import run
-from .._terminal._printing import print_data
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -81,7 +79,7 @@ def _ask(arguments: Namespace, question: Callable[[Host], Awaitable[Any]]) -> An
         async with make_host(arguments) as host:
             return await question(host)
 
-    return run(main)
+    return run_async(main)
 
 
 def _tail(arguments: Namespace) -> ExitCode:

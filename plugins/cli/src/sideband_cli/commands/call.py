@@ -5,18 +5,17 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
+from sideband.command_line import add_host_options, add_output_options, make_host, notice, print_json, run_async
 from sideband.commands import Command
 from sideband.exit_codes import ExitCode
 
 from .._arguments._grants import add_grant_options, grants_of
 from .._arguments._key_values import read_values
 from .._arguments._types import seconds
-from .._host._options import add_host_options, add_output_options, make_host
-from .._host._running import run
 from .._skills._dirs import add_skill_dirs, skill_hint
 from .._skills._duplicates import choices
 from .._terminal._effect_text import effect_line, result_data
-from .._terminal._printing import notice, print_json, print_result
+from .._terminal._printing import print_result
 from .._terminal._progressbar import Progressbar
 from .._terminal._questions import Questions, ask_at_terminal
 
@@ -119,4 +118,4 @@ def _run(arguments: Namespace) -> ExitCode:
         notice(f"{done} of {len(result.effects)} effects done in {result.ms:.0f} ms; isolation: {result.isolation}")
         return ExitCode.SUCCESS
 
-    return run(main)
+    return run_async(main)

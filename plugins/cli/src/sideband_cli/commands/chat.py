@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sideband import UsageError
+from sideband.command_line import run_async
 from sideband.commands import Command
 from sideband.exit_codes import ExitCode
 
 from .._agent._availability import require_agent
 from .._agent._options import add_agent_options, open_agent
-from .._host._running import run
 
 if TYPE_CHECKING:
     from .._chat._frontend import ChatFrontend
@@ -50,7 +50,7 @@ def _run(arguments: Namespace) -> ExitCode:
             await chat.talk(agent)
         return ExitCode.TERMINATED if chat.terminated else ExitCode.SUCCESS
 
-    return run(main)
+    return run_async(main)
 
 
 def _frontend(chat: Chat) -> ChatFrontend:

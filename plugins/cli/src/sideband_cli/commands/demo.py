@@ -5,14 +5,12 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
+from sideband.command_line import add_host_options, make_host, notice, print_json, print_text, run_async
 from sideband.commands import Command
 from sideband.exit_codes import ExitCode
 
 from .._audit._record_text import describe_verdict, verdict_data
-from .._host._options import add_host_options, make_host
-from .._host._running import run
 from .._terminal._effect_text import describe_effects, result_data
-from .._terminal._printing import notice, print_json, print_text
 from .._terminal._progressbar import Progressbar
 from .._terminal._questions import Questions
 from .._terminal._tables import format_table, paragraph
@@ -43,7 +41,7 @@ def _run(arguments: Namespace) -> ExitCode:
             result = await _harvest(host, quiet=arguments.json)
             return result, await host.sandbox.probe(), await verify(host.ledger.folder, host.store)
 
-    result, probe, verdict = run(main)
+    result, probe, verdict = run_async(main)
     if arguments.json:
         print_json({**result_data(result), "audit": verdict_data(verdict)})
     else:

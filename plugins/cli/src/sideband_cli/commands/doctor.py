@@ -7,16 +7,14 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
+from sideband.command_line import add_host_options, joined, load_options, print_data, run_async
 from sideband.commands import Command
 from sideband.exit_codes import ExitCode
 from sideband.suggestions import did_you_mean
 
 from .._audit._record_text import describe_verdict, verdict_data
-from .._host._options import add_host_options, load
 from .._host._plugins import open_plugins
-from .._host._running import run
 from .._host._tools import list_tools
-from .._terminal._printing import joined, print_data
 from .._terminal._tables import format_table, paragraph
 
 if TYPE_CHECKING:
@@ -38,13 +36,13 @@ def _configure(parser: ArgumentParser) -> None:
 
 
 def _run(arguments: Namespace) -> ExitCode:
-    settings = load(arguments, tolerant=True)
+    settings = load_options(arguments, tolerant=True)
 
     async def main() -> dict[str, Any]:
         async with open_plugins(settings) as opened:
             return await _examine(opened, settings)
 
-    data = run(main)
+    data = run_async(main)
     print_data(arguments, data, "\n\n".join(_sections(data)))
     return ExitCode.SUCCESS if data["ok"] else ExitCode.FAILURE
 

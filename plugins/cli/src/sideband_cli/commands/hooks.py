@@ -5,12 +5,11 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
+from sideband.command_line import add_json_option, print_data
 from sideband.commands import Command
 from sideband.exit_codes import ExitCode
 
-from .._host._options import add_json_option
 from .._terminal._columns import terminal_width
-from .._terminal._printing import print_data
 from .._terminal._tables import first_sentence, format_table
 
 __all__ = ["sideband_commands"]

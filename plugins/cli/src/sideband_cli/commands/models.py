@@ -6,13 +6,11 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from sideband.command_line import add_host_options, make_host, print_data, run_async
 from sideband.commands import Command
 from sideband.exit_codes import ExitCode
 
-from .._host._options import add_host_options, make_host
-from .._host._running import run
 from .._terminal._columns import terminal_width
-from .._terminal._printing import print_data
 from .._terminal._tables import format_table, paragraph
 from .._terminal._words import one_line
 
@@ -37,7 +35,7 @@ def _run(arguments: Namespace) -> ExitCode:
         async with make_host(arguments) as host:
             return await host.op("llm.models", params)
 
-    found = run(main)
+    found = run_async(main)
     print_data(arguments, found, "\n\n".join(_parts(found)))
     return ExitCode.SUCCESS
 

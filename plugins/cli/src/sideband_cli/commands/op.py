@@ -5,16 +5,15 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
+from sideband.command_line import add_host_options, add_output_options, make_host, notice, print_json, run_async
 from sideband.commands import Command
 from sideband.exit_codes import ExitCode
 
 from .._arguments._grants import add_grant_options
 from .._arguments._key_values import read_values
 from .._arguments._types import seconds
-from .._host._options import add_host_options, add_output_options, make_host
-from .._host._running import run
 from .._terminal._effect_text import effect_data, effect_line
-from .._terminal._printing import notice, print_json, print_result
+from .._terminal._printing import print_result
 from .._terminal._progressbar import Progressbar
 from .._terminal._questions import Questions, ask_at_terminal
 
@@ -86,7 +85,7 @@ def _run(arguments: Namespace) -> ExitCode:
                     notice(effect_line(effect.id, effect.op, effect.status, effect.ms))
         return ExitCode.SUCCESS
 
-    return run(main)
+    return run_async(main)
 
 
 async def _is_internal(host: Host, op: str) -> bool:

@@ -6,13 +6,11 @@ import json
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
+from sideband.command_line import add_host_options, make_host, print_data, run_async
 from sideband.commands import Command
 from sideband.exit_codes import ExitCode
 
-from .._host._options import add_host_options, make_host
 from .._host._plugins import op_families
-from .._host._running import run
-from .._terminal._printing import print_data
 from .._terminal._tables import first_sentence, format_table
 
 if TYPE_CHECKING:
@@ -55,7 +53,7 @@ def _list(arguments: Namespace) -> ExitCode:
         found = [spec for family in families for spec in (family.ops if arguments.all else family.public_ops)]
         return sorted(found, key=lambda spec: spec.name)
 
-    specs = run(main)
+    specs = run_async(main)
     rows = [[spec.name, _level(spec), spec.requires or "-", _traits(spec), first_sentence(spec.doc)] for spec in specs]
     table = format_table(["op", "level", "requires", "traits", "description"], rows)
     print_data(arguments, [_data(spec) for spec in specs], table)
@@ -82,7 +80,7 @@ def _show(arguments: Namespace) -> ExitCode:
         async with make_host(arguments) as host:
             return (await host.broker.ops.get(arguments.op)).spec
 
-    spec = run(main)
+    spec = run_async(main)
     data = _data(spec)
     lines = [
         f"{spec.name}  ({_level(spec)}; {_traits(spec) or 'neither idempotent nor durable'})",

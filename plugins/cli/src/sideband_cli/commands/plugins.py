@@ -6,14 +6,20 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from sideband.command_line import (
+    add_host_options,
+    joined,
+    load_options,
+    notice,
+    print_data,
+    run_async,
+    unchanged_policy,
+)
 from sideband.commands import Command
 from sideband.exit_codes import ExitCode
 
 from .._host._load_errors import error_data
-from .._host._options import add_host_options, load, unchanged_policy
 from .._host._plugins import open_plugins
-from .._host._running import run
-from .._terminal._printing import joined, notice, print_data
 from .._terminal._tables import format_table, paragraph
 
 if TYPE_CHECKING:
@@ -86,7 +92,7 @@ def _list(arguments: Namespace) -> ExitCode:
 
 def _settings(arguments: Namespace) -> LoadedSettings:
     """Load the settings, and print a notice for each invalid part, which is omitted."""
-    settings = load(arguments, tolerant=True)
+    settings = load_options(arguments, tolerant=True)
     for problem in settings.problems:
         notice(f"notice: {problem.message}")
     return settings
@@ -162,7 +168,7 @@ def _why(arguments: Namespace) -> ExitCode:
                 found.append((record, error))
         return found
 
-    found = run(main)
+    found = run_async(main)
     texts = [_explain(record, error, loaded=record.label in loaded) for record, error in found]
     data = [{**record.as_dict(), "error": error} for record, error in found]
     print_data(arguments, data, "\n\n".join(texts))
@@ -203,7 +209,7 @@ def _order(arguments: Namespace) -> ExitCode:
             _print_problems(settings, opened)
             return opened.plugins.hooks.order(arguments.hook)
 
-    ordered = run(main)
+    ordered = run_async(main)
     data = [
         {"plugin": one.plugin, "phase": str(one.phase.name).lower(), "reasons": list(one.reasons)} for one in ordered
     ]
@@ -225,7 +231,7 @@ def _check(arguments: Namespace) -> ExitCode:
             await opened.load_all()
             return list(opened.plugins.records), not opened.problems
 
-    records, opens = run(main)
+    records, opens = run_async(main)
     _print_records(arguments, records)
     return ExitCode.SUCCESS if opens and not any(record.state.broken for record in records) else ExitCode.CONFIGURATION
 
@@ -248,7 +254,7 @@ def _reload(arguments: Namespace) -> ExitCode:
                         await opened.load(record.kind, record.name)
             return await opened.plugins.reload(name, kind=kind if dot else None)
 
-    records = run(main)
+    records = run_async(main)
     lines = [f"{one.label} ({one.distribution} {one.version}) can be reloaded while a host runs" for one in records]
     print_data(arguments, [one.as_dict() for one in records], joined(lines))
     return ExitCode.SUCCESS

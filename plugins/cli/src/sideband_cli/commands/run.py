@@ -7,13 +7,13 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from sideband import UsageError
+from sideband.command_line import run_async
 from sideband.commands import Command
 from sideband.exit_codes import ExitCode
 
 from .._agent._availability import require_agent
 from .._agent._input import read_files, read_prompt
 from .._agent._options import add_agent_options, open_agent
-from .._host._running import run
 
 if TYPE_CHECKING:
     from sideband_agent import Agent, RunResult
@@ -49,19 +49,20 @@ def _run(arguments: Namespace) -> ExitCode:
         if arguments.prompt or arguments.file or arguments.new:
             raise UsageError("--resume does not accept a prompt, --file or --new", hint="omit them")
         arguments.session = arguments.session or "last"
-        return run(lambda: _show(arguments, lambda agent: agent.resume()))
+        return run_async(lambda: _show(arguments, lambda agent: agent.resume()))
     texts, attachments = read_files(arguments.file)
     prompt = "\n\n".join([read_prompt(arguments.prompt), *texts])
-    return run(lambda: _show(arguments, lambda agent: agent.invoke(prompt, attachments=attachments)))
+    return run_async(lambda: _show(arguments, lambda agent: agent.invoke(prompt, attachments=attachments)))
 
 
 async def _show(arguments: Namespace, do: Callable[[Agent], Awaitable[RunResult | None]]) -> ExitCode:
+    from sideband.command_line import notice
+
     from .._agent._activity import Activity
     from .._agent._interrupts import aborting_on_interrupt
     from .._agent._json_lines import print_event, print_line
     from .._agent._run_output import RunOutput
     from .._agent._run_results import exit_code, print_summary, result_line
-    from .._terminal._printing import notice
     from .._terminal._progressbar import Progressbar
     from .._terminal._questions import Questions, ask_at_terminal
 

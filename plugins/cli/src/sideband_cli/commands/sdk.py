@@ -8,13 +8,11 @@ from shutil import copyfile
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from sideband.command_line import add_host_options, make_host, print_data, run_async
 from sideband.commands import Command
 from sideband.exit_codes import ExitCode
 
-from .._host._options import add_host_options, make_host
 from .._host._plugins import op_families
-from .._host._running import run
-from .._terminal._printing import print_data
 
 if TYPE_CHECKING:
     from sideband.ops import OpFamily
@@ -39,7 +37,7 @@ def _configure(parser: ArgumentParser) -> None:
 
 
 def _run(arguments: Namespace) -> ExitCode:
-    written = [str(file) for file in _write(arguments.folder / "sideband_sdk", run(lambda: _families(arguments)))]
+    written = [str(file) for file in _write(arguments.folder / "sideband_sdk", run_async(lambda: _families(arguments)))]
     print_data(arguments, {"files": written}, "\n".join(written))
     return ExitCode.SUCCESS
 

@@ -11,12 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from sideband import UsageError
+from sideband.command_line import add_host_options, make_host, notice, print_data, run_async
 from sideband.commands import Command
 from sideband.exit_codes import ExitCode
 
-from .._host._options import add_host_options, make_host
-from .._host._running import run
-from .._terminal._printing import notice, print_data
 from .._terminal._tables import format_table
 
 __all__ = ["sideband_commands"]
@@ -89,7 +87,7 @@ def _op(arguments: Namespace, name: str, params: dict[str, Any]) -> Any:
         async with make_host(arguments) as host:
             return await host.op(name, params)
 
-    return run(main)
+    return run_async(main)
 
 
 def _set(arguments: Namespace) -> ExitCode:
@@ -184,7 +182,7 @@ def _ask(arguments: Namespace, op: str, others: dict[str, Any]) -> str:
             problems = "; ".join(f"{'.'.join(map(str, one['loc']))}: {problem_text(one)}" for one in error.errors())
             raise UsageError(problems, hint=f"see `sideband secrets {arguments.action} --help`") from None
 
-    run(check)
+    run_async(check)
     try:
         return getpass(f"value of {arguments.name}: ")
     except EOFError:

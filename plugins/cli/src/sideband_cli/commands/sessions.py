@@ -8,17 +8,15 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sideband.command_line import add_host_options, make_host, notice, print_data, print_json, run_async
 from sideband.commands import Command
 from sideband.exit_codes import ExitCode
 
 from .._agent._availability import require_agent
 from .._arguments._types import count
-from .._host._options import add_host_options, make_host
-from .._host._running import run
 from .._sessions._lookup import resolve_session
 from .._sessions._session_text import info_data, sessions_table, show_session, tree_data
 from .._sessions._tree_text import tree_lines
-from .._terminal._printing import notice, print_data, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -86,7 +84,7 @@ def _ask(arguments: Namespace, question: Callable[[Sessions], Awaitable[Any]]) -
                 arguments.session = await resolve_session(sessions, arguments.session)
             return await question(sessions)
 
-    return run(main)
+    return run_async(main)
 
 
 def _list(arguments: Namespace) -> None:

@@ -7,16 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sideband import UsageError
+from sideband.command_line import add_host_options, joined, make_host, notice, print_data, run_async
 from sideband.commands import Command
 from sideband.exit_codes import ExitCode
 from sideband.suggestions import did_you_mean
 
-from .._host._options import add_host_options, make_host
-from .._host._running import run
 from .._skills._dirs import add_skill_dirs, skill_hint
 from .._skills._packages import describe_packages, find_environment, install, packages_data
 from .._skills._validation import validate_folder
-from .._terminal._printing import joined, notice, print_data
 from .._terminal._tables import format_table
 
 if TYPE_CHECKING:
@@ -92,7 +90,7 @@ def _load(arguments: Namespace) -> tuple[LoadedSkills, dict[str, str]]:
             loaded = await host.skills()
             return loaded, {skill.key: await _level(host, skill) for skill in loaded.skills}
 
-    return run(main)
+    return run_async(main)
 
 
 async def _level(host: Host, skill: SkillSpec) -> str:
@@ -114,7 +112,7 @@ def _find(arguments: Namespace) -> tuple[SkillSpec, str, Environment | None]:
                 raise UsageError(problem, hint=hint)
             return skill, await _level(host, skill), find_environment(host, skill)
 
-    return run(main)
+    return run_async(main)
 
 
 def _show(arguments: Namespace) -> ExitCode:
@@ -149,7 +147,7 @@ def _validate(arguments: Namespace) -> ExitCode:
         async with make_host(arguments) as host:
             return await validate_folder(host, arguments.folder)
 
-    problems = run(main)
+    problems = run_async(main)
     text = joined(map(_describe, problems)) or f"{arguments.folder}: no problems found"
     print_data(arguments, {"problems": [_problem_data(problem) for problem in problems]}, text)
     if problems:

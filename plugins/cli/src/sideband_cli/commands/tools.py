@@ -5,14 +5,12 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
+from sideband.command_line import add_host_options, joined, make_host, print_data, run_async
 from sideband.commands import Command
 from sideband.exit_codes import ExitCode
 
-from .._host._options import add_host_options, make_host
-from .._host._running import run
 from .._host._tools import list_tools
 from .._skills._dirs import add_skill_dirs
-from .._terminal._printing import joined, print_data
 from .._terminal._tables import first_sentence, format_table
 
 if TYPE_CHECKING:
@@ -39,7 +37,7 @@ def _run(arguments: Namespace) -> ExitCode:
             await list_tools(host)
             return _data(host)
 
-    data = run(main)
+    data = run_async(main)
     print_data(arguments, data, "\n\n".join(_sections(data)))
     return ExitCode.SUCCESS
 

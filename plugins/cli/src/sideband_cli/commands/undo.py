@@ -6,13 +6,11 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
+from sideband.command_line import add_host_options, make_host, notice, print_data, print_json, print_text, run_async
 from sideband.commands import Command
 from sideband.exit_codes import ExitCode
 
-from .._host._options import add_host_options, make_host
-from .._host._running import run
 from .._terminal._columns import terminal_width
-from .._terminal._printing import notice, print_data, print_json, print_text
 from .._terminal._progressbar import Progressbar
 from .._terminal._questions import Ask, Questions, ask_at_terminal
 
@@ -50,7 +48,7 @@ def _run(arguments: Namespace) -> ExitCode:
             await _confirm(arguments, plan, ask)
             return await _execute(arguments, host, plan)
 
-    return run(main)
+    return run_async(main)
 
 
 def _show(arguments: Namespace, plan: UndoPlan) -> ExitCode:

@@ -7,14 +7,13 @@ from argparse import SUPPRESS, ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sideband import UsageError
-
-from .._terminal._printing import notice
+from ..errors import UsageError
+from ._output import notice
 
 if TYPE_CHECKING:
-    from sideband import Host
-    from sideband.plugins import PluginPolicy
-    from sideband.settings import LoadedSettings
+    from ..host import Host
+    from ..plugins import PluginPolicy
+    from ..settings import LoadedSettings
 
 
 def add_json_option(parser: ArgumentParser, *, listed: bool = True) -> None:
@@ -55,7 +54,7 @@ def add_host_options(parser: ArgumentParser, *, json: bool = True) -> None:
     )
 
 
-def load(arguments: Namespace, *, tolerant: bool = False) -> LoadedSettings:
+def load_options(arguments: Namespace, *, tolerant: bool = False) -> LoadedSettings:
     """Load the settings for this command line.
 
     Args:
@@ -65,7 +64,8 @@ def load(arguments: Namespace, *, tolerant: bool = False) -> LoadedSettings:
     Raises:
         ConfigurationError: if a key has an invalid value, in any layer.
     """
-    from sideband.settings import default_home, load_settings, trust_project
+    from ..settings import load_settings, trust_project
+    from ..state import default_home
 
     home = default_home()
     if arguments.trust:
@@ -89,7 +89,7 @@ def load(arguments: Namespace, *, tolerant: bool = False) -> LoadedSettings:
 
 def unchanged_policy(arguments: Namespace, home: Path) -> PluginPolicy | None:
     """Return the policy to list plugins with, if it is known without reading the configuration, which takes longer."""
-    from sideband.settings import known_plugin_policy
+    from ..settings import known_plugin_policy
 
     if arguments.trust or arguments.set or arguments.isolation or arguments.strict:
         return None
@@ -98,9 +98,9 @@ def unchanged_policy(arguments: Namespace, home: Path) -> PluginPolicy | None:
 
 def make_host(arguments: Namespace, **options: Any) -> Host:
     """Create the host for this command line. The caller must enter it."""
-    from sideband import Host
+    from ..host import Host
 
-    settings = load(arguments)
+    settings = load_options(arguments)
     if "skill_dirs" in options:
         _report_untrusted(settings)
     return Host(settings=settings, **options)
@@ -115,7 +115,7 @@ def _report_untrusted(settings: LoadedSettings) -> None:
 
 
 def _flags(arguments: Namespace) -> dict[str, Any]:
-    from sideband.settings import merge, setting
+    from ..settings import merge, setting
 
     flags: dict[str, Any] = {}
     for word in arguments.set:

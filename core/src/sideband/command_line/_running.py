@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-from .._terminal._printing import notice
+from ._output import notice
 
 if TYPE_CHECKING:
     from anyio.abc import TaskStatus
@@ -16,7 +16,7 @@ T = TypeVar("T")
 _on_termination: list[Callable[[], None]] = []
 
 
-def run(main: Callable[[], Awaitable[T]]) -> T:
+def run_async(main: Callable[[], Awaitable[T]]) -> T:
     """Run an async function and show log messages as notices. A termination signal cancels it, as an interrupt does.
 
     Raises:
@@ -27,8 +27,8 @@ def run(main: Callable[[], Awaitable[T]]) -> T:
 
     import anyio
 
-    from .._errors import Terminated
-    from .._terminal._unread_output import unread_output
+    from ._errors import Terminated
+    from ._unread_output import unread_output
 
     terminated = False
 

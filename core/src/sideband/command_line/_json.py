@@ -7,7 +7,7 @@ import re
 from base64 import b64encode
 from typing import Any, TextIO
 
-from sideband.rendering import render
+from ..rendering import render
 
 # json.dumps escapes the control characters below 32, but not these.
 _UNSAFE = re.compile(r"[\x7f-\x9f\ud800-\udfff]")
