@@ -1,5 +1,7 @@
 """The progress of a call loses nothing without a gap, whatever is sent and however slow the reader is."""
 
+from functools import partial
+
 import anyio
 import anyio.lowlevel
 from hypothesis import given, settings
@@ -107,3 +109,93 @@ def test_waiting_progress_is_bounded_and_a_large_stream_does_not_displace_a_smal
     assert sum(len(one.text.encode()) for one in texts) <= MOST_BYTES
     assert [one.gap for one in reader.events if one.stream == "stderr" and one.gap] == []
     assert len([one for one in reader.events if one.current is not None]) <= MOST_REPORTS + 1
+
+
+async def collected(send, take=None, **limits):
+    """Return the events of a call whose progress ``send`` adds before any of it is delivered."""
+    events = []
+    progress = CallProgress("c1", "build", Redaction(), **limits)
+
+    def collect(event):
+        events.append(event)
+        if take is not None:
+            take(event)
+
+    async with delivered(progress, collect):
+        with progress.writing("build"):
+            send(progress)
+    return events
+
+
+def test_streams_take_turns():
+    def send(progress):
+        emit_tool_progress("x" * 20 * 16_384)
+        progress.report("build", message="begun")
+
+    events = anyio.run(collected, send)
+    assert [event.stream for event in events[:3]] == ["stdout", "progress", "stdout"]
+
+
+def test_reports_that_were_lost_on_their_way_are_counted_if_their_gap_is_dropped_too():
+    def send(progress):
+        progress.lose(5)
+        for number in range(4):
+            progress.report("build", current=number)
+
+    events = anyio.run(partial(collected, send, reports=2))
+    assert [(event.gap, event.current) for event in events[:-1]] == [(7, None), (None, 2), (None, 3)]
+
+
+async def ticks_during_delivery():
+    """Return how far another task came until each event was delivered to a reader that never waits."""
+    ticks, seen = 0, []
+
+    async def tick():
+        nonlocal ticks
+        while True:
+            ticks += 1
+            await anyio.lowlevel.checkpoint()
+
+    def send(progress):
+        for number in range(100):
+            progress.report("build", current=number)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(tick)
+        await collected(send, lambda _: seen.append(ticks))
+        tasks.cancel_scope.cancel()
+    return seen
+
+
+def test_many_events_do_not_delay_other_tasks():
+    seen = anyio.run(ticks_during_delivery)
+    assert seen[-1] - seen[0] >= 50
+
+
+async def awaited_output():
+    """Emit large texts, await each, and return the number of those that were delivered before the last."""
+    events = []
+    progress = CallProgress("c1", "build", Redaction())
+    async with delivered(progress, events.append):
+        with progress.writing("build"):
+            for _ in range(50):
+                await emit_tool_progress("x" * 16_384)
+            return len(events)
+
+
+def test_awaiting_the_output_lets_observers_run():
+    assert anyio.run(awaited_output) > 0
+
+
+def test_message_of_a_report_is_redacted_before_it_is_cut():
+    redactor = Redaction()
+    redactor.protect("s3cr3t-canary-value", "canary")
+    events = []
+
+    async def report():
+        own = CallProgress("c1", "build", redactor)
+        async with delivered(own, events.append):
+            own.report("build", message=f"{'x' * 1_990}s3cr3t-canary-value")
+
+    anyio.run(report)
+    assert events[0].message == f"{'x' * 1_990}[redacted:"

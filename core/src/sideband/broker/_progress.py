@@ -252,8 +252,7 @@ class CallProgress:
             stream.offset += one
             return ToolProgress(self._call, self.tool, name, offset, gap=one)
         if one is None:
-            is_over = stream.is_closing and not stream.waiting
-            return ToolProgress(self._call, self.tool, name, offset, closed=True) if is_over else None
+            return ToolProgress(self._call, self.tool, name, offset, closed=True) if stream.is_closing else None
         if isinstance(one, Report):
             stream.offset += 1
             values = (one.current, one.total, one.message, one.unit)
