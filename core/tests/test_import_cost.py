@@ -37,6 +37,7 @@ RARELY_USED = {
     "asyncio",
     "html",
     "importlib.metadata",
+    "sideband.calls._plugin_folders",
     "sideband.ops._sdk",
     "sideband.workers._launcher",
     "sideband.workers._worker",

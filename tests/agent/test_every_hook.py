@@ -77,7 +77,7 @@ REFUSED = ProviderRefused("scripted", "no such model", status=404)
 SCENARIOS = [
     (step, [LONG], "agent_start input sections before_agent_start context turn_start tool_selection ephemeral"),
     (step, [LONG], "before_provider_request op_call message_start message_update effect after_provider_response"),
-    (step, [LONG], "answer message_end turn_end agent_end save_point settled redactors"),
+    (step, [LONG], "answer message_end turn_end agent_end save_point settled redactors resources_discover"),
     (step, [CALL, "ok"], "tool_call tool_execution_start tool_execution_update tool_execution_end tool_result"),
     (step, [CALL, "ok"], "tool_progress"),
     (step, [OVERLOADED, "ok"], "model_error retry_start retry_end"),

@@ -393,6 +393,17 @@ async def test_example_source_of_secrets_is_opened_at_startup(tmp_path, page):
 
 
 @pytest.mark.anyio
+async def test_example_plugin_adds_the_skills_in_its_folder(tmp_path, page):
+    skill = tmp_path / "skills" / "notes"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text("---\nname: notes\ndescription: Takes notes.\n---\n")
+    (tmp_path / "books.py").write_text(page(PAGE).example("python", "def resources_discover"))
+    async with Host(home=tmp_path / "home", plugins=[Plugin("hook", "books", load(tmp_path / "books.py"))]) as host:
+        origins = {one.key: one.origin for one in (await host.skills()).skills}
+    assert origins["notes"] == "plugin books"
+
+
+@pytest.mark.anyio
 async def test_example_reloads_a_plugin_or_states_why_not(tmp_path, page):
     update = page(PAGE).module("async def update").update
     async with Host(home=tmp_path / "home") as host:

@@ -20,6 +20,7 @@ __all__ = [
     "STRICTER",
     "UNUSABLE_MODULES",
     "LoadedSkills",
+    "PluginFolder",
     "Resume",
     "SkillBundle",
     "SkillCopy",
@@ -137,8 +138,8 @@ class SkillSpec:
         key: its identifier form, ``github_stars``.
         description: what the skill does, and when to use it.
         source: the folder that the skill was read from. It is never written to.
-        origin: ``folder``, ``project`` for a folder of the project, ``package NAME VERSION``, or ``loader NAME`` for
-            files that the loader of that plugin returned.
+        origin: ``folder``, ``project`` for a folder of the project, ``package NAME VERSION``, ``plugin NAME`` for a
+            folder that this plugin returned, or ``loader NAME`` for files that the loader of that plugin returned.
         files: the files of the skill, relative to ``source``, with ``/``, sorted. Snapshots contain these files.
         tools: the tools of the skill.
         capabilities: the requested capabilities, as written. Their syntax is valid.
@@ -245,6 +246,24 @@ class SkillCopy:
 
 
 @frozen
+class PluginFolder:
+    """A folder that a plugin returned from the hook ``resources_discover``.
+
+    Attributes:
+        path: the folder, which is a skill or contains skills.
+        plugin: the entry-point name of the plugin.
+    """
+
+    path: Path
+    plugin: str
+
+    @property
+    def origin(self) -> str:
+        """The ``origin`` of the skills in it: ``plugin NAME``."""
+        return f"plugin {self.plugin}"
+
+
+@frozen
 class SkillSources:
     """The places to search for skills, in this order. Of several skills with the same name, the first is loaded.
 
@@ -256,6 +275,8 @@ class SkillSources:
             the skill to those of the copy. They are the only sources of a second call of ``load``.
         home: the host's state folder, in whose ``cache`` a loader may store what it derives from the skills; ``None``
             for no cache.
+        plugin_folders: folders that plugins returned, searched after packages and before the folders of the project.
+            A loader that reads them sets the ``origin`` of their skills.
     """
 
     folders: tuple[Path, ...] = ()
@@ -263,6 +284,7 @@ class SkillSources:
     project_folders: tuple[Path, ...] = ()
     home: Path | None = None
     copies: tuple[SkillCopy, ...] = ()
+    plugin_folders: tuple[PluginFolder, ...] = ()
 
 
 @frozen

@@ -1,6 +1,7 @@
 import contextlib
 import doctest
 import io
+from pathlib import Path
 from types import FunctionType, SimpleNamespace
 
 import attrs
@@ -40,6 +41,7 @@ from sideband.hooks import (
     OpCall,
     QueueUpdate,
     Redactors,
+    ResourcesDiscover,
     RetryEnd,
     RetryStart,
     RouteEnd,
@@ -100,6 +102,7 @@ SAMPLES = [
     Answer("r1", "TODO"),
     ChatCommands(),
     Redactors(),
+    ResourcesDiscover(Path("/srv")),
     AgentStart("r1"),
     TurnStart("r1", 0),
     TurnEnd("r1", 0, MESSAGE, [MESSAGE]),
@@ -136,7 +139,7 @@ SAMPLES = [
 DOCUMENTED = {
     Kind.UPDATE: "input before_agent_start context before_provider_request after_provider_response tool_result "
     "tool_selection answer",
-    Kind.COLLECT: "ephemeral sections routes chat_commands redactors",
+    Kind.COLLECT: "ephemeral sections routes chat_commands redactors resources_discover",
     Kind.DECIDE: "tool_call op_call session_before_switch session_before_fork session_before_tree",
     Kind.FIRST: "compaction model_error",
     Kind.OBSERVE: "agent_start turn_start turn_end message_start message_update message_end tool_execution_start "

@@ -33,6 +33,7 @@ class SkillCatalog:
         self._loaded: LoadedSkills | None = None
         self._tools: dict[str, tuple[SkillSpec, ToolSpec]] = {}
         self._loading = anyio.Lock()
+        self._is_again = False  # whether plugins were asked for their folders before
         self._is_current = True  # whether `forget` was not called since the last load began
 
     async def all(self) -> LoadedSkills:
@@ -65,12 +66,20 @@ class SkillCatalog:
 
     async def _load(self) -> LoadedSkills:
         sources = self._folders.sources(self._plugins.locate_skills(), self._home)
+        discovered: tuple[SkillProblem, ...] = ()
+        if self._plugins.hooks.has("resources_discover"):
+            from ._plugin_folders import discover  # noqa: PLC0415  few plugins have folders of skills
+
+            of_plugins, discovered = await discover(self._plugins.hooks, again=self._is_again)
+            sources = evolve(sources, plugin_folders=of_plugins)
+        self._is_again = True
         loaders: list[tuple[str, SkillLoader, PluginContext]] = []
         problems = [
             SkillProblem(f"package {one.distribution}", "plugin.failed", f"{one.label}: {one.reason}", fatal=True)
             for one in self._plugins.records
             if one.kind == "skill" and one.state.broken
         ]
+        problems += discovered
         for name in self._plugins.names("loader", broken=True):
             try:
                 plugin = await self._plugins.load("loader", name)

@@ -84,6 +84,8 @@ __all__ = [
     "Redactors",
     "Replace",
     "Report",
+    "Resources",
+    "ResourcesDiscover",
     "Retry",
     "RetryEnd",
     "RetryStart",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from attrs import field, frozen
 
 from ._event import CollectEvent, FirstEvent, Message
 from ._frozen import as_tuple, freeze
-from ._results import Cancel, ChatCommand, Compact, Compacted, GiveUp, Park, Redactor, Retry, Route, Section
+from ._results import Cancel, ChatCommand, Compact, Compacted, GiveUp, Park, Redactor, Resources, Retry, Route, Section
 
 __all__ = [
     "ChatCommands",
@@ -18,6 +18,7 @@ __all__ = [
     "Ephemeral",
     "ModelError",
     "Redactors",
+    "ResourcesDiscover",
     "Routes",
     "Sections",
 ]
@@ -227,3 +228,32 @@ class Redactors(CollectEvent[Redactor]):
     """
 
     items = Redactor
+
+
+@frozen
+class ResourcesDiscover(CollectEvent[Resources]):
+    """The host is about to search for skills. Add folders to search after those of the user and installed packages.
+
+    A skill in them takes the name of no skill that was found before. Its origin is ``plugin NAME``.
+
+    Attributes:
+        folder: the working directory.
+        reason: ``startup`` for the first search of the host, ``reload`` for each later one.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from sideband.hooks import Resources, ResourcesDiscover, hookimpl
+        >>> FOLDER = Path("/srv/books")
+        >>> @hookimpl
+        ... def resources_discover(event: ResourcesDiscover) -> Resources:
+        ...     return Resources(skill_folders=[FOLDER / "skills"])
+    """
+
+    may_return = (Resources,)
+
+    folder: Path
+    reason: Literal["startup", "reload"] = "startup"
+
+    def collected(self, answer: Any) -> Sequence[Resources]:
+        """Return the answer, which is one object instead of a list."""
+        return (answer,)

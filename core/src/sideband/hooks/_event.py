@@ -127,7 +127,7 @@ class CollectEvent(Event, Generic[R]):
 
     __slots__ = ()
     kind = Kind.COLLECT
-    may_return = (list, tuple)
+    may_return: ClassVar[tuple[type, ...]] = (list, tuple)
 
     def collected(self, answer: Sequence[R]) -> Sequence[R]:
         """Return the items of an answer, which are of the type that the spec allows.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from enum import Enum
+from pathlib import Path
 from typing import Any, Final
 
 from attrs import Attribute, field, frozen
@@ -29,6 +30,7 @@ __all__ = [
     "Patch",
     "Redactor",
     "Replace",
+    "Resources",
     "Retry",
     "Route",
     "RouteRequest",
@@ -363,3 +365,20 @@ class Redactor:
 
     name: str = field(validator=_text)
     pattern: str = field(validator=_is_pattern)
+
+
+def _is_no_text(_: object, attribute: Attribute[Any], value: object) -> None:
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise TypeError(f"`{attribute.name}` must be a list, got {type(value).__name__}")
+
+
+@frozen
+class Resources:
+    """``resources_discover``: what a plugin provides besides its code.
+
+    Args:
+        skill_folders: absolute paths of existing folders, each of which is a skill or contains skills; at most 100. A
+            path that cannot be used is listed as a problem with the name of the plugin, and the others are used.
+    """
+
+    skill_folders: Iterable[Path | str] = field(default=(), validator=_is_no_text)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 from attrs import define, evolve, field, frozen
-from sideband.loading import LoadedSkills, SkillProblem, SkillSources, SkillSpec
+from sideband.loading import LoadedSkills, PluginFolder, SkillProblem, SkillSources, SkillSpec
 
 from ._config import Config
 from ._copies import Copies
@@ -62,8 +62,8 @@ class FolderLoader:
         """Load all skills from these sources.
 
         A source folder is a skill, or contains skills up to four levels deep. Of skills with the same name part, the
-        first is loaded, in the order folders, packages, folders of the project. Other skills with that name are
-        reported, except for identical copies. The content of a skill never raises an exception.
+        first is loaded, in the order folders, packages, folders of plugins, folders of the project. Other skills with
+        that name are reported, except for identical copies. The content of a skill never raises an exception.
         """
         return await anyio.to_thread.run_sync(_load, sources, Meter(self.limits), abandon_on_cancel=True)
 
@@ -107,10 +107,12 @@ def _exceeded(source: str, limit: LimitReached) -> SkillProblem:
 
 def _candidates(sources: SkillSources, found: list[SkillProblem], meter: Meter) -> Iterator[Candidate]:
     """Yield the skills in their order of precedence, each folder once, even if several sources contain it."""
-    resolved = [os.path.realpath(folder) for folder in (*sources.folders, *sources.project_folders)]
+    of_plugins = (one.path for one in sources.plugin_folders)
+    resolved = [os.path.realpath(folder) for folder in (*sources.folders, *of_plugins, *sources.project_folders)]
     in_order = chain(
         _in_folders(sources.folders, resolved, found, meter),
         _in_packages(sources, found, meter),
+        _of_plugins(sources.plugin_folders, resolved, found, meter),
         (evolve(one, origin=_PROJECT) for one in _in_folders(sources.project_folders, resolved, found, meter)),
         _in_copies(sources, found, meter),
     )
@@ -131,6 +133,18 @@ def _in_folders(
             yield from FolderSearch(source, problems, resolved).candidates()
         finally:
             found += problems.found
+
+
+def _of_plugins(
+    folders: Iterable[PluginFolder], resolved: Sequence[str], found: list[SkillProblem], meter: Meter
+) -> Iterator[Candidate]:
+    for one in folders:
+        problems: list[SkillProblem] = []
+        try:
+            for candidate in _in_folders((one.path,), resolved, problems, meter):
+                yield evolve(candidate, origin=one.origin)
+        finally:
+            found += [evolve(each, reason=f"{one.origin}: {each.reason}") for each in problems]
 
 
 def _in_packages(sources: SkillSources, found: list[SkillProblem], meter: Meter) -> Iterator[Candidate]:
