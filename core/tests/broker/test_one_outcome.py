@@ -235,3 +235,36 @@ async def test_message_is_redacted_before_it_is_truncated(make_host, odd, family
         with pytest.raises(OpFailed) as failed:
             await host.op("cut.raise", {})
         assert CANARY[:8] not in str(failed.value)
+
+
+class Lost(OpFailed):
+    code = "lost.all"
+    details = ("found",)
+
+    @property
+    def found(self):
+        raise ValueError("not even this")
+
+
+class Countless(OpFailed):
+    code = "lost.all"
+    details = 5
+
+
+class Bare(OpFailed):
+    code = "lost.all"
+
+    def __init__(self, where):
+        self.where = where
+
+
+@pytest.mark.parametrize("error", [Lost, Countless, Bare])
+async def test_error_with_faulty_attributes_is_recorded_with_its_code(make_host, family, outcomes, error):
+    @op("lost.raise")
+    async def fail(params: Text, ctx: OpContext) -> None:
+        raise error("lost")
+
+    async with make_host(family("lost", fail)) as host:
+        with pytest.raises(OpFailed) as raised:
+            await host.op("lost.raise", {}, key="k")
+    assert (raised.value.code, outcomes()[-1]["status"]) == ("lost.all", "failed")

@@ -53,6 +53,9 @@ class EffectMissing(OpError, LookupError):
 
 def as_op_error(error: Exception, *, op: str, plugin: str | None) -> OpError:
     """Return the typed error for an exception that a handler raised."""
+    if isinstance(error, SidebandError) and not hasattr(error, "hint"):
+        problem = f"`{type(error).__name__}` was raised without calling `super().__init__(message)`: {safe_text(error)}"
+        return OpFailed(f"{op} failed: {problem}", code=error.code, op=op, plugin=plugin)
     if isinstance(error, OpError):
         error.op = error.op or op
         error.plugin = error.plugin or plugin

@@ -21,6 +21,7 @@ CapabilityInvalid(SidebandError, ValueError)  capability.invalid
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from math import isfinite
 from typing import Any
 
@@ -85,7 +86,7 @@ class OpError(SidebandError):
         """See ``SidebandError.clean``."""
         super().clean(text)
         if self.details:
-            self._public = {name: _plain(getattr(self, name, None), text) for name in self.details}
+            self._public = self._read_details(text)
 
     def clean_details(self, data: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> None:
         """Apply ``data``, which redacts an object, to the details of a cleaned error."""
@@ -99,8 +100,16 @@ class OpError(SidebandError):
             return found
         public = self._public
         if public is None:
-            public = {name: _plain(getattr(self, name, None), str) for name in self.details}
+            public = self._read_details(str)
         return {**found, "details": dict(public)}
+
+    def _read_details(self, text: Callable[[str], str]) -> Mapping[str, Any]:
+        """Return the details. Those that are not what they must be are omitted: an error must not hide an outcome."""
+        found: dict[str, Any] = {}
+        for name in self.details if isinstance(self.details, tuple) else ():
+            with suppress(Exception):  # a property may raise anything
+                found[name] = _plain(getattr(self, name, None), text)
+        return found
 
 
 def _plain(value: Any, text: Callable[[str], str]) -> str | float | bool | None:

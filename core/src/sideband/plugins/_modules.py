@@ -156,6 +156,8 @@ class SecondImport:
     running: ModuleSet = field(init=False)
     imported: ModuleSet | None = field(default=None, init=False)
     _is_abandoned: bool = field(default=False, init=False)
+    _has_begun: bool = field(default=False, init=False)
+    _has_ended: bool = field(default=False, init=False)
 
     def __attrs_post_init__(self) -> None:
         with _busy_lock:
@@ -169,6 +171,7 @@ class SecondImport:
 
         Call it in a thread. The bytecode caches of the packages are not used: they may be of an older source.
         """
+        self._has_begun = True
         finder = _FreshFinder(frozenset(self.packages))
         importlib.invalidate_caches()
         self.running.set_aside(all_of_them=True)
@@ -198,12 +201,16 @@ class SecondImport:
                     importlib.import_module(name)
 
     def abandon(self) -> None:
-        """Give the names back to the modules in use, since ``run`` did not end in time."""
+        """Give the names back to the modules in use, unless ``run`` has done it. It must not begin anymore."""
         self._is_abandoned = True
-        self.running.put_back()
+        if not self._has_begun:
+            self.end()
+        elif not self._has_ended:  # or modules that the running ones have imported since would lose their names
+            self.running.put_back()
 
     def end(self) -> None:
         """Let others import the packages again."""
+        self._has_ended = True
         with _busy_lock:
             _busy.difference_update(self.packages)
 

@@ -18,6 +18,7 @@ from ..hooks._registrations import Registration
 from ._errors import (
     PluginDenied,
     PluginError,
+    PluginHostClosed,
     PluginInvalid,
     PluginReloadFailed,
     PluginReloadRefused,
@@ -162,9 +163,11 @@ class Reloads:
         found: list[LoadedPlugin] = []
         try:
             found += await self._import(named[0], targets, importing)
+            _check_open(named[0], loads)
             for plugin in found:
                 await self._loader.enter(plugin, loads, owners)
             registrations = await self._check_hooks(found)
+            _check_open(named[0], loads)
             self._check_lifespans(found)
         except BaseException:
             importing.abandon()
@@ -328,6 +331,12 @@ def _is_target(new: PluginRecord, old: PluginRecord | None, named: Sequence[Plug
         return False
     was_loaded = old is not None and old.state not in (State.FOUND, State.DENIED, State.INCOMPATIBLE)
     return old in named or was_loaded or new.kind in _AT_START
+
+
+def _check_open(named: PluginRecord, loads: TaskGroup) -> None:
+    """Check that the host was not closed meanwhile: nothing would exit a lifespan or forget a module anymore."""
+    if loads.cancel_scope.cancel_called:
+        raise PluginHostClosed(named.kind, named.name)
 
 
 def _trail(one: _Candidate) -> tuple[Transition, ...]:
