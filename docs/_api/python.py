@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any, TypeAlias, get_origin
 
 import attrs
+from pydantic import BaseModel
 from sideband.hooks import Event
 
 from .annotations import text_of
@@ -121,6 +122,8 @@ def _constructor(value: type, classes: Mapping[type, str]) -> str | None:
 
 
 def _signature_of(value: type) -> inspect.Signature:
+    if issubclass(value, BaseModel):
+        value.model_rebuild()  # a model that defers it has no parameters until it is first used
     try:
         return inspect.signature(value)
     except ValueError:  # an exception without a constructor of its own accepts any arguments

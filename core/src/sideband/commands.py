@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from .exit_codes import ExitCode
@@ -67,6 +66,10 @@ def problem_of(command: Command) -> str | None:
     """Return why a command cannot be run, or ``None``."""
     if command.opens not in ("", "host"):
         return f'`opens` of its command must be "host" or empty, got {command.opens!r}'
-    if command.opens and not iscoroutinefunction(command.run):
+    if not command.opens:
+        return None
+    from inspect import iscoroutinefunction  # noqa: PLC0415  slow, and few commands open a host
+
+    if not iscoroutinefunction(command.run):
         return "`run` of its command must be `async def run(arguments, host)`, because it opens a host"
     return None

@@ -35,7 +35,7 @@ class Parser(ArgumentParser):
         return super().parse_known_args(args, namespace)
 
     def leaves(self) -> Iterator[Parser]:
-        """Yield the parsers of all actions, or the parser itself if it has none."""
+        """Yield the parsers of all actions, or the parser itself if it has no actions."""
         actions = [action for action in self._actions if isinstance(action, _SubParsersAction)]
         for action in actions:
             for one in {id(choice): choice for choice in action.choices.values()}.values():
