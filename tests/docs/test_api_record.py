@@ -2,7 +2,10 @@
 
 import importlib
 import re
+import subprocess
+import sys
 import types
+from pathlib import Path
 
 import pytest
 from sideband.errors import UsageError
@@ -13,16 +16,19 @@ ADDED = "hook:tool_call(arguments)"
 @pytest.fixture(scope="module")
 def api():
     """The module of the command ``python docs/api.py``."""
-    from pathlib import Path
-
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(Path(__file__).parents[2] / "docs")
         yield importlib.import_module("api")
 
 
 @pytest.fixture(scope="module")
-def now(api):
-    return api.current()
+def now(api, tmp_path_factory):
+    """The description of the API, in a process in which no test has changed anything."""
+    path = tmp_path_factory.mktemp("api") / "now.json"
+    code = "import api, pathlib, sys; api.write(pathlib.Path(sys.argv[1]), api.current())"
+    docs = Path(api.__file__).parent
+    subprocess.run([sys.executable, "-c", code, path], cwd=docs, check=True)
+    return api.read(path)
 
 
 @pytest.fixture

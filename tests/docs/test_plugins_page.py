@@ -21,6 +21,7 @@ from sideband.approvals import Approval
 from sideband.hooks import ChatCommands, ToolCandidate, ToolSelection
 from sideband.ledger import query
 from sideband.ops import OpDenied, Recorded
+from sideband.settings import load_settings, trust_plugin
 from sideband.tools import tool
 from sideband_agent import Agent
 from sideband_scripted import Scripted, Turn
@@ -409,3 +410,14 @@ async def test_example_reloads_a_plugin_or_states_why_not(tmp_path, page):
     async with Host(home=tmp_path / "home") as host:
         assert (await update(host, "progress")).startswith("op.progress ")
         assert "its store is in use for all of the host; restart the program" in await update(host, "sqlite")
+
+
+@pytest.mark.anyio
+async def test_example_setting_loads_the_first_example_from_a_local_file(tmp_path, page):
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    (home / "sideband.toml").write_text(page(PAGE).example("toml", "[policy.files]"))
+    (home / "sideband_clock.py").write_text(page(PAGE).example("python", "class NowParams"))
+    trust_plugin(home, home / "sideband_clock.py")
+    async with Host(home=home, settings=load_settings(home)) as host:
+        assert "+0" in await host.op("clock.now", {"zone": "Europe/Vienna"})

@@ -49,12 +49,13 @@ def test_policy_of_configuration_that_cannot_be_examined_is_unknown(places):
 
 def test_remembered_policy_equals_that_of_the_configuration(places):
     text = '[policy]\nonly = ["op.*", "store.*"]\n[policy.conflicts]\n"op.http" = "mine"\n'
-    text += '[grants]\n"plugin:geo" = ["http", "sql"]\nskill = ["http"]\n'
+    text += '[grants]\n"plugin:geo" = ["http", "sql"]\nskill = ["http"]\n[policy.files]\n"hook.one" = "one.py"\n'
     (places[0] / "sideband.toml").write_text(text + DENIED)
     policy = read(*places)
     found = known(*places)
     assert found.rights == {"plugin:geo": ("http", "sql")}
-    for name in ("deny", "only", "conflicts", "rights"):
+    assert found.files == {"hook.one": str(places[0] / "one.py")}
+    for name in ("deny", "only", "conflicts", "rights", "files"):
         assert getattr(found, name) == getattr(policy, name)
     assert found.config.keys() == policy.config.keys()
     assert found.config_source["http"] == policy.config_source["http"]

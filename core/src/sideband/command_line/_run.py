@@ -14,7 +14,7 @@ from ..commands import Command, problem_of
 from ..errors import SidebandError, UsageError
 from ..exit_codes import ExitCode
 from ..plugins._discovery import discover
-from ..plugins._objects import describe, resolve
+from ..plugins._objects import describe, object_of
 from ..plugins._policy import PluginPolicy
 from ..plugins._records import PluginRecord
 from ..settings._plugin_policy import known_plugin_policy, remember_plugin_policy
@@ -120,7 +120,7 @@ def _load(records: list[PluginRecord]) -> Command:
         raise _unusable(records)
     (record,) = usable
     with contained(record):
-        command = resolve(record.value).sideband_commands()
+        command = object_of(record).sideband_commands()
     if not isinstance(command, Command) or command.name != record.name:
         from ..plugins._errors import PluginInvalid
 
@@ -139,7 +139,7 @@ def _unusable(records: list[PluginRecord]) -> SidebandError:
     if len(broken) > 1:
         return _errors.PluginConflict(broken[0].kind, broken[0].name, broken)
     if broken:
-        return _errors.PluginIncompatible(broken[0])
+        return _errors.unusable(broken[0])
     return _denied(records[0])
 
 

@@ -49,26 +49,49 @@ def list_plugins(
     Example:
         >>> records, problems = list_plugins(home, PluginPolicy())
     """
-    return survey(read_installed(home=home), (), policy)
+    return survey(read_installed(home=home), (), policy, home)
 
 
 def survey(
-    installed: Installed, inline: Iterable[PluginRecord], policy: PluginPolicy
+    installed: Installed, inline: Iterable[PluginRecord], policy: PluginPolicy, home: str | os.PathLike[str]
 ) -> tuple[tuple[PluginRecord, ...], tuple[str, ...]]:
     """Return the records of all plugins, see ``decide``, and the problems that belong to none of them.
 
-    These are unreadable metadata, configuration of unknown plugins, and patterns of the policy that match no plugin.
+    These are unreadable metadata, a damaged ``trust.toml``, configuration of unknown plugins, and patterns of the
+    policy that match no plugin. Local files are read.
     """
-    records = decide(installed.entry_points, inline, policy)
+    local, problems = _local(policy, home)
+    records = decide(installed.entry_points, inline, policy, local)
     return records, (
         *installed.problems,
+        *problems,
         *_unknown_tables(records, policy),
         *_unmatched_patterns(records, policy),
     )
 
 
+def _local(policy: PluginPolicy, home: str | os.PathLike[str]) -> tuple[list[tuple[PluginRecord, str]], list[str]]:
+    """Return the records of local files, each with why it must not be loaded, and what is wrong with ``trust.toml``."""
+    if not policy.files:
+        return [], []
+    from pathlib import Path
+
+    from ..settings._trust import trusted_digests
+    from ._local_files import local_records
+
+    trusted, problems = {}, []
+    try:
+        trusted = trusted_digests(Path(home), "plugins")
+    except ConfigurationError as error:
+        problems.append(error.message)
+    return list(local_records(policy.files, trusted)), problems
+
+
 def decide(
-    installed: Iterable[EntryPoint], inline: Iterable[PluginRecord], policy: PluginPolicy
+    installed: Iterable[EntryPoint],
+    inline: Iterable[PluginRecord],
+    policy: PluginPolicy,
+    local: Iterable[tuple[PluginRecord, str]] = (),
 ) -> tuple[PluginRecord, ...]:
     """Create the records of all plugins, decide them by metadata and policy, and return them by kind and name.
 
@@ -76,6 +99,7 @@ def decide(
         installed: the entry points of installed plugins.
         inline: new records of plugins that were passed as objects.
         policy: the policy about plugins.
+        local: new records of local files, each with why it must not be loaded, or an empty string.
     """
     records = list(inline)
     for record in records:
@@ -83,6 +107,11 @@ def decide(
     for entry_point in installed:
         record = _record(entry_point)
         _decide_one(record, _incompatibility(record) or entry_point.unmet, policy, only=policy.only)
+        records.append(record)
+    for record, problem in local:
+        _decide_one(record, _incompatibility(record), policy, only=policy.only)
+        if problem and record.state is State.FOUND:
+            record.move(State.FAILED, problem, decided_by="trust")
         records.append(record)
     records.sort(key=attrgetter("kind", "name", "distribution"))
     for _, group in groupby(records, key=attrgetter("kind", "name")):

@@ -4,6 +4,8 @@ PluginError(SidebandError)                               plugin.failed
 ├── PluginNotFound(LookupError)                          plugin.unknown
 ├── PluginDenied(PermissionError)                        plugin.denied
 ├── PluginIncompatible(RuntimeError)                     plugin.incompatible
+├── PluginFileInvalid(ImportError)                       plugin.file
+├── PluginUntrusted(PermissionError)                     plugin.untrusted
 ├── PluginConflict(RuntimeError)                         plugin.conflict
 ├── PluginImportFailed(ImportError)                      plugin.import
 ├── PluginInvalid(TypeError)                             plugin.invalid
@@ -33,6 +35,7 @@ __all__ = [
     "PluginConflict",
     "PluginDenied",
     "PluginError",
+    "PluginFileInvalid",
     "PluginHostClosed",
     "PluginImportFailed",
     "PluginIncompatible",
@@ -41,14 +44,28 @@ __all__ = [
     "PluginNotFound",
     "PluginReloadFailed",
     "PluginReloadRefused",
+    "PluginUntrusted",
     "StrictPluginError",
     "described",
+    "unusable",
 ]
 
 
 def described(record: PluginRecord) -> str:
     """Return a plugin's name for messages: ``op `http` (sideband-http 1.2)``."""
     return f"{record.kind} `{record.name}` ({record.distribution} {record.version})"
+
+
+def _reinstall(record: PluginRecord) -> str:
+    return f"reinstall or update {record.distribution} and its dependencies"
+
+
+def _correct(record: PluginRecord) -> str:
+    if record.file:
+        return f"correct {record.file}, and trust it again"
+    if record.distribution == "inline":
+        return "correct the plugin that is passed to the host"
+    return f"report it to the author of {record.distribution}"
 
 
 class PluginError(SidebandError):
@@ -118,6 +135,38 @@ class PluginIncompatible(PluginError, RuntimeError):
         )
 
 
+class PluginFileInvalid(PluginError, ImportError):
+    """A local file cannot be used as a plugin.
+
+    Attributes:
+        problem: the problem, without the path.
+    """
+
+    code = "plugin.file"
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(
+            f"{path} cannot be used as a plugin: {problem}",
+            reason=f"its file {path}: {problem}",
+            hint="correct it or its path in `[policy.files]`, and trust it with `sideband plugins trust`",
+        )
+        self.problem = problem
+
+
+class PluginUntrusted(PluginError, PermissionError):
+    """The plugin is a local file that is not trusted with its current content. It was not imported."""
+
+    code = "plugin.untrusted"
+
+    def __init__(self, record: PluginRecord) -> None:
+        super().__init__(
+            f"{described(record)} was not imported: {record.reason}",
+            record=record,
+            reason=record.reason,
+            hint="a plugin has your rights: trust only code that you have read",
+        )
+
+
 class PluginConflict(PluginError, RuntimeError):
     """Several distributions provide a plugin of the same kind and name. None of them is used.
 
@@ -151,8 +200,8 @@ class PluginImportFailed(PluginError, ImportError):
             f"{described(record)} cannot be imported: {problem}",
             record=record,
             reason=f"it cannot be imported: {problem}",
-            hint=f"reinstall or update {record.distribution} and its dependencies; "
-            f"`sideband plugins why {record.label}` shows the traceback",
+            hint=(f"correct {record.file}, and trust it again" if record.file else _reinstall(record))
+            + f"; `sideband plugins why {record.label}` shows the traceback",
         )
 
 
@@ -166,9 +215,7 @@ class PluginInvalid(PluginError, TypeError):
             f"{described(record)}: {problem}",
             record=record,
             reason=problem,
-            hint="correct the plugin that is passed to the host"
-            if record.distribution == "inline"
-            else f"report it to the author of {record.distribution}",
+            hint=_correct(record),
         )
 
 
@@ -257,3 +304,10 @@ class StrictPluginError(PluginError, RuntimeError):
             hint="list all plugins with their reasons with `sideband plugins list`",
         )
         self.problems = tuple(problems)
+
+
+def unusable(record: PluginRecord) -> PluginError:
+    """Return the error for a plugin that metadata or trust made unusable, without an import."""
+    if record.state.value == "incompatible" or not record.file:
+        return PluginIncompatible(record)
+    return PluginUntrusted(record) if record.digest else PluginFileInvalid(record.file, record.reason)

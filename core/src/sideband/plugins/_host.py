@@ -24,11 +24,11 @@ from ._errors import (
     PluginDenied,
     PluginError,
     PluginHostClosed,
-    PluginIncompatible,
     PluginInvalid,
     PluginNotFound,
     StrictPluginError,
     described,
+    unusable,
 )
 from ._exits import enter
 from ._kinds import KINDS, When
@@ -261,15 +261,17 @@ class PluginHost:
 
     async def _survey(self) -> tuple[tuple[PluginRecord, ...], tuple[str, ...]]:
         """Return new records of all plugins, and the problems that belong to none of them."""
-        installed = Installed()
-        if self._autoload:
-            installed = await run_sync(partial(read_installed, home=self._home))
         inline = {
             PluginRecord(plugin.kind, plugin.name, distribution=plugin.distribution, version=plugin.version): plugin
             for plugin in self._inline
         }
         self._inline_values.update(inline)
-        return survey(installed, inline, self.policy)
+
+        def read() -> tuple[tuple[PluginRecord, ...], tuple[str, ...]]:
+            installed = read_installed(home=self._home) if self._autoload else Installed()
+            return survey(installed, inline, self.policy, self._home)
+
+        return await run_sync(read) if self._autoload or self.policy.files else read()
 
     async def _discover(self) -> None:
         records, problems = await self._survey()
@@ -324,8 +326,8 @@ class PluginHost:
         record = candidates[0] if candidates else found[0]
         if record.state is State.DENIED:
             return PluginDenied(record)
-        if record.state is State.INCOMPATIBLE:
-            return PluginIncompatible(record)
+        if record.state is State.INCOMPATIBLE or record.file:
+            return unusable(record)
         return PluginInvalid(record, "a skill cannot be loaded as a plugin")
 
     def _bare_context(self, record: PluginRecord, config: Any) -> BareContext:

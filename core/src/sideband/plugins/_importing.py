@@ -13,7 +13,7 @@ from attrs import define
 
 from ..errors import SidebandError
 from ._errors import PluginImportFailed, PluginInvalid
-from ._objects import describe, resolve
+from ._objects import describe, object_of
 from ._records import PluginRecord
 
 T = TypeVar("T")
@@ -54,7 +54,7 @@ class Import:
         """Import the object and check it, in this thread. Any exception of the plugin propagates."""
         if not self.is_done:
             start = time.perf_counter()
-            self.value = resolve(self.record.value)
+            self.value = object_of(self.record)
             self.record.load_ms = (time.perf_counter() - start) * 1000
             self.is_done = True
         return check(self.value)

@@ -7,6 +7,21 @@ from importlib import import_module
 from typing import Any
 
 from ..errors import safe_text
+from ._records import PluginRecord
+
+
+def object_of(record: PluginRecord) -> Any:
+    """Import the object that a plugin consists of.
+
+    Raises:
+        PluginFileInvalid: if it is a local file that has changed since it was found to be trusted.
+    """
+    if not record.file:
+        return resolve(record.value)
+    from ._local_files import importable
+
+    with importable(record):
+        return resolve(record.value)
 
 
 def resolve(value: str) -> Any:

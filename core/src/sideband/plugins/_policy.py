@@ -15,8 +15,9 @@ class PluginPolicy(NamedTuple):
 
     Args:
         deny: patterns of plugins that must not load, each with a reason. These plugins are not imported.
-        only: patterns of installed plugins that may load; ``None`` for all. Does not apply to inline plugins, which the
-            embedding program chose.
+        only: patterns of installed plugins and local files that may load; ``None`` for all. Does not apply to inline
+            plugins, which the embedding program chose.
+        files: the paths of local files that are plugins, by ``kind.name``. Each is loaded only if it is trusted.
         conflicts: the distribution to use if several provide a plugin: ``{"op.http": "my-http"}``.
         order: by hook, the order in which plugins run, unless other constraints apply.
         strict: whether an unusable plugin is an error at startup.
@@ -39,6 +40,7 @@ class PluginPolicy(NamedTuple):
     config_source: Mapping[str, str] = {}
     only_reason: str = "it is not in the list of allowed plugins"
     rights: Mapping[str, tuple[str, ...]] = {}
+    files: Mapping[str, str] = {}
 
     def __repr__(self) -> str:
         """Return a representation without the configuration, which may contain secrets."""

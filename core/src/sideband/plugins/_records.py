@@ -51,7 +51,7 @@ class PluginRecord:
     Attributes:
         kind: the kind, such as ``op`` or ``hook``.
         name: the entry-point name.
-        value: the value of the entry point; empty for an inline plugin.
+        value: the value of the entry point, or the name of the module of a local file; empty for an inline plugin.
         distribution: the distribution that provides it; by default ``inline`` for an inline plugin.
         version: the version of the distribution.
         api: the version of the plugin API that it uses.
@@ -59,6 +59,8 @@ class PluginRecord:
         installer: the tool that installed it.
         location: the folder that contains its distribution.
         hashed: whether hashes of its modules were recorded at installation.
+        file: the path of a local file that is the plugin, which is also its ``distribution``; empty for all others.
+        digest: the SHA-256 of that file, with which it is trusted; empty if it cannot be read.
         rights: the rights of its own that it was given, each with ``capability`` and ``given_by``, as
             ``sideband plugins list`` shows them. Of these, it has those that its family declares in ``uses``.
         load_ms: the duration of its import in milliseconds; ``None`` before the import.
@@ -78,6 +80,8 @@ class PluginRecord:
         installer: str = "",
         location: str = "",
         hashed: bool = False,
+        file: str = "",
+        digest: str = "",
     ) -> None:
         self.kind = kind
         self.name = name
@@ -89,6 +93,8 @@ class PluginRecord:
         self.installer = installer
         self.location = location
         self.hashed = hashed
+        self.file = file
+        self.digest = digest
         self.rights: tuple[Mapping[str, str], ...] = ()
         self.load_ms: float | None = None
         self.trail: tuple[Transition, ...] = (Transition(State.FOUND, "", "metadata"),)
@@ -104,6 +110,8 @@ class PluginRecord:
     @property
     def claim(self) -> str:
         """The package that claims the name: its version, the object it names, its installer and its location."""
+        if self.file:
+            return f"the file {self.file}"
         package = f"{self.distribution} {self.version}"
         if not self.location:
             return f"{package} (in memory)"

@@ -20,10 +20,9 @@ if TYPE_CHECKING:
         load_settings,
         merge,
         setting,
-        trust_project,
-        trusted_project,
     )
     from ._skill_folders import SkillFolders, SkillSettings
+    from ._trust import distrust_plugin, trust_plugin, trust_project, trusted_project
 
 __all__ = [
     "COMMAND_LINE",
@@ -37,12 +36,14 @@ __all__ = [
     "SkillSettings",
     "ThinkingLevel",
     "default_home",
+    "distrust_plugin",
     "format_bytes",
     "known_plugin_policy",
     "load_settings",
     "merge",
     "parse_bytes",
     "setting",
+    "trust_plugin",
     "trust_project",
     "trusted_project",
 ]
@@ -55,5 +56,6 @@ __getattr__, __dir__ = lazy(
     "._agent",
     "._policy",
     "._skill_folders",
+    "._trust",
     "._settings",
 )

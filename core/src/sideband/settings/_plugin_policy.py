@@ -47,6 +47,7 @@ def remember_plugin_policy(home: Path, project: Path, environment: Mapping[str, 
         "conflicts": dict(policy.conflicts),
         "rights": {name: list(given) for name, given in policy.rights.items()},
         "plugins": {name: policy.config_source.get(name, "") for name in policy.config},
+        "files": dict(policy.files),
     }
     write_cache(cache_file(home, _NAME), files, content, changed=(time for _, *times, _, _ in files for time in times))
 
@@ -76,13 +77,13 @@ def _may_be_setting(name: str) -> bool:
 def _policy(content: Any) -> PluginPolicy | None:
     """Return the policy, or ``None`` if the content is not as expected."""
     try:
-        deny, conflicts, sources = (_texts(content[name]) for name in ("deny", "conflicts", "plugins"))
+        deny, conflicts, sources, files = (_texts(content[name]) for name in ("deny", "conflicts", "plugins", "files"))
         only = None if content["only"] is None else frozenset(map(str, content["only"]))
         rights = {name: tuple(map(str, given)) for name, given in content["rights"].items()}
     except (AttributeError, KeyError, TypeError):
         return None
     config: dict[str, dict[str, Any]] = {name: {} for name in sources}
-    return PluginPolicy(deny, only, conflicts, config=config, config_source=sources, rights=rights)
+    return PluginPolicy(deny, only, conflicts, config=config, config_source=sources, rights=rights, files=files)
 
 
 def _texts(table: Mapping[str, Any]) -> dict[str, str]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationInfo, field_validator
 
 from ..loading import Resume
+from ..plugins._kinds import KINDS, When
 from ..sandboxing import Isolation
 from ..suggestions import did_you_mean
 from ._byte_counts import format_bytes, parse_bytes
@@ -72,6 +76,11 @@ class Policy(BaseModel):
     conflicts: dict[str, str] = Field(
         default_factory=dict, description="kind.name = the distribution to use if several provide this plugin"
     )
+    files: dict[str, str] = Field(
+        default_factory=dict,
+        description="kind.name = the path of a local file that is this plugin, relative to the file that sets it; it "
+        "is loaded only if its current content was trusted with `sideband plugins trust`",
+    )
     deadlines: dict[str, float] = Field(
         default_factory=dict, description="hook = the deadline in seconds, shared by all plugins"
     )
@@ -106,6 +115,20 @@ class Policy(BaseModel):
             raise ValueError(f"must be at least `{name}`, which is {written}")
         return value
 
+    @field_validator("files")
+    @classmethod
+    def _known_kinds(cls, value: dict[str, str]) -> dict[str, str]:
+        for label, file in value.items():
+            kind, _, name = label.partition(".")
+            if kind not in KINDS or not name:
+                near = did_you_mean(kind, KINDS)
+                raise ValueError(f"expected KIND.NAME such as `hook.notes` as the name, got `{label}`{near}")
+            if KINDS[kind].when is When.NEVER:
+                raise ValueError(f"`{label}` is a skill, which is a folder: name its folder in `[skills] folders`")
+            if not file:
+                raise ValueError(f"expected the path of a file for `{label}`, got an empty text")
+        return value
+
     @field_validator("order", "deadlines")
     @classmethod
     def _known_hooks(cls, value: dict[str, Any]) -> dict[str, Any]:
@@ -116,6 +139,24 @@ class Policy(BaseModel):
                 if hook not in HOOK_SPECS:
                     raise ValueError(f"unknown hook `{hook}`{did_you_mean(hook, HOOK_SPECS)}")
         return value
+
+
+def resolve_files(values: Mapping[str, Any], base: Path) -> dict[str, Any]:
+    """Return the settings of a file with absolute paths of plugins. Values of other types are kept, and refused later.
+
+    Args:
+        values: the settings.
+        base: the folder of the file.
+    """
+    policy = values.get("policy")
+    if not isinstance(policy, dict) or not isinstance(files := policy.get("files"), dict):
+        return dict(values)
+    # `expanduser` of pathlib raises an exception for an unknown user. An empty path is refused later.
+    absolute = {
+        label: str(base / os.path.expanduser(file)) if file and isinstance(file, str) else file  # noqa: PTH111
+        for label, file in files.items()
+    }
+    return {**values, "policy": {**policy, "files": absolute}}
 
 
 def _parts(isolation: str) -> tuple[Isolation, bool]:

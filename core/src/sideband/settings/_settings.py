@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import os
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,17 +15,17 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from ..errors import ConfigurationError
 from ..plugins._policy import PluginPolicy
-from ..state import write_state_file
 from ..suggestions import did_you_mean
 from ..validation import problem_text
 from ._agent import AgentSettings
+from ._files import PROJECT_FILE, find_project_file, parse_settings, read_settings
 from ._plugin_policy import SECTIONS
-from ._policy import Policy
+from ._policy import Policy, resolve_files
 from ._skill_folders import SkillFolders, SkillSettings, find_skill_folders, resolve_folders
+from ._trust import trusted_digests, trusted_project
 
 _Path = tuple[str, ...]
 
-_FILE = "sideband.toml"
 _COMMANDS = "sideband-cli"  # the distribution of the commands that explain an invalid configuration
 COMMAND_LINE = "command line"
 """The source of a value that the command line or the embedding program sets."""
@@ -93,6 +90,7 @@ class LoadedSettings:
             deny=policy.deny,
             only=None if policy.only is None else frozenset(policy.only),
             conflicts=policy.conflicts,
+            files=policy.files,
             order={hook: tuple(names) for hook, names in policy.order.items()},
             strict=policy.strict,
             config=self.settings.plugins,
@@ -181,13 +179,13 @@ def load_settings(
         tuple(notices),
         tuple(problems),
         next(iter(affecting), None),
-        trusted and trusted / _FILE,
+        trusted and trusted / PROJECT_FILE,
         find_skill_folders(settings.skills, user, trusted, project and _project_folder(project)),
     )
 
 
 def _project_folder(project: Path) -> Path:
-    file = _find_project_file(project)
+    file = find_project_file(project)
     return file.parent if file else project.absolute()
 
 
@@ -214,63 +212,34 @@ def _affects_plugins(key: str) -> bool:
     """
     section, _, rest = key.partition(".")
     if section == "policy":
-        return rest.partition(".")[0] not in Policy.model_fields.keys() - {"deny", "only", "conflicts"}
+        return rest.partition(".")[0] not in Policy.model_fields.keys() - {"deny", "only", "conflicts", "files"}
     return section not in SECTIONS
 
 
-def trust_project(home: Path, project: Path) -> Path:
-    """Trust the project file of ``project`` with its current content; a modified file must be trusted again.
-
-    A folder without a project file is trusted like one with an empty file: until it, or a parent folder, has another.
-
-    Raises:
-        ConfigurationError: if the file is in a parent folder, such as ``/tmp``, and another user may have put it there.
-    """
-    folder = project.absolute()
-    file = _find_project_file(folder) or folder / _FILE
-    if file.parent != folder and file.stat().st_uid not in (0, os.geteuid(), folder.stat().st_uid):
-        hint = f"read it; to trust it, run a command with --trust in {file.parent}"
-        raise ConfigurationError(file.name, "belongs to another user", source=str(file), hint=hint)
-    trusted = _trusted(home)
-    trusted[str(file)] = _digest(file)
-    lines = [f"{json.dumps(path)} = {json.dumps(digest)}\n" for path, digest in sorted(trusted.items())]
-    write_state_file(home / "trust.toml", f"# trusted on {datetime.now(UTC):%Y-%m-%d}\n[projects]\n" + "".join(lines))
-    return file
-
-
-def trusted_project(home: Path, folder: Path) -> Path | None:
-    """Return the nearest folder with a project file, from ``folder`` upwards, if its current content is trusted.
-
-    Without a project file, return the nearest folder that was trusted without one.
-    """
-    file = _find_project_file(folder)
-    files = [file] if file else [parent / _FILE for parent in (folder.absolute(), *folder.absolute().parents)]
-    try:
-        trusted = _trusted(home)
-        return next((one.parent for one in files if trusted.get(str(one)) == _digest(one)), None)
-    except OSError:
-        return None
-
-
 def _user_layer(home: Path) -> tuple[dict[str, Any], str]:
-    file = home / _FILE
-    return (resolve_folders(_read(file), home), str(file)) if file.is_file() else ({}, "")
+    file = home / PROJECT_FILE
+    return (_resolved(read_settings(file), home), str(file)) if file.is_file() else ({}, "")
 
 
 def _project_layer(home: Path, project: Path | None, notices: list[str]) -> tuple[dict[str, Any], str]:
-    file = _find_project_file(project) if project else None
-    if file is None or file == home / _FILE:
+    file = find_project_file(project) if project else None
+    if file is None or file == home / PROJECT_FILE:
         return {}, ""
     try:
         content = file.read_bytes()
     except OSError as error:
         notices.append(f"ignored {file}: {error.strerror}")
         return {}, ""
-    if _trusted(home).get(str(file)) != hashlib.sha256(content).hexdigest():
+    if trusted_digests(home, "projects").get(str(file)) != hashlib.sha256(content).hexdigest():
         notices.append(f"ignored {file}: its current content is not trusted; add --trust to use it")
         return {}, ""
     # Parse the bytes whose digest was checked; the file may have changed since.
-    return resolve_folders(_parse(file, content), file.parent, of_project=True), str(file)
+    return _resolved(parse_settings(file, content), file.parent, of_project=True), str(file)
+
+
+def _resolved(values: dict[str, Any], base: Path, *, of_project: bool = False) -> dict[str, Any]:
+    """Return the settings of a file in the folder ``base`` with absolute paths."""
+    return resolve_files(resolve_folders(values, base, of_project=of_project), base)
 
 
 def _variable_layer(name: str, text: str, notices: list[str]) -> tuple[dict[str, Any], str]:
@@ -305,39 +274,6 @@ def setting(path: Sequence[str], text: str) -> dict[str, Any]:
     for key in reversed(path):
         value = {key: value}
     return dict(value)
-
-
-def _find_project_file(project: Path) -> Path | None:
-    folder = project.absolute()
-    return next((file for parent in (folder, *folder.parents) if (file := parent / _FILE).is_file()), None)
-
-
-def _trusted(home: Path) -> dict[str, str]:
-    file = home / "trust.toml"
-    found = _read(file).get("projects", {}) if file.is_file() else {}
-    if not isinstance(found, dict):
-        hint = "delete the file and trust your projects again"
-        raise ConfigurationError("projects", "expected a table", source=str(file), hint=hint)
-    return found
-
-
-def _digest(file: Path) -> str:
-    # Reading a pipe never ends, and other users can put one into a shared parent folder.
-    return hashlib.sha256(file.read_bytes() if file.is_file() else b"").hexdigest()
-
-
-def _parse(file: Path, content: bytes) -> dict[str, Any]:
-    try:
-        return tomllib.loads(content.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ConfigurationError(file.name, f"invalid TOML: {error}", source=str(file)) from error
-
-
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        return _parse(file, file.read_bytes())
-    except OSError as error:
-        raise ConfigurationError(file.name, f"cannot be read: {error.strerror}", source=str(file)) from error
 
 
 def merge(

@@ -1,7 +1,8 @@
-"""``sideband plugins list|why|order|check|reload``: list plugins, and explain their states and order."""
+"""``sideband plugins list|why|order|check|reload|trust|distrust``: list plugins, and explain their states and order."""
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -54,14 +55,25 @@ def _configure(parser: ArgumentParser) -> None:
         "reload", help="try whether a plugin can be reloaded; `/reload PLUGIN` in a chat reloads it there"
     )
     reload.add_argument("name", metavar="PLUGIN", help="a plugin, as NAME or KIND.NAME")
-    for action in (listing, why, order, check, reload):
+    trust = actions.add_parser("trust", help="let local files be plugins, with their current content")
+    trust.add_argument("files", metavar="FILE", nargs="+", help="a file that `[policy.files]` names; read it first")
+    distrust = actions.add_parser("distrust", help="let local files be plugins no longer")
+    distrust.add_argument("files", metavar="FILE", nargs="+", help="a file that was trusted")
+    for action in (listing, why, order, check, reload, trust, distrust):
         add_host_options(action)
 
 
 def _run(arguments: Namespace) -> ExitCode:
-    return {"list": _list, "why": _why, "order": _order, "check": _check, "reload": _reload}[arguments.action](
-        arguments
-    )
+    actions = {
+        "list": _list,
+        "why": _why,
+        "order": _order,
+        "check": _check,
+        "reload": _reload,
+        "trust": _trust,
+        "distrust": _distrust,
+    }
+    return actions[arguments.action](arguments)
 
 
 def _list(arguments: Namespace) -> ExitCode:
@@ -115,7 +127,7 @@ def _print_records(
             record.name,
             record.state.value,
             f"{record.distribution} {record.version}",
-            "editable" if record.editable else "",
+            "editable" if record.editable else "local file" if record.file else "",
         ]
         for record in records
     ]
@@ -184,9 +196,7 @@ def _print_problems(settings: LoadedSettings, opened: OpenPlugins) -> None:
 def _explain(record: PluginRecord, error: dict[str, Any] | None, *, loaded: bool) -> str:
     lines = [
         f"{record.label}: {record.state.value}" + (" (loaded by this command, to check it)" if loaded else ""),
-        f"  package    {record.distribution} {record.version}" + (" (editable)" if record.editable else ""),
-        f"  object     {record.value or '(in memory)'}",
-        f"  location   {record.location or '-'}, installed by {record.installer or '?'}",
+        *_source(record),
     ]
     lines += [
         f"  {'then' if number else 'first':<10} {step.state.value}"
@@ -199,6 +209,17 @@ def _explain(record: PluginRecord, error: dict[str, Any] | None, *, loaded: bool
             lines.append(f"  raised in  {error['file']}, line {error['line']}")
         lines += [f"    {line}" for line in error["traceback"].splitlines()]
     return joined(lines)
+
+
+def _source(record: PluginRecord) -> list[str]:
+    """Return the lines about the origin of a plugin."""
+    if record.file:
+        return [f"  file       {record.file}", f"  digest     {record.digest or '-'}"]
+    return [
+        f"  package    {record.distribution} {record.version}" + (" (editable)" if record.editable else ""),
+        f"  object     {record.value or '(in memory)'}",
+        f"  location   {record.location or '-'}, installed by {record.installer or '?'}",
+    ]
 
 
 def _order(arguments: Namespace) -> ExitCode:
@@ -257,4 +278,40 @@ def _reload(arguments: Namespace) -> ExitCode:
     records = run_async(main)
     lines = [f"{one.label} ({one.distribution} {one.version}) can be reloaded while a host runs" for one in records]
     print_data(arguments, [one.as_dict() for one in records], joined(lines))
+    return ExitCode.SUCCESS
+
+
+def _trust(arguments: Namespace) -> ExitCode:
+    """Trust local files with their current content. Nothing is imported."""
+    from pathlib import Path
+
+    from sideband.settings import trust_plugin
+    from sideband.state import default_home
+
+    named = {os.path.abspath(file): label for label, file in _settings(arguments).settings.policy.files.items()}  # noqa: PTH100
+    data, lines = [], []
+    for file in arguments.files:
+        path = os.path.abspath(file)  # noqa: PTH100  keeps links, like the host
+        digest = trust_plugin(default_home(), Path(path))
+        data.append({"file": path, "digest": digest, "plugin": named.get(path)})
+        lines.append(f"trusted {path} with its current content (SHA-256 {digest})")
+        if path not in named:
+            lines.append(f'to use it, add a line such as "hook.NAME" = "{path}" under [policy.files]')
+    print_data(arguments, data, joined(lines))
+    return ExitCode.SUCCESS
+
+
+def _distrust(arguments: Namespace) -> ExitCode:
+    """Trust local files no longer. Hosts that run keep what they have loaded."""
+    from pathlib import Path
+
+    from sideband.settings import distrust_plugin
+    from sideband.state import default_home
+
+    data = []
+    for file in arguments.files:
+        path = os.path.abspath(file)  # noqa: PTH100  keeps links, like the host
+        data.append({"file": path, "was_trusted": distrust_plugin(default_home(), Path(path))})
+    lines = [f"{one['file']} {'is no longer' if one['was_trusted'] else 'was not'} trusted" for one in data]
+    print_data(arguments, data, joined(lines))
     return ExitCode.SUCCESS
