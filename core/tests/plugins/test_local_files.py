@@ -324,6 +324,17 @@ async def test_reload_takes_the_content_that_was_trusted_meanwhile(file):
         assert (await text_of(plugins), record.state) == ("two", State.ACTIVE)
 
 
+async def test_guard_that_was_trusted_meanwhile_decides_after_a_reload(file):
+    guard = file("guard.night")
+    guard.write(GUARD, trusted=False)
+    async with guard.opened() as plugins:
+        event = ToolCall("1", "notes", {}, level=Level.SAFE)
+        assert (await plugins.hooks.decide(event)).verdict is Verdict.DENY
+        trust_plugin(guard.home, guard.path)
+        await plugins.reload("night")
+        assert (await plugins.hooks.decide(event)).verdict is Verdict.ALLOW
+
+
 async def test_reload_of_a_file_that_is_not_trusted_changes_nothing(file):
     echo = file("op.echo")
     echo.write(ECHO)
