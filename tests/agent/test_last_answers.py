@@ -228,6 +228,24 @@ async def test_failing_plugin_is_skipped_and_reported(stage, caplog, check, prob
     assert "checker" in caplog.text
 
 
+@pytest.mark.parametrize("answer", ["a \ud800 b", Again("a \ud800 b")])
+async def test_lone_surrogates_in_texts_and_instructions_are_replaced(stage, answer):
+    async with stage(
+        ["draft", "better", "on"], checking(lambda event: answer if event.text == "draft" else None)
+    ) as agent:
+        await agent.invoke("hi")
+        assert (await agent.invoke("go on")).status == "completed"
+        assert "a \ufffd b" in [text for _, text in texts(agent)]
+
+
+async def test_instruction_that_no_model_takes_is_ignored_and_others_are_used(stage, caplog):
+    plugins = [checking(once("x" * 100_001), name="a"), checking(once("Be brief."), name="b")]
+    async with stage(["draft", "better"], *plugins) as agent:
+        assert (await agent.invoke("hi")).text == "better"
+        assert [text for role, text in texts(agent) if role == "user"] == ["hi", "Be brief."]
+    assert "ignored the instruction of `a` for another round: it exceeds the limit of 100,000 characters" in caplog.text
+
+
 async def test_secrets_in_texts_and_instructions_of_plugins_are_redacted(stage):
     def answer(event):
         if event.text == "draft":

@@ -25,6 +25,13 @@ async def test_answer_without_tool_calls_completes_the_run(stage):
     assert [message.role for message in result.messages] == ["user", "assistant"]
 
 
+async def test_lone_surrogates_in_inputs_and_queued_messages_are_replaced(stage):
+    async with stage(["one", "two"]) as agent:
+        agent.steer("c \ud800 d")
+        assert (await agent.invoke("a \ud800 b")).status == "completed"
+        assert [one.text for one in agent.scripted.requests[0].messages] == ["a \ufffd b", "c \ufffd d"]
+
+
 async def test_model_sees_the_results_of_its_calls(stage, kit):
     async with stage([calls(("echo", {"text": "ha"})), "It said ha."], kit.echo) as agent:
         await agent.invoke("say ha")

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 from attrs import define, field
 from sideband.broker import Redaction
 from sideband.errors import SidebandError
-from sideband.hooks import Answer, HookRegistry
+from sideband.hooks import Answer, HookRegistry, Note
 from sideband.messages import AssistantMessage, TextPart, UserMessage, to_data
 from sideband.providers import ANSWER_LIMITS
 
 from ._queues import user_message
 from ._run import Run
 from ._spending import Spending
+from ._whole_text import whole_characters
 
+_LONGEST_INSTRUCTION = 100_000
+"""The maximum number of characters of the instruction of one plugin: the model must be able to take it."""
 _log = logging.getLogger("sideband.agent")
 
 
@@ -51,12 +55,11 @@ class LastAnswers:
         """
         if checked.changed_by:
             message = self._changed(checked, message)
-        if not checked.instructions or not self._may_repeat(checked):
+        instructions = tuple(filter(_is_usable, checked.instructions))
+        if not instructions or not self._may_repeat(instructions, checked.rounds):
             return message, ()
         draft = message.model_copy(update={"metadata": {**(message.metadata or {}), "draft": True}})
-        return draft, tuple(
-            user_message(self.redactor.text(one.text), source=one.plugin) for one in checked.instructions
-        )
+        return draft, tuple(user_message(self.redactor.text(one.text), source=one.plugin) for one in instructions)
 
     def _changed(self, checked: Answer, message: AssistantMessage) -> AssistantMessage:
         if len(checked.text) > ANSWER_LIMITS.characters:
@@ -65,14 +68,14 @@ class LastAnswers:
                 *(", ".join(checked.changed_by), f"{ANSWER_LIMITS.characters:,}"),
             )
             return message
-        text = TextPart(text=self.redactor.text(checked.text))
+        text = TextPart(text=whole_characters(self.redactor.text(checked.text)))
         others = tuple(part for part in message.content if not isinstance(part, TextPart))
         metadata = {"changed_by": list(checked.changed_by)}
         return message.model_copy(update={"content": (*others, text), "metadata": metadata})
 
-    def _may_repeat(self, checked: Answer) -> bool:
-        plugins = ", ".join(f"`{one.plugin}`" for one in checked.instructions)
-        if not checked.rounds:
+    def _may_repeat(self, instructions: Sequence[Note], rounds: int) -> bool:
+        plugins = ", ".join(f"`{one.plugin}`" for one in instructions)
+        if not rounds:
             _log.warning("ignored the request of %s for another round: no further round is permitted", plugins)
             return False
         try:
@@ -81,6 +84,17 @@ class LastAnswers:
             _log.warning("ignored the request of %s for another round: %s", plugins, error.message)
             return False
         return True
+
+
+def _is_usable(instruction: Note) -> bool:
+    """Return whether an instruction is of a length that models take. Report it otherwise."""
+    if len(instruction.text) <= _LONGEST_INSTRUCTION:
+        return True
+    _log.warning(
+        "ignored the instruction of `%s` for another round: it exceeds the limit of %s characters",
+        *(instruction.plugin, f"{_LONGEST_INSTRUCTION:,}"),
+    )
+    return False
 
 
 def _drafts(run: Run) -> int:

@@ -8,6 +8,8 @@ from typing import Literal
 from attrs import define, field, frozen
 from sideband.messages import Attachment, TextPart, UserMessage
 
+from ._whole_text import whole_characters
+
 QueueName = Literal["steering", "follow_up"]
 QueueChange = Literal["added", "taken", "cleared"]
 QueueMode = Literal["one", "all"]
@@ -124,4 +126,4 @@ def _joined(inputs: Sequence[Queued]) -> Queued:
 
 def user_message(text: str, attachments: Sequence[Attachment] = (), *, source: str = "user") -> UserMessage:
     """Build a user message from a text and attachments."""
-    return UserMessage(content=(TextPart(text=text), *attachments), source=source)
+    return UserMessage(content=(TextPart(text=whole_characters(text)), *attachments), source=source)

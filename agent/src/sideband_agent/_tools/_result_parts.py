@@ -11,6 +11,8 @@ from sideband.broker import Redaction, Unserializable
 from sideband.messages import ImagePart, TextPart
 from sideband.tools import RESULT_LIMITS
 
+from .._whole_text import whole_characters
+
 _OURS = frozenset(
     {
         *("code", "denied", "effect", "hint", "ms", "output", "plugin"),
@@ -98,15 +100,6 @@ def fitted_metadata(given: Mapping[str, Any], redactor: Redaction, *, of_skill: 
         return {}
     kept: dict[str, Any] = redactor.data(json.loads(text, parse_constant=str))
     return kept
-
-
-def whole_characters(text: str) -> str:
-    """Replace lone surrogates, which neither JSON nor terminals support."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 def _as_part(value: Any) -> TextPart | ImagePart | None:
