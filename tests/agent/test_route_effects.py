@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import anyio
 import pytest
 from pydantic import BaseModel
 from sideband import Plugin
@@ -14,9 +15,9 @@ from sideband_agent.sessions import RouteEntry
 pytestmark = pytest.mark.anyio
 
 
-def routing(handle, **others):
+def routing(handle, match="", **others):
     """Build a plugin whose route `pay` calls this handler, and with implementations of other hooks."""
-    functions = {"routes": lambda event: [Route("pay", "", handle)], **others}
+    functions = {"routes": lambda event: [Route("pay", match, handle)], **others}
     for hook, function in functions.items():
         function.__name__ = hook
     return Plugin("hook", "greeter", SimpleNamespace(**{hook: hookimpl(one) for hook, one in functions.items()}))
@@ -115,7 +116,88 @@ async def test_approvals_do_not_count_as_interruptions(stage, kit):
         assert (result.status, result.text) == ("completed", "receipt 6")
 
 
+# Routes that do not run again
+
+
+def asking(kit):
+    """Build a guard that asks before the second payment."""
+    return {"asker": kit.guard(op_call=lambda event: Ask("Again?") if event.params.get("mark") == "second" else None)}
+
+
+async def pay_twice(request, ctx):
+    await ctx.dispatch("till.pay", {"mark": "first"})
+    return await ctx.dispatch("till.pay", {"mark": "second"})
+
+
+def ends(events):
+    return [(one.name, one.reason, one.handled) for one in events if one.hook == "route_end"]
+
+
+async def test_model_learns_of_the_effects_of_a_handler_that_was_aborted(stage):
+    async def handle(request, ctx):
+        await ctx.dispatch("till.pay", {"mark": "first"})
+        agent.abort()
+        await anyio.sleep_forever()
+
+    events = []
+    async with stage(["ok"], shop([]), routing(handle, "^pay"), on_event=events.append) as agent:
+        assert (await agent.invoke("pay")).status == "aborted"
+        assert entries(agent) == [("pay", "started"), ("pay", "failed")]
+        await agent.invoke("go on")
+        first, note, last = (one.text for one in agent.scripted.requests[0].messages)
+    assert (first, last) == ("pay", "go on")
+    assert "was interrupted. It has caused effects: till.pay, effect" in note
+    assert ends(events) == [("pay", "the run was aborted", False)]
+
+
+async def test_model_learns_of_the_effects_of_a_route_whose_run_was_not_resumed(stage, kit):
+    events = []
+    plugin = routing(pay_twice, "^pay")
+    async with stage(["ok"], shop([]), plugin, guards=asking(kit), on_event=events.append) as agent:
+        assert (await agent.invoke("pay")).status == "parked"
+        result = await agent.invoke("go on")
+        assert entries(agent) == [("pay", "started"), ("pay", "waiting"), ("pay", "failed")]
+        first, note, last = (one.text for one in agent.scripted.requests[0].messages)
+        assert [one.text for one in result.messages] == ["go on", "ok"]
+    assert (first, last) == ("pay", "go on")
+    assert "was interrupted. It has caused effects: till.pay, effect" in note
+    assert ends(events) == [("pay", "its run was not resumed", False)]
+
+
+async def test_model_learns_in_a_copy_of_the_session_what_a_route_may_have_done(stage, kit):
+    paid = []
+    async with stage(["ok"], shop(paid), routing(pay_twice, "^pay"), guards=asking(kit)) as agent:
+        await agent.invoke("pay")
+        await agent.fork()
+        await agent.invoke("go on")
+        note = agent.scripted.requests[0].messages[1].text
+    assert "was interrupted. It may have caused effects." in note
+    assert paid == ["first"]
+
+
+async def test_waiting_route_continues_before_a_route_that_was_added_meanwhile(stage, kit):
+    def hasty(request, ctx):
+        return "done"
+
+    added, paid = [], []
+    plugin = routing(pay_twice, routes=lambda event: [*added, Route("pay", "", pay_twice)])
+    async with stage([], shop(paid), plugin, guards=asking(kit)) as agent:
+        result = await agent.invoke("pay")
+        added.append(Route("hasty", "", hasty, order=-1))
+        await agent.host.approvals.answer(result.requests[0], Approval("allow"))
+        assert (await agent.resume()).text == "receipt 2"
+    assert paid == ["first", "second"]
+
+
 # Killed hosts
+
+
+def test_model_learns_of_the_effects_of_a_killed_route_whose_run_is_not_resumed(shop):
+    shop.arm("between")
+    assert shop.run(route=True) is None
+    answer = shop.run(new_input=True, calls=0)
+    assert answer["routes"] == ["started", "failed"]
+    assert "was interrupted. It has caused effects: till.pay, effect" in answer["notes"][0]
 
 
 def test_handler_that_was_killed_runs_again_and_causes_each_effect_once(shop):
@@ -173,7 +255,7 @@ def test_interrupted_route_that_is_gone_is_reported_to_the_model(shop):
     answer = shop.run(calls=0)
     assert answer["said"] == "finished"
     assert answer["routes"] == ["started", "failed"]
-    assert "was interrupted. It may have caused effects" in answer["notes"][0]
+    assert "was interrupted. It has caused effects: till.pay, effect" in answer["notes"][0]
 
 
 def test_handler_that_kills_its_host_each_time_is_given_up(shop):

@@ -360,6 +360,19 @@ async def test_secrets_in_inputs_and_replies_and_failures_are_redacted(stage):
         assert "[redacted:token] is wrong" in reasons(agent)[-1]
 
 
+@pytest.mark.parametrize("fails", [False, True])
+async def test_lone_surrogates_of_a_handler_are_replaced(stage, fails):
+    def handle(request, ctx):
+        if fails:
+            raise ValueError("a \ud800 b")
+        return "a \ud800 b"
+
+    async with stage(["hm", "hm"], routing(Route("odd", "^odd", handle))) as agent:
+        await agent.invoke("odd")
+        assert (await agent.invoke("hi")).text == "hm"
+        assert [one for one in [*reasons(agent), *(text for _, text in texts(agent))] if "\ud800" in one] == []
+
+
 async def test_abort_by_a_handler_wins_over_its_reply(stage):
     def handle(request, ctx):
         ctx.abort("enough")

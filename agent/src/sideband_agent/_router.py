@@ -29,6 +29,7 @@ from sideband.hooks import (
     RouteRequest,
     Routes,
 )
+from sideband.ledger import EffectRecord, LedgerError
 from sideband.messages import AssistantMessage, TextPart, UserMessage
 from sideband.providers import ANSWER_LIMITS
 
@@ -39,6 +40,7 @@ from ._queues import user_message
 from ._run import Run
 from ._session_tools import SessionTools
 from ._tools import MOST_REPLAYS, listed
+from ._whole_text import whole_characters
 from .sessions import Entry, MessageEntry, RouteEntry, Session
 
 NOT_ROUTED = frozenset({"agent", "plugin"})
@@ -66,7 +68,6 @@ class _Matched:
         event: the event for which it was added.
         reason: why it matched.
         attempt: the attempt to handle the input.
-        principal: on whose behalf it is handled.
     """
 
     plugin: str
@@ -75,7 +76,6 @@ class _Matched:
     event: Routes
     reason: str
     attempt: Attempt
-    principal: str
 
     def entry(self, status: Any, reason: str = "", *, seed: str = "") -> RouteEntry:
         """Return an entry about the route."""
@@ -166,15 +166,30 @@ class Router:
         text, attachments = _input_of(run)
         event = Routes(run.id, text, run.source, self.channel)
         latest = perf_counter() + self.hooks.deadline(Routes.hook)
-        for one in _in_order(await self.hooks.collect(event)):
+        for one in _in_order(await self.hooks.collect(event), first=earlier.open):
             if (one.plugin, one.value.name) in earlier.ended:
                 continue
             matched = await self._match(one, event, attachments, earlier, latest)
             if matched is not None and await self._try(matched, run, begin, earlier):
                 return True
         if earlier.open is not None:
-            await self._lost(earlier.open, run, begin)
+            await begin(run)
+            await self.leave(earlier.open, "it was interrupted, and is not available or does not match any more", run)
         return False
+
+    async def leave(self, entry: RouteEntry, reason: str, run: Run | None = None) -> None:
+        """End a route that was interrupted and does not run again, with a message for the model about its effects.
+
+        Args:
+            entry: an entry about the route, which has not ended.
+            reason: why it does not run again.
+            run: its run, unless a later one has begun.
+        """
+        ended = RouteEntry(run=entry.run, plugin=entry.plugin, name=entry.name, status="failed", reason=reason)
+        aborted = run is not None and run.aborted  # then this host has seen the end of its handler
+        note = await self._note(entry, "was interrupted", is_sure=aborted)
+        await self._store(ended, note, run)
+        await self.announcer.emit(RouteEnd, entry.run, entry.name, entry.plugin, reason, handled=False, ms=0.0)
 
     async def _match(
         self, one: Collected[Route], event: Routes, attachments: int, earlier: _Earlier, latest: float
@@ -192,13 +207,16 @@ class Router:
             return None
         request = RouteRequest(event.run, event.text, event.source, event.channel, found, attachments)
         principal = "user" if context is None else context.principal
-        key = f"{self.session.id}:{event.run}:route.{one.plugin}.{route.name}"
+        key = self._key(event.run, one.plugin, route.name)
         first = earlier.first.get((one.plugin, route.name))
         attempt = Attempt.first(key) if first is None else await self._again(key, principal, first.time, first.seed)
         attempt.parks = True
-        return _Matched(one.plugin, route, request, event, _reason(route), attempt, principal)
+        return _Matched(one.plugin, route, request, event, _reason(route), attempt)
 
-    async def _again(self, key: str, principal: str, started: str, seed: str) -> Attempt:
+    def _key(self, run: str, plugin: str, route: str) -> str:
+        return f"{self.session.id}:{run}:route.{plugin}.{route}"
+
+    async def _again(self, key: str, principal: str | None, started: str, seed: str) -> Attempt:
         return await self.broker.attempts.again(key, principal=principal, started=started, seed=seed, stops=True)
 
     async def _try(self, one: _Matched, run: Run, begin: Begin, earlier: _Earlier) -> bool:
@@ -217,7 +235,7 @@ class Router:
         if one.attempt.waits is not None:
             await begin(run, one.entry("waiting", one.reason))
             raise ApprovalAwaited([one.attempt.waits])
-        reason = self.redactor.text(reason)
+        reason = whole_characters(self.redactor.text(reason))
         await self._end(one, run, one.entry(status, reason), reply)
         await self.announcer.emit(RouteEnd, run.id, key[1], key[0], reason, handled=reply is not None, ms=ms)
         await self.broker.attempts.forget(one.attempt)
@@ -262,14 +280,14 @@ class Router:
     def _checked(self, reply: str) -> str:
         if len(reply) > ANSWER_LIMITS.characters:
             raise ValueError(f"the reply exceeds the limit of {ANSWER_LIMITS.characters:,} characters")
-        if not (reply := self.redactor.text(reply)).strip():
+        if not (reply := whole_characters(self.redactor.text(reply))).strip():
             raise ValueError("the reply is empty; return None to decline")
         return reply
 
     async def _end(self, one: _Matched, run: Run, entry: RouteEntry, reply: str | None) -> None:
         """Store how a route ended, with its reply; without one, with what the model must know."""
         if reply is None:
-            await self._store(run, entry, await self._note(one))
+            await self._store(entry, await self._note(entry, "then left it to you", is_sure=True), run)
             return
         message = AssistantMessage(content=reply, metadata={"route": one.route.name, "plugin": one.plugin})
         with anyio.CancelScope(shield=True):
@@ -278,38 +296,52 @@ class Router:
         run.step += 1
         await self.announcer.emit_reply(message)
 
-    async def _store(self, run: Run, entry: RouteEntry, note: UserMessage | None) -> None:
-        notes = () if note is None else (MessageEntry(message=note, run=run.id, step=str(run.step)),)
+    async def _store(self, entry: RouteEntry, note: UserMessage | None, run: Run | None) -> None:
+        step = None if run is None else str(run.step)
+        notes = () if note is None else (MessageEntry(message=note, run=entry.run, step=step),)
         with anyio.CancelScope(shield=True):
             await self.session.append(entry, *notes)
         if note is not None:
-            run.messages.append(note)
+            if run is not None:
+                run.messages.append(note)
             await self.announcer.emit_message(note)
 
-    async def _note(self, one: _Matched) -> UserMessage | None:
-        """Return a message about the effects that a route has caused without answering, if there are any."""
-        attempt = one.attempt
-        found = (await self._again(attempt.key, one.principal, attempt.started, attempt.seed)).skipped
-        if not found:
-            return None
-        return user_message(
-            f"The route `{one.route.name}` began to handle this input and then left it to you. It has caused effects: "
-            f"{listed(found)}. Check the current state before you repeat any of them.",
-            source=one.plugin,
-        )
+    async def _note(self, entry: RouteEntry, left: str, *, is_sure: bool) -> UserMessage | None:
+        """Return a message about the effects of a route that has not answered, if it has or may have caused effects.
 
-    async def _lost(self, entry: RouteEntry, run: Run, begin: Begin) -> None:
-        """End a route that was interrupted and is not available any more, or matches no more."""
-        reason = "it was interrupted, and is not available or does not match any more"
-        await begin(run)
-        ended = RouteEntry(run=run.id, plugin=entry.plugin, name=entry.name, status="failed", reason=reason)
-        note = user_message(
-            f"The route `{entry.name}` began to handle this input and was interrupted. It may have caused effects. "
-            "Check the current state before you do what it may have done.",
+        Args:
+            entry: an entry about the route.
+            left: what it did instead of answering.
+            is_sure: whether it has caused no effects if none is recorded.
+        """
+        found: tuple[EffectRecord, ...] = ()
+        if self.session.tree.is_copied(entry.id):  # its effects are those of another session
+            is_sure = False
+        else:
+            try:
+                attempt = await self._again(self._key(entry.run, entry.plugin, entry.name), None, "", "")
+                await self.broker.attempts.forget(attempt)
+                found = attempt.skipped
+            except LedgerError:
+                is_sure = False
+        if is_sure and not found:
+            return None
+        effects = f"It has caused effects: {listed(found)}." if found else "It may have caused effects."
+        return user_message(
+            f"The route `{entry.name}` began to handle this input and {left}. {effects} Check the current state before "
+            "you repeat any of them.",
             source=entry.plugin,
         )
-        await self._store(run, ended, note)
-        await self.announcer.emit(RouteEnd, run.id, entry.name, entry.plugin, reason, handled=False, ms=0.0)
+
+
+def open_route(session: Session) -> RouteEntry | None:
+    """Return the last entry about the route that the last run of a session has begun and not ended, if any."""
+    for one in session.newest_first():
+        if isinstance(one, RouteEntry):
+            return one if one.status in ("started", "waiting") else None
+        if isinstance(one, MessageEntry) and (one.step == "" or isinstance(one.message, AssistantMessage)):
+            return None
+    return None
 
 
 def _input_of(run: Run) -> tuple[str, int]:
@@ -318,12 +350,24 @@ def _input_of(run: Run) -> tuple[str, int]:
     return message.text, sum(not isinstance(part, TextPart) for part in message.content)
 
 
-def _in_order(found: Iterable[Collected[Route]]) -> list[Collected[Route]]:
-    """Return routes by their order, then in the order of their plugins, then by name."""
+def _in_order(found: Iterable[Collected[Route]], first: RouteEntry | None) -> list[Collected[Route]]:
+    """Return routes by their order, then in the order of their plugins, then by name.
+
+    Args:
+        found: the routes.
+        first: the entry of one that was interrupted, which comes first: no other one may answer instead of it.
+    """
     places: dict[str, int] = {}
     for one in found:
         places.setdefault(one.plugin, len(places))
-    return sorted(found, key=lambda one: (one.value.order, places[one.plugin], one.value.name))
+    interrupted = None if first is None else (first.plugin, first.name)
+    return sorted(
+        found,
+        key=lambda one: (
+            (one.plugin, one.value.name) != interrupted,
+            *(one.value.order, places[one.plugin], one.value.name),
+        ),
+    )
 
 
 def _matching(one: Collected[Route]) -> Callable[[Routes, Any], Any]:

@@ -30,7 +30,7 @@ from ._compaction import Compactor
 from ._errors import ApprovalAwaited, RunParked, ToolDenied
 from ._history import VisibleHistory
 from ._queues import Queued, user_message
-from ._router import Router
+from ._router import Router, open_route
 from ._run import Run, RunResult, RunStatus, error_data, last_said, stored_messages, usage_of
 from ._session_tools import SessionTools
 from ._spending import Spending
@@ -179,6 +179,7 @@ class Runner:
             if (abandoned := self.session.unfinished_run()) is not None:
                 await self.tools.questions.approvals.withdraw(run=abandoned.run)
             await settle_calls(self.session, self.tools, self.sync)
+            await self._leave_route("its run was not resumed", None)
         # a resumed run may have a route of a plugin that is gone
         may_be_routed = run.input is None or self.hooks.has(Routes.hook)
         if not (may_be_routed and await self.router(self.session, self.tools.tools).answer(run, self._begin)):
@@ -190,6 +191,17 @@ class Runner:
         """Build the system prompt of the current run, for a child that a route or an early hook spawns."""
         if self.current is not None and not self.current.system_prompt:
             self.current.system_prompt = await self.prompt.get()
+
+    async def _leave_route(self, reason: str, run: Run | None) -> None:
+        """End the route that a run has left open, if any.
+
+        Args:
+            reason: why it does not run again.
+            run: the run, unless a later one has begun.
+        """
+        entry = open_route(self.session)
+        if entry is not None and (run is None or run.id == entry.run):
+            await self.router(self.session, self.tools.tools).leave(entry, reason, run)
 
     async def _prepare(self, run: Run) -> None:
         """Build the system prompt and the visible history, and store the input."""
@@ -236,6 +248,7 @@ class Runner:
         ended = RunEntry(run=run.id, status=status, source=run.source, error=data, resume_at=until)
         if status == "aborted":
             await self.tools.questions.approvals.withdraw(run=run.id)
+            await self._leave_route("the run was aborted", run)
         # answer interrupted calls: every tool call in the conversation needs a result
         interrupted = self.tools.interrupted() if status == "aborted" else ()
         answers = [MessageEntry(message=one, run=run.id) for one in interrupted]

@@ -37,12 +37,12 @@ class Attempts:
     # The folders of calls that have ended. Deleting them waits for a sync that is due anyway, since reads need none.
     _ended: list[Path] = field(factory=list, init=False)
 
-    async def again(self, key: str, *, principal: str, started: str, seed: str, stops: bool) -> Attempt:
+    async def again(self, key: str, *, principal: str | None, started: str, seed: str, stops: bool) -> Attempt:
         """Return a further attempt to run a call that was interrupted, with the record of the earlier ones.
 
         Args:
             key: the key of the call.
-            principal: the principal of the call.
+            principal: the principal of the call; ``None`` for any, to read the record only.
             started, seed, stops: see ``Attempt``.
         """
         attempt = Attempt(key=key, started=started, seed=seed, stops=stops)
