@@ -35,10 +35,21 @@ class Failing:
         raise RuntimeError("no folders today")
 
 
+class Mute:
+    def __str__(self):
+        raise RuntimeError("no text today")
+
+
 class Text:
     @hookimpl
     def resources_discover(self, event: ResourcesDiscover) -> Resources:
         return Resources(skill_folders="/srv")
+
+
+class Generating:
+    @hookimpl
+    def resources_discover(self, event: ResourcesDiscover) -> Resources:
+        return Resources(skill_folders=(Path(f"/srv/{1 // number}") for number in (1, 0)))
 
 
 @pytest.fixture
@@ -92,7 +103,7 @@ async def test_skill_of_a_project_does_not_take_the_name_of_one_of_a_plugin(tmp_
 async def test_bad_folder_is_a_problem_of_the_plugin_and_the_others_are_used(open_host, tmp_path):
     write_skill(tmp_path / "more", "Of a plugin.")
     (tmp_path / "file").write_text("")
-    bad = ["more", tmp_path / "missing", tmp_path / "file", "/a\0b", 7]
+    bad = ["more", tmp_path / "missing", tmp_path / "file", "/a\0b", Mute()]
     async with open_host(Folders(*bad, tmp_path / "more")) as host:
         assert set(await loaded(host)) == {"notes"}
         problems = (await host.skills()).problems
@@ -101,7 +112,7 @@ async def test_bad_folder_is_a_problem_of_the_plugin_and_the_others_are_used(ope
     assert "`books-0`" in problems[0].hint
     assert reasons[0] == "plugin books-0: the folder of skills 'more' is not an absolute path"
     assert all("is not an existing folder" in one for one in reasons[1:4])
-    assert "is a int, not a path" in reasons[4]
+    assert "is a Mute, not a path" in reasons[4]
 
 
 async def test_at_most_100_folders_of_a_plugin_are_searched(open_host, tmp_path):
@@ -120,7 +131,7 @@ async def test_problem_with_the_content_of_a_folder_names_the_plugin(open_host, 
     assert problem.reason.startswith("plugin books-0: ")
 
 
-@pytest.mark.parametrize("broken", [Failing, Text])
+@pytest.mark.parametrize("broken", [Failing, Generating, Text])
 async def test_plugin_that_fails_is_skipped(open_host, tmp_path, broken):
     write_skill(tmp_path / "more", "Of a plugin.")
     async with open_host(broken(), Folders(tmp_path / "more")) as host:

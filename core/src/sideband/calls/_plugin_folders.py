@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import anyio.to_thread
 
 from ..hooks import Collected, HookRegistry, Resources, ResourcesDiscover
+from ..hooks._results import MAX_FOLDERS
 from ..loading import PluginFolder, SkillProblem
-
-MAX_FOLDERS = 100
-"""The number of folders of one plugin that are searched."""
 
 
 async def discover(hooks: HookRegistry, *, again: bool) -> tuple[tuple[PluginFolder, ...], tuple[SkillProblem, ...]]:
@@ -34,14 +31,14 @@ def _checked(answers: tuple[Collected[Resources], ...]) -> tuple[tuple[PluginFol
     folders: list[PluginFolder] = []
     problems: list[SkillProblem] = []
     for answer in answers:
-        given = tuple(islice(answer.value.skill_folders, MAX_FOLDERS + 1))
+        given = answer.value.skill_folders
         if len(given) > MAX_FOLDERS:
             problems.append(_problem(answer.plugin, f"it returned more than {MAX_FOLDERS} folders of skills"))
         for one in given[:MAX_FOLDERS]:
             if (fault := _fault(one)) is None:
                 folders.append(PluginFolder(Path(one), answer.plugin))
             else:
-                problems.append(_problem(answer.plugin, f"the folder of skills {str(one)[:200]!r} {fault}"))
+                problems.append(_problem(answer.plugin, f"the folder of skills {_shown(one)} {fault}"))
     return tuple(folders), tuple(problems)
 
 
@@ -52,6 +49,10 @@ def _fault(folder: Any) -> str | None:
     if not os.path.isabs(folder):  # noqa: PTH117  a text, too
         return "is not an absolute path"
     return None if os.path.isdir(folder) else "is not an existing folder"  # noqa: PTH112  no error for a null character
+
+
+def _shown(folder: Any) -> str:
+    return repr(str(folder)[:200]) if isinstance(folder, str | Path) else "that it returned"
 
 
 def _problem(plugin: str, fault: str) -> SkillProblem:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from enum import Enum
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,6 +39,9 @@ __all__ = [
     "Transform",
     "Unchanged",
 ]
+
+MAX_FOLDERS = 100
+"""The number of folders of skills of one plugin that are searched."""
 
 _text = instance_of(str)
 _flag = instance_of(bool)
@@ -367,9 +371,10 @@ class Redactor:
     pattern: str = field(validator=_is_pattern)
 
 
-def _is_no_text(_: object, attribute: Attribute[Any], value: object) -> None:
+def _as_folders(value: Iterable[Path | str]) -> tuple[Path | str, ...]:
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        raise TypeError(f"`{attribute.name}` must be a list, got {type(value).__name__}")
+        raise TypeError(f"`skill_folders` must be a list, got {type(value).__name__}")
+    return tuple(islice(value, MAX_FOLDERS + 1))  # here a generator that fails is a fault of its plugin
 
 
 @frozen
@@ -381,4 +386,4 @@ class Resources:
             path that cannot be used is listed as a problem with the name of the plugin, and the others are used.
     """
 
-    skill_folders: Iterable[Path | str] = field(default=(), validator=_is_no_text)
+    skill_folders: tuple[Path | str, ...] = field(default=(), converter=_as_folders)
