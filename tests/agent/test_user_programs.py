@@ -145,6 +145,15 @@ async def test_secret_in_an_argument_is_refused_and_redacted(stage, folder, seen
     assert "battery" not in events[0].command
 
 
+async def test_secret_with_a_quote_is_redacted_in_the_quoted_command(stage, folder, seen):
+    events, plugin = seen
+    async with stage([], SHELL, plugin, folder=folder) as agent:
+        agent.host.context_for("agent").protect("correct'horse'battery", "horse")
+        with pytest.raises(EgressRefused):
+            await agent.run_program(["echo", "correct'horse'battery"])
+    assert events[0].command == "echo '[redacted:horse]'"
+
+
 async def test_output_that_is_not_text_is_shown(stage, folder):
     (folder / "notes.txt").write_bytes(b"ab\xff\n")
     async with stage([], SHELL, folder=folder) as agent:

@@ -71,7 +71,8 @@ async def run_user_program(
         tokens: the maximum length of the output.
         excluded: whether the model does not see it.
     """
-    command = broker.redactor.text(shlex.join(arguments))
+    # Quotes may divide a secret, and a space of it may divide arguments.
+    command = broker.redactor.text(shlex.join(map(broker.redactor.text, arguments)))
     await announcer.emit_made(UserBash, lambda: UserBash(command, exclude_from_context=excluded, folder=folder))
     place = str(folder)
     params = {"binary": arguments[0], "args": [*arguments[1:]], "cwd": place, "write": [place], "timeout": seconds}
