@@ -83,6 +83,16 @@ async def test_compaction_after_an_overflow_names_its_reason(stage, kit):
     assert outline(events)[-1] == ("compaction_end", "completed")
 
 
+async def test_lone_surrogate_in_a_summary_does_not_reach_the_model(stage, kit):
+    turns, plugin = ["one", "two", "three"], watching(kit, [], Compacted("a \ud800 b"))
+    async with stage(turns, plugin, settings=KEEP_LITTLE) as agent:
+        await agent.invoke("word " * 500)
+        await agent.invoke("again")
+        assert await agent.compact()
+        assert (await agent.invoke("go on")).status == "completed"
+        assert "a \ufffd b" in agent.scripted.requests[2].messages[0].text
+
+
 async def test_failed_compaction_has_an_end(stage, kit, monkeypatch):
     events = []
     async with stage(["one", "two"], watching(kit, events, Compacted("short")), settings=KEEP_LITTLE) as agent:

@@ -203,3 +203,10 @@ async def test_child_does_not_have_the_goal_of_its_parent(stage, kit):
         await agent.set_goal("all tests pass")
         await agent.invoke("hi")
         assert texts(agent.scripted.requests[1]) == ["do it"]
+
+
+async def test_lone_surrogate_in_a_goal_does_not_reach_the_model(stage):
+    async with stage(["ok"]) as agent:
+        await agent.set_goal("a \ud800 b")
+        assert (await agent.invoke("hi")).status == "completed"
+        assert "a \ufffd b" in agent.scripted.requests[0].messages[-1].text

@@ -82,6 +82,14 @@ async def test_rewind_with_a_summary_names_its_entry(stage, watcher):
         assert isinstance(agent.session.tree.entry(after.summary_entry), BranchSummaryEntry)
 
 
+async def test_lone_surrogate_in_a_summary_does_not_reach_the_model(stage):
+    async with stage(["one", "two"]) as agent:
+        await agent.invoke("first")
+        await agent.rewind(None, summary="a \ud800 b")
+        assert (await agent.invoke("second")).status == "completed"
+        assert agent.scripted.requests[1].messages[0].text.count("a \ufffd b") == 1
+
+
 async def test_plugin_can_cancel_a_rewind(stage, watcher):
     events = []
     async with stage(["one"], watcher(events, Cancel("the work is not saved"))) as agent:

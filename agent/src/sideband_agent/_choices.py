@@ -7,6 +7,8 @@ from typing import Final, cast, get_args
 from sideband.messages import UserMessage
 from sideband.settings import ThinkingLevel
 
+from ._whole_text import whole_characters
+
 THINKING_LEVELS: Final[tuple[str, ...]] = get_args(ThinkingLevel)
 LONGEST_GOAL: Final = 4_000
 """The maximum number of characters of a goal. It is sent with each model call."""
@@ -27,4 +29,4 @@ def goal_message(goal: str) -> UserMessage:
 
     There it survives compactions, and does not change what providers have cached.
     """
-    return UserMessage(content=_GOAL.format(goal[:LONGEST_GOAL]), source="goal")
+    return UserMessage(content=_GOAL.format(whole_characters(goal[:LONGEST_GOAL])), source="goal")

@@ -10,6 +10,7 @@ from attrs import evolve, frozen
 from sideband.messages import AssistantMessage, Message, UserMessage
 
 from .._field_names import share_field_names, share_message_fields
+from .._whole_text import whole_characters
 from ._errors import EntryAmbiguous, EntryNotFound
 from ._format import (
     BranchSummaryEntry,
@@ -302,7 +303,7 @@ class EntryTree:
 
     def _compacted(self, compaction: CompactionEntry) -> SessionContext:
         """Return the context right after a compaction: its summary, and the messages that it kept."""
-        summary = UserMessage(content=_SUMMARY.format(compaction.summary), source="summary")
+        summary = UserMessage(content=_SUMMARY.format(whole_characters(compaction.summary)), source="summary")
         kept = []
         for entry in self._back_from(compaction.parent) if compaction.first_kept is not None else ():
             kept.append(entry)
@@ -321,5 +322,5 @@ def _message_of(entry: Entry) -> Message | None:
     if isinstance(entry, CustomMessageEntry):
         return entry.message
     if isinstance(entry, BranchSummaryEntry):
-        return UserMessage(content=_BRANCH.format(entry.summary), source="branch")
+        return UserMessage(content=_BRANCH.format(whole_characters(entry.summary)), source="branch")
     return None
