@@ -278,7 +278,7 @@ class Points:
 
 
 class Cashier:
-    """Has a route that pays twice the same, and reaches a point between, and one when its reply is stored.
+    """Has a route that pays twice the same, and reaches points before it, between, and when its reply is stored.
 
     If ``declines``, another one comes first. If ``ignores``, its handler replies although an effect failed.
     """
@@ -302,6 +302,7 @@ class Cashier:
 
     async def pay(self, request, ctx):
         note(self.home, "handled", "pay")
+        reach(self.home, "begun")
         first = await ctx.dispatch("till.pay", {"mark": "same"})
         await ctx.dispatch("till.point", {"mark": "between"})
         return f"{first}, {await ctx.dispatch('till.pay', {'mark': 'same'})}"

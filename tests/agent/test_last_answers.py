@@ -200,6 +200,21 @@ async def test_thinking_is_kept_beside_a_changed_text(stage):
     assert (type(thinking), type(text), text.text) == (ThinkingPart, TextPart, "bye")
 
 
+async def test_thinking_is_shown_before_a_changed_text(stage):
+    events = []
+    plugin = checking(lambda event: "bye")
+    async with stage([Turn("hello", thinking="hm")], plugin, on_event=events.append) as agent:
+        await agent.invoke("hi")
+    deltas = [(one.delta["type"], one.delta["text"]) for one in events if one.hook == "message_update"]
+    assert deltas == [("thinking", "hm"), ("text", "bye")]
+
+
+async def test_text_that_a_plugin_returns_unchanged_has_no_mark(stage):
+    async with stage(["hello"], checking(lambda event: event.text)) as agent:
+        await agent.invoke("hi")
+        assert agent.session.messages()[-1].metadata is None
+
+
 # Failures
 
 

@@ -164,6 +164,22 @@ async def test_model_learns_of_the_effects_of_a_route_whose_run_was_not_resumed(
     assert ends(events) == [("pay", "its run was not resumed", False)]
 
 
+async def test_model_gets_no_message_about_a_waiting_route_without_effects(stage, kit):
+    async def handle(request, ctx):
+        return await ctx.dispatch("till.pay", {"mark": "second"})
+
+    async with stage(["ok"], shop([]), routing(handle, "^pay"), guards=asking(kit)) as agent:
+        await agent.invoke("pay")
+        await agent.invoke("go on")
+        assert [one.text for one in agent.scripted.requests[0].messages] == ["pay", "go on"]
+
+
+async def test_handler_that_waits_for_an_approval_is_not_reported_as_failed(stage, kit, caplog):
+    async with stage([], shop([]), routing(pay_twice), guards=asking(kit)) as agent:
+        assert (await agent.invoke("pay")).status == "parked"
+    assert "failed" not in caplog.text
+
+
 async def test_model_learns_in_a_copy_of_the_session_what_a_route_may_have_done(stage, kit):
     paid = []
     async with stage(["ok"], shop(paid), routing(pay_twice, "^pay"), guards=asking(kit)) as agent:
@@ -187,6 +203,89 @@ async def test_waiting_route_continues_before_a_route_that_was_added_meanwhile(s
         await agent.host.approvals.answer(result.requests[0], Approval("allow"))
         assert (await agent.resume()).text == "receipt 2"
     assert paid == ["first", "second"]
+
+
+async def test_aborted_route_may_have_caused_effects_if_the_ledger_cannot_be_searched(stage):
+    async def handle(request, ctx):
+        await ctx.dispatch("till.pay", {"mark": "x"})
+        index = agent.host.ledger.folder / "index.sqlite"
+        index.unlink(missing_ok=True)
+        index.mkdir()
+        agent.abort()
+        await anyio.sleep_forever()
+
+    async with stage(["ok"], shop([]), routing(handle, "^pay")) as agent:
+        assert (await agent.invoke("pay")).status == "aborted"
+        assert "was interrupted. It may have caused effects." in agent.session.messages()[-1].text
+
+
+async def test_effects_that_a_continued_handler_does_not_request_again_are_reported(stage, kit, caplog):
+    begun = []
+
+    async def handle(request, ctx):
+        begun.append(1)
+        if len(begun) == 2:
+            return "done"
+        return await pay_twice(request, ctx)
+
+    async with stage([], shop([]), routing(handle), guards=asking(kit)) as agent:
+        result = await agent.invoke("pay")
+        await agent.host.approvals.answer(result.requests[0], Approval("allow"))
+        assert (await agent.resume()).text == "done"
+    assert "ran again and did not request effects that it had begun: till.pay, effect" in caplog.text
+
+
+async def test_run_that_is_aborted_before_its_input_is_stored_leaves_the_route_of_the_last_one(stage, kit):
+    def stop(event):
+        if event.text == "stop":
+            agent.abort()
+
+    async with stage(["ok"], shop([]), routing(pay_twice, "^pay", input=stop), guards=asking(kit)) as agent:
+        await agent.invoke("pay")
+        assert (await agent.invoke("stop")).status == "aborted"
+        assert entries(agent)[-1] == ("pay", "waiting")
+        await agent.invoke("go on")
+        assert entries(agent)[-1] == ("pay", "failed")
+
+
+@pytest.mark.parametrize("ends", ["handled", "aborted", "abandoned"])
+async def test_large_answers_of_a_handler_are_deleted_after_its_end(stage, kit, tmp_path, ends):
+    @op("till.list", level=Level.SAFE)
+    async def receipts(params: Mark, ctx) -> str:
+        """List the receipts."""
+        return "x" * 100_000
+
+    async def handle(request, ctx):
+        await ctx.dispatch("till.list", {"mark": "second"})
+        assert len(list((tmp_path / "home" / "replays").iterdir())) == 1
+        if ends == "aborted":
+            agent.abort()
+            await anyio.sleep_forever()
+        if ends == "abandoned":
+            await ctx.dispatch("till.list", {"mark": "third"})
+        return "done"
+
+    def op_call(event):
+        return Ask("List?") if event.params.get("mark") == "third" else None
+
+    till = Plugin("op", "till", SimpleNamespace(sideband_ops=lambda: OpFamily("till", (receipts,))))
+    guards = {"asker": kit.guard(op_call=op_call)}
+    async with stage(["ok"], till, routing(handle, "^pay"), guards=guards) as agent:
+        await agent.invoke("pay")
+        await agent.invoke("go on")
+    assert list((tmp_path / "home" / "replays").iterdir()) == []
+
+
+async def test_route_that_declined_is_not_tried_again_if_the_waiting_one_is_gone(stage, kit):
+    tried = []
+    routes = [Route("first", "", lambda request, ctx: tried.append(1)), Route("pay", "", pay_twice, order=1)]
+    plugin = routing(pay_twice, routes=lambda event: [*routes])
+    async with stage(["ok"], shop([]), plugin, guards=asking(kit)) as agent:
+        await agent.invoke("pay")
+        routes.pop()
+        assert (await agent.resume()).text == "ok"
+        assert entries(agent)[-2:] == [("pay", "waiting"), ("pay", "failed")]
+    assert tried == [1]
 
 
 # Killed hosts
@@ -256,6 +355,13 @@ def test_interrupted_route_that_is_gone_is_reported_to_the_model(shop):
     assert answer["said"] == "finished"
     assert answer["routes"] == ["started", "failed"]
     assert "was interrupted. It has caused effects: till.pay, effect" in answer["notes"][0]
+
+
+def test_route_that_was_killed_before_an_effect_was_recorded_may_have_caused_others(shop):
+    shop.arm("begun")
+    assert shop.run(route=True) is None
+    answer = shop.run(new_input=True, calls=0)
+    assert "was interrupted. It may have caused effects." in answer["notes"][0]
 
 
 def test_handler_that_kills_its_host_each_time_is_given_up(shop):

@@ -9,9 +9,11 @@ import attrs
 import pytest
 from sideband import Plugin
 from sideband.hooks import Handled, Route, Section, Transform, hookimpl
-from sideband.messages import ImagePart, UserMessage
+from sideband.messages import AssistantMessage, ImagePart, UserMessage
 from sideband.providers import ANSWER_LIMITS
-from sideband_agent.sessions import RouteEntry, record_of
+from sideband.tools import tool
+from sideband_agent._router import open_route
+from sideband_agent.sessions import MessageEntry, RouteEntry, RunEntry, record_of
 
 pytestmark = pytest.mark.anyio
 
@@ -209,6 +211,21 @@ async def test_task_of_a_child_is_not_routed_and_the_child_has_the_prompt_and_to
     assert [one.name for one in request.tools] == ["echo"]
 
 
+async def test_child_of_a_handler_may_call_tools_that_were_offered_since_the_last_turn(stage, kit):
+    async def delegate(request, ctx):
+        return (await ctx.spawn_child("ping")).text
+
+    @tool("late")
+    async def late(params: kit.Text, ctx) -> str:
+        """Be late."""
+        return ""
+
+    async with stage(["done"], routing(Route("delegate", "", delegate))) as agent:
+        agent.offer(late)
+        await agent.invoke("hi")
+        assert [one.name for one in agent.scripted.requests[0].tools] == ["late"]
+
+
 async def test_message_that_a_handler_queues_begins_a_run_of_the_model(stage):
     def handle(request, ctx):
         ctx.follow_up("ping")
@@ -397,6 +414,13 @@ async def test_abort_cancels_a_handler_and_keeps_the_input(stage):
 
 
 # Records
+
+
+def test_search_for_an_open_route_stops_at_the_last_answer():
+    answer = MessageEntry(message=AssistantMessage(content="hi"), run="r1", step="0")
+    path = iter([RunEntry(run="r1", status="completed"), answer, "the rest"])
+    assert open_route(SimpleNamespace(newest_first=lambda: path)) is None
+    assert next(path) == "the rest"
 
 
 async def test_route_entries_survive_an_export_and_an_import(stage):

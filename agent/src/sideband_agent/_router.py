@@ -186,8 +186,8 @@ class Router:
             run: its run, unless a later one has begun.
         """
         ended = RouteEntry(run=entry.run, plugin=entry.plugin, name=entry.name, status="failed", reason=reason)
-        aborted = run is not None and run.aborted  # then this host has seen the end of its handler
-        note = await self._note(entry, "was interrupted", is_sure=aborted)
+        has_ended = entry.status == "waiting" or (run is not None and run.aborted)  # else its host was killed
+        note = await self._note(entry, "was interrupted", is_sure=has_ended)
         await self._store(ended, note, run)
         await self.announcer.emit(RouteEnd, entry.run, entry.name, entry.plugin, reason, handled=False, ms=0.0)
 
@@ -233,7 +233,7 @@ class Router:
         ms = (perf_counter() - began) * 1000
         await checkpoint()  # a handler that aborts the run has not answered
         if one.attempt.waits is not None:
-            await begin(run, one.entry("waiting", one.reason))
+            await begin(run, one.entry("waiting", one.reason, seed=one.attempt.seed))
             raise ApprovalAwaited([one.attempt.waits])
         reason = whole_characters(self.redactor.text(reason))
         await self._end(one, run, one.entry(status, reason), reply)
@@ -252,6 +252,8 @@ class Router:
                 if hasattr(reply, "__await__"):
                     reply = await reply
             except Exception as error:
+                if one.attempt.waits is not None:  # for an approval, so it has not failed
+                    return None
                 raise _failure(one.plugin, one.route, error) from error
             finally:
                 if isinstance(ctx, AgentPluginContext) and ctx.lease is not None:
@@ -319,7 +321,7 @@ class Router:
             is_sure = False
         else:
             try:
-                attempt = await self._again(self._key(entry.run, entry.plugin, entry.name), None, "", "")
+                attempt = await self._again(self._key(entry.run, entry.plugin, entry.name), None, "", entry.seed)
                 await self.broker.attempts.forget(attempt)
                 found = attempt.skipped
             except LedgerError:
@@ -339,7 +341,7 @@ def open_route(session: Session) -> RouteEntry | None:
     for one in session.newest_first():
         if isinstance(one, RouteEntry):
             return one if one.status in ("started", "waiting") else None
-        if isinstance(one, MessageEntry) and (one.step == "" or isinstance(one.message, AssistantMessage)):
+        if isinstance(one, MessageEntry) and isinstance(one.message, AssistantMessage):
             return None
     return None
 

@@ -1,4 +1,4 @@
-"""Texts of plugins, users and files, which may contain what is no text."""
+"""Texts of plugins, users and files, which may contain lone surrogates."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ class RouteEntry(_EntryBase):
         name: the name of the route.
         status: the state of the route.
         reason: why it matched, why it declined or how it failed.
-        seed: the seed of the keys of its effects, if it has started.
+        seed: the seed of the keys of its effects, unless it has ended.
     """
 
     type: Literal["route"] = "route"
