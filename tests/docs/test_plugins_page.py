@@ -21,7 +21,7 @@ from sideband.approvals import Approval
 from sideband.hooks import ChatCommands, ToolCandidate, ToolSelection
 from sideband.ledger import query
 from sideband.ops import OpDenied, Recorded
-from sideband.settings import load_settings, trust_plugin
+from sideband.settings import load_settings, trust_plugins
 from sideband.tools import tool
 from sideband_agent import Agent
 from sideband_scripted import Scripted, Turn
@@ -418,6 +418,6 @@ async def test_example_setting_loads_the_first_example_from_a_local_file(tmp_pat
     home.mkdir(mode=0o700)
     (home / "sideband.toml").write_text(page(PAGE).example("toml", "[policy.files]"))
     (home / "sideband_clock.py").write_text(page(PAGE).example("python", "class NowParams"))
-    trust_plugin(home, home / "sideband_clock.py")
+    trust_plugins(home, [home / "sideband_clock.py"])
     async with Host(home=home, settings=load_settings(home)) as host:
         assert "+0" in await host.op("clock.now", {"zone": "Europe/Vienna"})

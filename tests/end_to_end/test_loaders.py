@@ -77,6 +77,13 @@ def test_skill_is_validated_by_the_loader_of_its_format_only(acme, acme_skill, h
     assert sorted(reasons) == ["the folder has no SKILL.md", "the folder has no acme.txt"]
 
 
+def test_loader_without_validation_is_not_asked(acme, hello):
+    run = acme(LOADER.replace("async def validate", "async def _validate"))
+    validated = run("skills", "validate", hello)
+    assert (validated.returncode, validated.stdout) == (0, f"{hello}: no problems found\n")
+    assert "acme" not in validated.stderr
+
+
 @pytest.mark.parametrize("code", BROKEN.values(), ids=BROKEN)
 def test_broken_loader_does_not_affect_skills_of_other_loaders(acme, hello, code):
     run = acme(code)

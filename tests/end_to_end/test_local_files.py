@@ -128,6 +128,7 @@ def test_changed_guard_in_a_local_file_denies_until_it_is_trusted(sideband, proj
     [
         ('"hok.notes" = "a.py"', ["`hok.notes`", "did you mean `hook`"]),
         ('hook = "a.py"', ["KIND.NAME", "`hook`"]),
+        ('hook.notes = "a.py"', ['quote the name, as in "hook.notes" = "FILE"']),
         ('"skill.notes" = "a.py"', ["`skill.notes` is a skill", "[skills] folders"]),
         ('"hook.notes" = ""', ["`hook.notes`", "empty"]),
         ('"hook.notes" = 5', ["policy.files.hook.notes", "5"]),

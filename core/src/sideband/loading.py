@@ -326,6 +326,8 @@ class SkillLoader(Protocol):
     async def validate(self, folder: Path, *, families: Iterable[OpFamily] = ()) -> tuple[SkillProblem, ...]:
         """Return all problems of one skill, for its author, including those that ``load`` does not check.
 
+        A loader of another format than folders need not have it.
+
         If the folder is not a skill in this loader's format, return one problem with the code
         ``skill.manifest.missing``. It is shown only if no other loader recognizes the folder.
 

@@ -10,6 +10,7 @@ from textwrap import dedent
 
 import anyio
 import pytest
+from sideband import ConfigurationError
 from sideband.hooks import Context, ToolCall, Verdict
 from sideband.ops import Level
 from sideband.plugins import (
@@ -25,7 +26,7 @@ from sideband.plugins import (
     State,
     StrictPluginError,
 )
-from sideband.settings import distrust_plugin, trust_plugin
+from sideband.settings import distrust_plugins, trust_plugins
 
 pytestmark = pytest.mark.anyio
 
@@ -73,7 +74,7 @@ class File:
     def write(self, source, text="one", *, trusted=True):
         self.path.write_text(dedent(source).replace("{text}", text))
         if trusted:
-            trust_plugin(self.home, self.path)
+            trust_plugins(self.home, [self.path])
 
     def opened(self, **policy):
         return PluginHost(PluginPolicy(files={self.label: str(self.path)}, **policy), home=self.home, autoload=False)
@@ -131,7 +132,7 @@ async def test_changed_file_must_be_trusted_again(file):
     async with echo.opened() as plugins:
         with pytest.raises(PluginUntrusted, match="has changed since it was trusted"):
             await plugins.load("op", "echo")
-    trust_plugin(echo.home, echo.path)
+    trust_plugins(echo.home, [echo.path])
     async with echo.opened() as plugins:
         assert await text_of(plugins) == "two"
 
@@ -227,13 +228,106 @@ async def test_unusable_file_is_neither_trusted_nor_read_to_its_end(file, write,
     echo = file("op.echo")
     write(echo.path)
     with pytest.raises(PluginFileInvalid, match=problem):
-        trust_plugin(echo.home, echo.path)
+        trust_plugins(echo.home, [echo.path])
     async with echo.opened() as plugins:
         with pytest.raises(PluginFileInvalid, match=problem):
             await plugins.load("op", "echo")
     with pytest.raises(StrictPluginError, match=problem):
         async with echo.opened(strict=True):
             pass
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"# coding: utf-7\n#+AAo-print()", "it declares the encoding utf-7, and must be UTF-8"),
+        (b"# coding: no-such\n", "it is not UTF-8"),
+        (b"x = '\xff'", "it is not UTF-8"),
+        ("\n# \u202e".encode(), r"line 2 contains the invisible character U\+202E"),
+        (b"# a comment\rprint()", r"line 1 contains the invisible character U\+000D"),
+        (b"x = 1 # \x08", r"line 1 contains the invisible character U\+0008"),
+    ],
+)
+async def test_file_that_may_look_like_other_code_is_not_trusted(file, content, problem):
+    echo = file("op.echo")
+    echo.path.write_bytes(content)
+    with pytest.raises(PluginFileInvalid, match=problem):
+        trust_plugins(echo.home, [echo.path])
+
+
+async def test_text_in_any_language_and_line_ends_of_windows_are_trusted(file):
+    echo = file("op.echo")
+    echo.path.write_bytes(
+        b"\xef\xbb\xbf# -*- coding: utf-8 -*-\r\n" + dedent(ECHO).replace("{text}", "日本 🚀").encode()
+    )
+    trust_plugins(echo.home, [echo.path])
+    async with echo.opened() as plugins:
+        assert await text_of(plugins) == "日本 🚀"
+
+
+async def test_code_for_workers_beside_a_file_is_refused(file):
+    echo = file("op.echo")
+    (echo.path.parent / "_sdk.py").write_text("")
+    source = dedent(ECHO).replace("ops=(say,)", "ops=(say,), sdk=Path(__file__).with_name('_sdk.py')")
+    echo.write("from pathlib import Path\n" + source)
+    async with echo.opened() as plugins:
+        with pytest.raises(PluginInvalid, match="a local file has no `sdk`, since only this file is trusted"):
+            await plugins.load("op", "echo")
+
+
+@pytest.mark.parametrize("name", ["proj 🚀", 'a "quoted" \\ name', "tab\tand\x7f"])
+async def test_file_with_any_path_is_trusted(home, tmp_path, name):
+    folder = tmp_path / name
+    folder.mkdir()
+    echo = File(home, folder / "echo.py", "op.echo")
+    echo.write(ECHO)
+    async with echo.opened() as plugins:
+        assert await text_of(plugins) == "one"
+
+
+async def test_path_that_cannot_be_stored_changes_nothing(file, tmp_path):
+    echo = file("op.echo")
+    echo.write(ECHO)
+    unreadable = File(echo.home, tmp_path / "project" / os.fsdecode(b"bad\xff.py"), "op.bad")
+    with pytest.raises(ConfigurationError, match="its path is not UTF-8"):
+        unreadable.write(ECHO)
+    async with echo.opened() as plugins:
+        assert await text_of(plugins) == "one"
+
+
+async def test_no_file_is_trusted_if_one_of_them_cannot_be(file):
+    echo = file("op.echo")
+    echo.write(ECHO, trusted=False)
+    with pytest.raises(PluginFileInvalid):
+        trust_plugins(echo.home, [echo.path, echo.path.with_name("missing.py")])
+    async with echo.opened() as plugins:
+        with pytest.raises(PluginUntrusted):
+            await plugins.load("op", "echo")
+
+
+async def test_parent_of_a_linked_folder_is_that_of_its_target(file, tmp_path):
+    echo = file("op.echo", "z.py")
+    echo.write(ECHO, trusted=False)
+    (echo.path.parent / "sub").mkdir()
+    (tmp_path / "link").symlink_to(echo.path.parent / "sub")
+    (tmp_path / "z.py").write_text("raise SystemExit")
+    (path,) = trust_plugins(echo.home, [tmp_path / "link" / ".." / "z.py"])
+    assert path == str(echo.path)
+
+
+async def test_guard_in_a_hook_file_is_told_where_it_belongs(file):
+    notes = file("hook.notes")
+    notes.write(
+        NOTES
+        + """
+    @hookimpl
+    def op_call(event):
+        return None
+    """
+    )
+    async with notes.opened() as plugins:
+        (record,) = plugins.records
+    assert "declare that class as `guard.notes` under [policy.files]" in record.reason
 
 
 @pytest.mark.parametrize("change", ["untrusted", "changed", "missing", "damaged trust"])
@@ -275,8 +369,8 @@ async def test_damaged_trust_is_a_problem_of_the_host(file):
 async def test_distrusted_file_is_not_loaded(file):
     echo = file("op.echo")
     echo.write(ECHO)
-    assert distrust_plugin(echo.home, echo.path)
-    assert not distrust_plugin(echo.home, echo.path)
+    assert distrust_plugins(echo.home, [echo.path]) == {str(echo.path): True}
+    assert distrust_plugins(echo.home, [echo.path]) == {str(echo.path): False}
     async with echo.opened() as plugins:
         with pytest.raises(PluginUntrusted, match="the file is not trusted"):
             await plugins.load("op", "echo")
@@ -330,7 +424,7 @@ async def test_guard_that_was_trusted_meanwhile_decides_after_a_reload(file):
     async with guard.opened() as plugins:
         event = ToolCall("1", "notes", {}, level=Level.SAFE)
         assert (await plugins.hooks.decide(event)).verdict is Verdict.DENY
-        trust_plugin(guard.home, guard.path)
+        trust_plugins(guard.home, [guard.path])
         await plugins.reload("night")
         assert (await plugins.hooks.decide(event)).verdict is Verdict.ALLOW
 
@@ -364,6 +458,6 @@ async def test_trusting_at_the_same_time_keeps_each_file(home, tmp_path):
     async with anyio.create_task_group() as tasks:
         for path in paths:
             path.write_text("")
-            tasks.start_soon(anyio.to_thread.run_sync, trust_plugin, home, path)
+            tasks.start_soon(anyio.to_thread.run_sync, trust_plugins, home, [path])
     text = (home / "trust.toml").read_text()
     assert all(str(path) in text for path in paths)

@@ -1,5 +1,7 @@
 """Layers of settings, their precedence, and messages about invalid values."""
 
+import os
+
 import pytest
 from sideband import ConfigurationError
 from sideband.settings import Settings, load_settings, merge, setting, trust_project, trusted_project
@@ -322,3 +324,30 @@ def test_plugins_are_denied_if_an_invalid_part_may_concern_them(home, text):
     assert loaded.policy_problem is not None
     assert loaded.plugin_policy().only == {"sideband-cli"}
     assert "the configuration is invalid" in loaded.plugin_policy().only_reason
+
+
+def test_project_that_replaces_the_file_of_a_plugin_is_reported(home, project):
+    user = write(home, '[policy.files]\n"guard.night" = "night.py"\n"hook.same" = "/same.py"\n')
+    file = write(project, '[policy.files]\n"guard.night" = "day.py"\n"hook.same" = "/same.py"\n')
+    trust_project(home, project)
+    loaded = load_settings(home, project=project)
+    assert loaded.notices == (f"{file} replaces the file of `guard.night`, which {user} sets",)
+
+
+@pytest.mark.parametrize("name", ["proj 🚀", 'a "quoted" name'])
+def test_project_in_a_folder_with_any_name_can_be_trusted(home, tmp_path, name):
+    folder = tmp_path / name
+    folder.mkdir()
+    write(folder, timeout(2))
+    trust_project(home, folder)
+    assert load_settings(home, project=folder).settings.policy.timeout == 2
+
+
+def test_project_whose_path_cannot_be_stored_is_refused_and_others_stay_trusted(home, project, tmp_path):
+    write(project, timeout(2))
+    trust_project(home, project)
+    folder = tmp_path / os.fsdecode(b"bad\xff")
+    folder.mkdir()
+    with pytest.raises(ConfigurationError, match="its path is not UTF-8"):
+        trust_project(home, folder)
+    assert trusted_project(home, project) == project

@@ -5,8 +5,8 @@ import pytest
 from sideband_skills._config import Config
 
 
-def test_hidden_and_compiled_files_are_excluded(load_one):
-    names = ("b.py", "a/x.txt", ".env", ".git/config", "__pycache__/b.pyc", "old.pyc", "run.sh")
+def test_hidden_compiled_and_generated_files_are_excluded(load_one):
+    names = ("b.py", "a/x.txt", ".env", ".git/config", "__pycache__/b.pyc", "old.pyc", "run.sh", "sideband_sdk/http.py")
     assert load_one(files=dict.fromkeys(names, "")).files == ("SKILL.md", "a/x.txt", "b.py", "run.sh")
 
 

@@ -80,7 +80,7 @@ def test_hidden_folder_with_too_many_entries_is_reported(skills, make_skill, sea
     assert "too many entries" in search(limits=Config(files=2))[1]["source.skipped"].reason
 
 
-@pytest.mark.parametrize("folder", [".git", ".venv", "node_modules", "__pycache__"])
+@pytest.mark.parametrize("folder", [".git", ".venv", "node_modules", "__pycache__", "sideband_sdk"])
 def test_manifests_in_folders_of_tools_are_not_counted(skills, make_skill, search, folder):
     make_skill("good")
     make_skill("lost", parent=skills / folder)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 from ..errors import ConfigurationError, StateUnwritable
 from ..ops import Grant
+from ..settings._files import toml_string
 from ..state import FileLock, make_home, write_state_file
 
 _PLUGIN = "plugin:"
@@ -107,8 +107,11 @@ class RememberedGrants:
 
 
 def _table(digest: str, entry: Mapping[str, Any]) -> str:
-    # JSON strings and lists of strings are valid TOML.
-    lines = [f"{name} = {json.dumps(value)}" for name, value in entry.items()]
+    lines = [f"{name} = {_value(value)}" for name, value in entry.items()]
     of_plugin = digest.startswith(_PLUGIN)
-    name = json.dumps(digest.removeprefix(_PLUGIN))
+    name = toml_string(digest.removeprefix(_PLUGIN))
     return "\n".join([f"[{'plugins' if of_plugin else 'skills'}.{name}]", *lines, "", ""])
+
+
+def _value(value: str | Sequence[str]) -> str:
+    return toml_string(value) if isinstance(value, str) else f"[{', '.join(map(toml_string, value))}]"

@@ -79,7 +79,7 @@ class Host:
         settings: the configuration: loaded settings, or nested tables that override the user file and the environment.
             By default, only the user file and the environment are used.
         plugins: plugins passed as objects, in addition to installed ones.
-        autoload: whether to use installed plugins.
+        autoload: whether to use installed plugins. Local files that the settings name are used in any case.
         skill_dirs: folders of skills, searched before those of the settings.
         grants: capabilities by skill that its calls get in addition to those that were granted otherwise; not stored.
         approver: answers requests for approval: grants of skills, and questions of guards about effects and tool calls.

@@ -183,7 +183,7 @@ class PluginConflict(PluginError, RuntimeError):
         super().__init__(
             f"{kind} `{name}` is claimed by {' and by '.join(record.claim for record in records)}; none is used",
             name=name,
-            hint="uninstall the package that should not provide it, or name the distribution that you trust under "
+            hint="remove the one that should not provide it, or name the distribution or path that you trust under "
             f'`[policy.conflicts]`: "{kind}.{name}" = "{select}"'
             + (" for the plugin that is passed to the host" if select == "inline" else ""),
         )
@@ -200,7 +200,7 @@ class PluginImportFailed(PluginError, ImportError):
             f"{described(record)} cannot be imported: {problem}",
             record=record,
             reason=f"it cannot be imported: {problem}",
-            hint=(f"correct {record.file}, and trust it again" if record.file else _reinstall(record))
+            hint=(_correct(record) + "; it cannot import its neighbors" if record.file else _reinstall(record))
             + f"; `sideband plugins why {record.label}` shows the traceback",
         )
 

@@ -334,5 +334,8 @@ def check_reserved(hooks: HookRegistry, plugin: LoadedPlugin) -> None:
     """
     for hook in _RESERVED:
         if hooks.implements(plugin.name, hook):
-            problem = f"`{hook}` is reserved for guards; move it to a class, and declare that class"
-            raise PluginInvalid(plugin.record, f"{problem} in the entry-point group `{KINDS['guard'].group}`")
+            record = plugin.record
+            group = f"in the entry-point group `{KINDS['guard'].group}`"
+            where = f"as `guard.{record.name}` under [policy.files]" if record.file else group
+            problem = f"`{hook}` is reserved for guards; move it to a class, and declare that class {where}"
+            raise PluginInvalid(record, problem)

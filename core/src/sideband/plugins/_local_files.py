@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
+import re
 import stat
 import sys
+import tokenize
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.machinery import ModuleSpec, SourceFileLoader
@@ -15,19 +18,23 @@ from ._errors import PluginFileInvalid
 from ._records import PluginRecord
 
 MAX_BYTES = 1 << 20
+# Control characters, a line end that editors may not show, and marks that change the direction of the text.
+_HIDDEN = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2028\u2029\u2066-\u2069]|\r(?!\n)")
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 
 def local_path(file: str | os.PathLike[str]) -> str:
-    """Return the absolute path of a file, without ``..``. Links are kept: the digest says what is behind them."""
-    return os.path.abspath(file)  # noqa: PTH100  pathlib has no equivalent that keeps links
+    """Return the absolute path of a file, in its real folder. It may be a link: the digest says what is behind it."""
+    folder, name = os.path.split(os.fspath(file))
+    return os.path.join(os.path.realpath(folder or "."), name)  # noqa: PTH118  a text, as in all records
 
 
 def read_plugin_file(path: str) -> bytes:
     """Return the content of a file that is a plugin.
 
     Raises:
-        PluginFileInvalid: if it cannot be read, is not a regular file, or is too large.
+        PluginFileInvalid: if it cannot be read, is not a regular file, is too large, or may look in an editor like
+            other code than Python runs.
     """
     try:
         descriptor = os.open(path, _FLAGS)
@@ -39,7 +46,25 @@ def read_plugin_file(path: str) -> bytes:
         raise PluginFileInvalid(path, f"it cannot be read: {error.strerror}") from error
     if len(content) > MAX_BYTES:
         raise PluginFileInvalid(path, f"it has more than {MAX_BYTES >> 20} MiB")
+    if problem := _disguise(content):
+        raise PluginFileInvalid(path, problem)
     return content
+
+
+def _disguise(content: bytes) -> str:
+    """Return why code may not be what a reader sees, or an empty string."""
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
+        text = content.decode()
+    except (SyntaxError, UnicodeDecodeError):
+        return "it is not UTF-8"
+    if not encoding.startswith("utf-8"):
+        return f"it declares the encoding {encoding}, and must be UTF-8"
+    if found := _HIDDEN.search(text):
+        return (
+            f"line {text.count(chr(10), 0, found.start()) + 1} contains the invisible character U+{ord(found[0]):04X}"
+        )
+    return ""
 
 
 def local_records(files: Mapping[str, str], trusted: Mapping[str, str]) -> Iterator[tuple[PluginRecord, str]]:

@@ -77,7 +77,7 @@ def _registered(record: PluginRecord, value: Any, config: Any) -> Any:
     function = getattr(value, name, None)
     if function is None:
         public = (attribute for attribute in dir(value) if not attribute.startswith("_"))
-        named = record.value or getattr(value, "__name__", type(value).__name__)
+        named = record.file or record.value or getattr(value, "__name__", type(value).__name__)
         raise PluginInvalid(record, f"`{named}` has no `{name}`{did_you_mean(name, public) or _submodule(value)}")
     if not callable(function):
         raise PluginInvalid(record, f"`{name}` must be a function, got {_described(function)}")
@@ -130,6 +130,9 @@ def _check_parts(record: PluginRecord, family: OpFamily) -> None:
         raise PluginInvalid(record, f"its `scope` must be a subclass of Scope, got {_described(family.scope)}")
     if family.sdk is not None and not (isinstance(family.sdk, Path) and family.sdk.is_file()):
         raise PluginInvalid(record, f"its `sdk` must be the Path of a file, but {family.sdk!r} is not")
+    if family.sdk is not None and record.file:
+        problem = "a local file has no `sdk`, since only this file is trusted; make it a package"
+        raise PluginInvalid(record, problem)
     if family.credentials is not None and not callable(getattr(family.credentials, "resolve", None)):
         raise PluginInvalid(record, f"its `credentials` has no method `resolve`: {_described(family.credentials)}")
 

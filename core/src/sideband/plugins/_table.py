@@ -68,6 +68,8 @@ class PluginTable:
 
     def named(self, name: str, kind: str | None) -> tuple[PluginRecord, ...]:
         """See ``PluginHost.why``."""
+        if kind is None and "." in name:
+            kind, _, name = name.partition(".")
         found = tuple(record for record in self.records if record.name == name and kind in {None, record.kind})
         if not found:
             known = {record.name for record in self.records if kind in {None, record.kind}}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         setting,
     )
     from ._skill_folders import SkillFolders, SkillSettings
-    from ._trust import distrust_plugin, trust_plugin, trust_project, trusted_project
+    from ._trust import distrust_plugins, trust_plugins, trust_project, trusted_project
 
 __all__ = [
     "COMMAND_LINE",
@@ -36,14 +36,14 @@ __all__ = [
     "SkillSettings",
     "ThinkingLevel",
     "default_home",
-    "distrust_plugin",
+    "distrust_plugins",
     "format_bytes",
     "known_plugin_policy",
     "load_settings",
     "merge",
     "parse_bytes",
     "setting",
-    "trust_plugin",
+    "trust_plugins",
     "trust_project",
     "trusted_project",
 ]

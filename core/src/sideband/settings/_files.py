@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -39,3 +40,14 @@ def parse_settings(file: Path, content: bytes) -> dict[str, Any]:
         return tomllib.loads(content.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigurationError(file.name, f"invalid TOML: {error}", source=str(file)) from error
+
+
+def toml_string(text: str) -> str:
+    """Return a text as a TOML string.
+
+    Raises:
+        ValueError: if it contains bytes that are not UTF-8, which TOML cannot express.
+    """
+    text.encode()
+    # JSON escapes the same characters, except one. Of characters beyond 16 bits, TOML knows no pairs of escapes.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -115,13 +115,17 @@ class Policy(BaseModel):
             raise ValueError(f"must be at least `{name}`, which is {written}")
         return value
 
-    @field_validator("files")
+    @field_validator("files", mode="before")
     @classmethod
-    def _known_kinds(cls, value: dict[str, str]) -> dict[str, str]:
-        for label, file in value.items():
-            kind, _, name = label.partition(".")
+    def _known_kinds(cls, value: Any) -> Any:
+        for label, file in value.items() if isinstance(value, dict) else ():
+            kind, _, name = str(label).partition(".")
+            if isinstance(file, dict):
+                raise ValueError(  # noqa: TRY004  pydantic converts this type only
+                    f'quote the name, as in "{label}.{next(iter(file), "NAME")}" = "FILE"'
+                )
             if kind not in KINDS or not name:
-                near = did_you_mean(kind, KINDS)
+                near = did_you_mean(kind, KINDS) if kind not in KINDS else ""
                 raise ValueError(f"expected KIND.NAME such as `hook.notes` as the name, got `{label}`{near}")
             if KINDS[kind].when is When.NEVER:
                 raise ValueError(f"`{label}` is a skill, which is a folder: name its folder in `[skills] folders`")

@@ -159,7 +159,9 @@ def load_settings(
     ]
     for read in layers:
         try:
-            merge(merged, *read(), sources)
+            values, source = read()
+            notices += _replaced_files(merged, values, source, sources)
+            merge(merged, values, source, sources)
         except ConfigurationError as error:
             report(error, error.key)
     while True:
@@ -182,6 +184,23 @@ def load_settings(
         trusted and trusted / PROJECT_FILE,
         find_skill_folders(settings.skills, user, trusted, project and _project_folder(project)),
     )
+
+
+def _replaced_files(
+    merged: Mapping[str, Any], values: Mapping[str, Any], source: str, sources: Mapping[_Path, str]
+) -> Iterator[str]:
+    """Yield a message for each plugin whose file is replaced: that of the user may be a guard."""
+    before, after = (_files_of(one) for one in (merged, values))
+    for label in before.keys() & after.keys():
+        if before[label] != after[label]:
+            path = ("policy", "files", label)
+            yield f"{source} replaces the file of `{label}`, which {sources.get(path, 'another source')} sets"
+
+
+def _files_of(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    policy = values.get("policy")
+    files = policy.get("files") if isinstance(policy, Mapping) else None
+    return files if isinstance(files, Mapping) else {}
 
 
 def _project_folder(project: Path) -> Path:

@@ -6,10 +6,9 @@ A file is trusted by its digest, so a changed file must be trusted again.
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Literal
 from ..errors import ConfigurationError, StateUnwritable
 from ..plugins._local_files import local_path, read_plugin_file
 from ..state import FileLock, make_home, write_state_file
-from ._files import PROJECT_FILE, find_project_file, read_settings
+from ._files import PROJECT_FILE, find_project_file, read_settings, toml_string
 
 _FILE = "trust.toml"
 _Table = Literal["projects", "plugins"]
@@ -57,44 +56,52 @@ def trusted_project(home: Path, folder: Path) -> Path | None:
         return None
 
 
-def trust_plugin(home: Path, file: Path) -> str:
-    """Trust a file with its current content as a plugin, and return its SHA-256. A changed file must be trusted again.
+def trust_plugins(home: Path, files: Iterable[Path]) -> Mapping[str, str]:
+    """Trust files with their current content as plugins: all of them, or none.
+
+    A changed file must be trusted again.
 
     Args:
         home: the host's state folder.
-        file: the file, which ``[policy.files]`` may then name.
+        files: the files, which ``[policy.files]`` may then name.
+
+    Returns:
+        The SHA-256 of each file, by its path as hosts use it.
 
     Raises:
-        PluginFileInvalid: if it does not exist, or is not a regular file of at most 1 MiB.
+        PluginFileInvalid: if one does not exist, is not a regular file of at most 1 MiB, or is not plain UTF-8.
         StateUnwritable: if the trust cannot be stored.
 
     Example:
         >>> from tempfile import mkdtemp
         >>> folder = Path(mkdtemp())
         >>> _ = (folder / "notes.py").write_text("")
-        >>> trust_plugin(folder / "home", folder / "notes.py")[:12]
+        >>> list(trust_plugins(folder / "home", [folder / "notes.py"]).values())[0][:12]
         'e3b0c44298fc'
     """
-    path = local_path(file)
-    digest = hashlib.sha256(read_plugin_file(path)).hexdigest()
+    paths = [local_path(file) for file in files]
+    digests = {path: hashlib.sha256(read_plugin_file(path)).hexdigest() for path in paths}
     with _changing(home, "plugins") as trusted:
-        trusted[path] = digest
-    return digest
+        trusted.update(digests)
+    return digests
 
 
-def distrust_plugin(home: Path, file: Path) -> bool:
-    """Trust a file no longer as a plugin, and return whether it was trusted. Running hosts keep what they loaded.
+def distrust_plugins(home: Path, files: Iterable[Path]) -> Mapping[str, bool]:
+    """Trust files no longer as plugins. Running hosts keep what they loaded.
+
+    Returns:
+        Whether each was trusted, by its path as hosts use it.
 
     Raises:
         StateUnwritable: if the change cannot be stored.
 
     Example:
         >>> from tempfile import mkdtemp
-        >>> distrust_plugin(Path(mkdtemp()), Path("notes.py"))
-        False
+        >>> list(distrust_plugins(Path(mkdtemp()), [Path("notes.py")]).values())
+        [False]
     """
     with _changing(home, "plugins") as trusted:
-        return trusted.pop(local_path(file), None) is not None
+        return {path: trusted.pop(path, None) is not None for path in map(local_path, files)}
 
 
 def trusted_digests(home: Path, table: _Table) -> dict[str, str]:
@@ -124,10 +131,16 @@ def _changing(home: Path, table: _Table) -> Iterator[dict[str, str]]:
         yield tables[table]
         lines = [f"# changed on {datetime.now(UTC):%Y-%m-%d}"]
         for name, digests in tables.items():
-            # JSON strings are valid TOML.
-            entries = (f"{json.dumps(path)} = {json.dumps(digest)}" for path, digest in sorted(digests.items()))
-            lines += [f"[{name}]", *entries]
+            lines += [f"[{name}]", *(_line(path, digest) for path, digest in sorted(digests.items()))]
         write_state_file(home / _FILE, "\n".join([*lines, ""]))
+
+
+def _line(path: str, digest: str) -> str:
+    try:
+        return f"{toml_string(path)} = {toml_string(digest)}"
+    except ValueError as error:
+        hint = "rename it, then trust it again"
+        raise ConfigurationError(Path(path).name, "its path is not UTF-8", source=path, hint=hint) from error
 
 
 def _digest(file: Path) -> str:

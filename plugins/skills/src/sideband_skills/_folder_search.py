@@ -15,7 +15,7 @@ from ._meter import LimitReached
 from ._problems import Problems, shown
 
 _MAXIMUM_DEPTH = 4
-_NO_SKILLS = frozenset({"__pycache__", "node_modules"})
+_NO_SKILLS = frozenset({"__pycache__", "node_modules", "sideband_sdk"})
 # Folders with many files, in which no author puts skills. They are hidden, so only counting would search them.
 _NOT_COUNTED = _NO_SKILLS | {".git", ".hg", ".mypy_cache", ".ruff_cache", ".svn", ".tox", ".venv"}
 _MAXIMUM_NAMES = 5

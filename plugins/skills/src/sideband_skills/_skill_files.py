@@ -22,7 +22,8 @@ _MAXIMUM_TEXT = 1 << 20
 _CHUNK = 1 << 20
 # A file with more NUL bytes is not text, or is UTF-16 without a byte-order mark.
 _TEXT_PER_NUL = 16
-_IGNORED_FOLDERS = frozenset({"__pycache__"})
+# `sideband sdk stubs` writes the last one, for editors.
+_IGNORED_FOLDERS = frozenset({"__pycache__", "sideband_sdk"})
 _IGNORED_SUFFIXES = (".pyc", ".pyo")
 
 Identity = tuple[int, int, int, int, int]
@@ -45,7 +46,7 @@ class SkillFiles:
 
 
 def list_files(entries: Iterable[os.DirEntry[str]], problems: Problems) -> SkillFiles:
-    """List all files in the folder except hidden files, ``__pycache__`` and compiled Python.
+    """List all files in the folder except hidden files, compiled Python, and generated stubs (``sideband_sdk``).
 
     A symbolic link is included only if it points to another file of this list. Other entries that cannot be part of a
     snapshot are skipped and reported. Beyond the limits for files and bytes, the listing fails.

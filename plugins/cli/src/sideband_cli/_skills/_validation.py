@@ -38,7 +38,8 @@ async def validate_folder(host: Host, folder: Path) -> list[SkillProblem]:
             continue
         for loader in plugin.contribution:
             try:
-                found.append(_checked(await loader.validate(folder, families=families)))
+                if hasattr(loader, "validate"):
+                    found.append(_checked(await loader.validate(folder, families=families)))
             except (Exception, SystemExit) as error:  # noqa: BLE001  a broken loader must not affect the others
                 notice(f"notice: the loader `{name}` failed: {type(error).__name__}: {error}")
                 found.append([_broken(name, folder)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -282,21 +281,23 @@ def _reload(arguments: Namespace) -> ExitCode:
 
 
 def _trust(arguments: Namespace) -> ExitCode:
-    """Trust local files with their current content. Nothing is imported."""
+    """Trust local files with their current content: all, or none. Nothing is imported."""
     from pathlib import Path
 
-    from sideband.settings import trust_plugin
+    from sideband.plugins import list_plugins
+    from sideband.settings import trust_plugins
     from sideband.state import default_home
 
-    named = {os.path.abspath(file): label for label, file in _settings(arguments).settings.policy.files.items()}  # noqa: PTH100
-    data, lines = [], []
-    for file in arguments.files:
-        path = os.path.abspath(file)  # noqa: PTH100  keeps links, like the host
-        digest = trust_plugin(default_home(), Path(path))
-        data.append({"file": path, "digest": digest, "plugin": named.get(path)})
+    home = default_home()
+    trusted = trust_plugins(home, map(Path, arguments.files))
+    records, _ = list_plugins(home, _settings(arguments).plugin_policy())
+    named = {record.file: record.label for record in records if record.file}
+    lines = []
+    for path, digest in trusted.items():
         lines.append(f"trusted {path} with its current content (SHA-256 {digest})")
         if path not in named:
             lines.append(f'to use it, add a line such as "hook.NAME" = "{path}" under [policy.files]')
+    data = [{"file": path, "digest": digest, "plugin": named.get(path)} for path, digest in trusted.items()]
     print_data(arguments, data, joined(lines))
     return ExitCode.SUCCESS
 
@@ -305,13 +306,10 @@ def _distrust(arguments: Namespace) -> ExitCode:
     """Trust local files no longer. Hosts that run keep what they have loaded."""
     from pathlib import Path
 
-    from sideband.settings import distrust_plugin
+    from sideband.settings import distrust_plugins
     from sideband.state import default_home
 
-    data = []
-    for file in arguments.files:
-        path = os.path.abspath(file)  # noqa: PTH100  keeps links, like the host
-        data.append({"file": path, "was_trusted": distrust_plugin(default_home(), Path(path))})
-    lines = [f"{one['file']} {'is no longer' if one['was_trusted'] else 'was not'} trusted" for one in data]
-    print_data(arguments, data, joined(lines))
+    found = distrust_plugins(default_home(), map(Path, arguments.files))
+    lines = [f"{path} {'is no longer' if was else 'was not'} trusted" for path, was in found.items()]
+    print_data(arguments, [{"file": path, "was_trusted": was} for path, was in found.items()], joined(lines))
     return ExitCode.SUCCESS
