@@ -18,7 +18,9 @@ def canonical(value: Any) -> str:
     kind = type(value)
     if value is None or kind in (str, bool, float):
         return json.dumps(value)
-    name = f"{kind.__module__}.{kind.__qualname__}"
+    # A plugin that a reload has replaced has another name for what still runs, such as `acme@1`.
+    package, dot, rest = kind.__module__.partition(".")
+    name = f"{package.partition('@')[0]}{dot}{rest}.{kind.__qualname__}"
     parts: Iterable[str]
     if isinstance(value, Mapping):
         name, parts = "map", sorted(f"{canonical(key)}:{canonical(one)}" for key, one in value.items())

@@ -396,7 +396,8 @@ class Host:
             PluginNotFound: if there is no such plugin.
             PluginDenied: if the policy does not allow it.
             PluginReloadRefused: if it would not be safe; nothing has changed. So it is for a store, a sandbox, a source
-                of secrets, open sources of tools, compiled modules, and in a strict host.
+                of secrets, open sources of tools, compiled modules, what another open host of this process uses, and
+                in a strict host.
             PluginReloadFailed: if a candidate is unusable; nothing has changed.
 
         Example:

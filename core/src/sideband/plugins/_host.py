@@ -40,7 +40,7 @@ from ._plugin import LoadedPlugin, Plugin
 from ._policy import PluginPolicy
 from ._records import PluginRecord, State
 from ._skills import locate_skill
-from ._table import Loadable, PluginTable
+from ._table import Loadable, PluginTable, open_tables
 
 if TYPE_CHECKING:
     from ..contexts._editions import Edition
@@ -123,6 +123,8 @@ class PluginHost:
         if self._stack is not None or self._table.records:
             raise RuntimeError("a PluginHost can be entered only once; create another one")
         self._stack = stack = AsyncExitStack()
+        open_tables.add(self._table)
+        stack.callback(open_tables.discard, self._table)
         self._owners = await enter(stack, anyio.create_task_group())
         stack.push_async_callback(self._exit_lifespans)
         self._loads = await enter(stack, anyio.create_task_group())

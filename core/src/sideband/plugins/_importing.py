@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, TypeVar
 
@@ -13,7 +14,8 @@ from attrs import define
 
 from ..errors import SidebandError
 from ._errors import PluginImportFailed, PluginInvalid
-from ._objects import describe, object_of
+from ._import_turns import first_turn
+from ._objects import describe, module_of, object_of
 from ._records import PluginRecord
 
 T = TypeVar("T")
@@ -44,7 +46,7 @@ class Import:
             PluginInvalid: if the check did.
         """
         with anyio.move_on_after(seconds):
-            value, error = await run_sync(contained, partial(self.run, check), abandon_on_cancel=True)
+            value, error = await run_sync(contained, partial(self._run_first, check), abandon_on_cancel=True)
             if error is None:
                 return value  # type: ignore[no-any-return]  # what `check` returned
             raise self.failure(error)
@@ -58,6 +60,10 @@ class Import:
             self.record.load_ms = (time.perf_counter() - start) * 1000
             self.is_done = True
         return check(self.value)
+
+    def _run_first(self, check: Callable[[Any], T]) -> T:
+        with nullcontext() if self.is_done else first_turn(module_of(self.record.value).partition(".")[0]):
+            return self.run(check)
 
     def failure(self, error: BaseException) -> SidebandError:
         """Return the typed error for what ``run`` raised, with that as its cause."""

@@ -1,8 +1,8 @@
 """Import the modules of a plugin a second time, beside those that are in use.
 
 The modules of one import are a set. Only one set has the real names in ``sys.modules``. Another one that is in use has
-names that no statement can import, and each of its modules finds the others under them: a function that imports a
-neighbor when it is called, as ``from ._parts import part``, gets the one of its own set.
+names that no statement can spell, and so have its classes and functions: what is imported late, or looks up the
+annotations of a class in its module, finds the module of its own set. See ``_late_imports`` for absolute imports.
 """
 
 from __future__ import annotations
@@ -17,20 +17,17 @@ from contextlib import suppress
 from copy import copy
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, ModuleSpec, SourceFileLoader
 from itertools import count
-from types import CodeType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar
 
 from attrs import define, field
 
+from ._import_turns import ModulesBusy, SecondTurn
+from ._late_imports import end_redirection, redirect_imports
+
 T = TypeVar("T")
 
 _numbers = count(1)
-_busy: set[str] = set()
-_busy_lock = threading.Lock()
-
-
-class ModulesBusy(Exception):
-    """An earlier import of the same packages has not ended."""
 
 
 class ExtensionFound(Exception):
@@ -85,6 +82,7 @@ class ModuleSet:
         Args:
             all_of_them: whether each module with a real name belongs to the set, also one imported a moment ago.
         """
+        redirect_imports(self._suffix)
         self._rename(self.modules, self._alias)
         if all_of_them:
             later = ModuleSet.current(self.packages).modules
@@ -106,9 +104,15 @@ class ModuleSet:
             is_other = _package(name) in self.packages and name not in self.modules
             if is_other or _package(name) in map(self._alias, self.packages):
                 sys.modules.pop(name, None)
+        end_redirection(self._suffix)
 
     def forget(self) -> None:
-        """Remove all names of the modules, which nothing uses anymore."""
+        """Remove all names of the modules, which the host does not use anymore.
+
+        If something else does, such as a program that has imported them itself, its late imports find the newest ones.
+        """
+        self._rename(self.modules, str, is_named=False)
+        end_redirection(self._suffix)
         aliases = {self._alias(package) for package in self.packages}
         for name in [name for name in list(sys.modules) if _package(name) in aliases]:
             del sys.modules[name]
@@ -123,30 +127,40 @@ class ModuleSet:
         package, dot, rest = name.partition(".")
         return f"{package}{self._suffix}{dot}{rest}"
 
-    def _rename(self, modules: Mapping[str, ModuleType], renamed: Callable[[str], str]) -> None:
-        """Add other names for modules, and let their relative imports begin at these."""
-        for real, module in modules.items():
+    def _rename(
+        self, modules: Mapping[str, ModuleType], renamed: Callable[[str], str], *, is_named: bool = True
+    ) -> None:
+        """Let modules, and what they define, have other names, under which they can be found if ``is_named``."""
+        for real, module in modules.items() if is_named else ():
             sys.modules[renamed(real)] = module
         for real, module in modules.items():
+            old, new = getattr(module, "__name__", ""), renamed(real)
+            if old not in (real, self._alias(real)):
+                continue  # it has another name too, maybe of another distribution
+            names: dict[str, Any] = {"__name__": new}
             original = self._specs.setdefault(real, getattr(module, "__spec__", None))
             if original is not None:
                 spec = copy(original)
-                spec.name = renamed(real)
+                spec.name = new
                 spec = original if spec.name == real else spec
-                # Both at once: an import between would find that they differ.
-                vars(module).update(__spec__=spec, __package__=spec.parent)
+                names |= {"__spec__": spec, "__package__": spec.parent}
+            # All at once: an import between would find that they differ.
+            vars(module).update(names)
+            _rename_all(vars(module), old, new)
 
 
 @define(eq=False)
 class SecondImport:
     """An import of packages beside those that are in use.
 
+    Only ``run`` belongs in a thread. Names change in the event loop, where no import of a running call is half done.
+
     Args:
         packages: the names of the top-level packages or modules.
 
     Attributes:
-        running: the modules that are in use. They keep the real names, except while ``run`` imports others.
-        imported: the modules that ``run`` imported.
+        running: the modules that are in use. They keep the real names, except from ``begin`` to ``finish``.
+        imported: the modules that were imported, once it is finished.
 
     Raises:
         ModulesBusy: if an earlier import of one of the packages was abandoned and has not ended.
@@ -155,74 +169,97 @@ class SecondImport:
     packages: tuple[str, ...]
     running: ModuleSet = field(init=False)
     imported: ModuleSet | None = field(default=None, init=False)
-    _is_abandoned: bool = field(default=False, init=False)
-    _has_begun: bool = field(default=False, init=False)
-    _has_ended: bool = field(default=False, init=False)
+    _turn: SecondTurn = field(init=False)
+    _finder: _FreshFinder | None = field(default=None, init=False)
+    _left: ModuleSet | None = field(default=None, init=False)
+    _is_running: bool = field(default=False, init=False)
+    _lock: threading.Lock = field(factory=threading.Lock, init=False)
 
     def __attrs_post_init__(self) -> None:
-        with _busy_lock:
-            if not _busy.isdisjoint(self.packages):
-                raise ModulesBusy
-            _busy.update(self.packages)
+        self._turn = SecondTurn(self.packages)
         self.running = ModuleSet.current(self.packages)
 
-    def run(self, work: Callable[[], T]) -> T:
-        """Call a function that imports the packages and checks them, and set aside what it imported.
+    def begin(self) -> None:
+        """Set aside the modules in use. The bytecode caches of the packages are not used: they may be of older source.
 
-        Call it in a thread. The bytecode caches of the packages are not used: they may be of an older source.
+        Raises:
+            ModulesBusy: if a part of them is being imported for the first time.
         """
-        self._has_begun = True
-        finder = _FreshFinder(frozenset(self.packages))
+        self._turn.begin()
         importlib.invalidate_caches()
         self.running.set_aside(all_of_them=True)
-        is_done = False
+        self._finder = _FreshFinder(frozenset(self.packages))
+        sys.meta_path.insert(0, self._finder)
+
+    def run(self, work: Callable[[], T]) -> T:
+        """Call a function that imports the packages and checks them, in a thread."""
+        with self._lock:
+            if self._left is not None:
+                raise ModulesBusy
+            self._is_running = True
         try:
-            sys.meta_path.insert(0, finder)
             result = work()
             self._import_others()
-            is_done = True
+            return result
         finally:
-            sys.meta_path.remove(finder)
-            found = ModuleSet.current(self.packages).without(self.running)
-            found.set_aside()
-            self.running.put_back()
-            if is_done and not self._is_abandoned:
-                self.imported = found
+            with self._lock:
+                self._is_running = False
+                if self._left is not None:
+                    self._end()
+
+    def finish(self) -> None:
+        """Give the names back to the modules in use, and keep what was imported."""
+        self.imported = self._give_names_back()
+        self._end()
+
+    def abandon(self) -> None:
+        """Give the names back to the modules in use, and forget what was imported, now or once its thread has ended.
+
+        The thread goes on with other names, so that it changes nothing.
+        """
+        with self._lock:
+            if self.imported is not None:
+                self.imported.forget()
+            elif self._finder is None:
+                self._turn.end()
             else:
-                found.forget()
-            self.end()
-        return result
+                self._finder.packages = frozenset()
+                self._left = self._give_names_back()
+                if self._is_running:
+                    self._turn.let_others_import()
+                else:
+                    self._end()
 
     def _import_others(self) -> None:
         """Import the modules that the running ones have imported late, before their files change again."""
-        for name in self.running.modules:
+        for name in list(self.running.modules):
             if name not in sys.modules:
                 with suppress(Exception):  # it may not exist anymore, or be optional
                     importlib.import_module(name)
 
-    def abandon(self) -> None:
-        """Give the names back to the modules in use, unless ``run`` has done it. It must not begin anymore."""
-        self._is_abandoned = True
-        if not self._has_begun:
-            self.end()
-        elif not self._has_ended:  # or modules that the running ones have imported since would lose their names
-            self.running.put_back()
+    def _give_names_back(self) -> ModuleSet:
+        """Let the modules in use have the real names again, and return those that have been imported."""
+        found = ModuleSet.current(self.packages).without(self.running)
+        found.set_aside()
+        self.running.put_back()
+        return found
 
-    def end(self) -> None:
-        """Let others import the packages again."""
-        self._has_ended = True
-        with _busy_lock:
-            _busy.difference_update(self.packages)
+    def _end(self) -> None:
+        sys.meta_path.remove(self._finder)  # type: ignore[arg-type]  # `begin` has added it
+        if self._left is not None:
+            sys.modules.update(self.running.modules)  # an import that fails removes the name that it began with
+            self._left.forget()
+        self._turn.end()
 
 
 class _FreshFinder:
     """Finds the modules of some packages like the other finders, and loads them from source."""
 
     def __init__(self, packages: frozenset[str]) -> None:
-        self._packages = packages
+        self.packages = packages
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
-        if _package(name) not in self._packages:
+        if _package(name) not in self.packages:
             return None
         for finder in sys.meta_path:
             if finder is self or (find := getattr(finder, "find_spec", None)) is None:
@@ -249,6 +286,16 @@ class _FreshLoader(SourceFileLoader):
 
 def _package(name: str) -> str:
     return name.partition(".")[0]
+
+
+def _rename_all(namespace: Mapping[str, Any], old: str, new: str) -> None:
+    """Let the classes and functions of a module belong to it under another name."""
+    for one in list(namespace.values()):
+        if isinstance(one, FunctionType) and one.__module__ == old:
+            one.__module__ = new
+        elif isinstance(one, type) and vars(one).get("__module__") == old:
+            type.__setattr__(one, "__module__", new)
+            _rename_all(vars(one), old, new)
 
 
 def _forget_caches(packages: Iterable[str]) -> None:

@@ -23,16 +23,17 @@ from ._errors import (
     PluginReloadFailed,
     PluginReloadRefused,
 )
+from ._import_turns import ModulesBusy
 from ._importing import Import, contained
 from ._kinds import KINDS, When
 from ._lifespan import Lifespan
 from ._loader import Checked, PluginLoader, check_reserved, current_backend, phase_of
-from ._modules import ExtensionFound, ModulesBusy, ModuleSet, SecondImport
+from ._modules import ExtensionFound, ModuleSet, SecondImport
 from ._objects import module_of
 from ._plugin import LoadedPlugin
 from ._policy import PluginPolicy
 from ._records import PluginRecord, State, Transition
-from ._table import Loadable, PluginTable
+from ._table import Loadable, PluginTable, open_tables
 
 _log = logging.getLogger("sideband.plugins")
 
@@ -112,6 +113,7 @@ class Reloads:
                 failure = PluginReloadFailed(named[0], error.reason)
                 for record in named:
                     record.move(record.state, failure.reason, decided_by="reload")
+                    record.trail = _bounded(record.trail)
                 raise failure from error
 
     def _named(self, name: str, kind: str | None) -> tuple[PluginRecord, ...]:
@@ -170,13 +172,13 @@ class Reloads:
             _check_open(named[0], loads)
             self._check_lifespans(found)
         except BaseException:
-            importing.abandon()
-            with anyio.CancelScope(shield=True):
-                for plugin in found:
-                    await self._loader.discard(plugin)
-            self._loader.forget(found, replaced=False)
-            if importing.imported is not None:
-                importing.imported.forget()
+            try:
+                with anyio.CancelScope(shield=True):
+                    for plugin in found:
+                        await self._loader.discard(plugin)
+            finally:
+                self._loader.forget(found, replaced=False)
+                importing.abandon()
             raise
         candidates = [_Candidate(one, of_label.get(one.record.label)) for one in found]
         retire = self._swap(_Swap(candidates, new, group, registrations, importing))
@@ -221,6 +223,8 @@ class Reloads:
                 raise PluginReloadRefused(named, f"{record.distribution} has a plugin in its package `{shared}` too")
         if found := sorted(packages & {"sideband", *sys.stdlib_module_names}):
             raise PluginReloadRefused(named, f"its package `{found[0]}` is not its own")
+        if any(other.uses(packages) for other in open_tables if other is not self._table):
+            raise PluginReloadRefused(named, "another host of this process uses it", hint="close that host first")
         running = ModuleSet.current(tuple(packages))
         if (name := running.shared) is not None:
             raise PluginReloadRefused(named, f"`{name}` is a namespace package, which other distributions may share")
@@ -229,12 +233,16 @@ class Reloads:
         try:
             return SecondImport(tuple(sorted(packages)))
         except ModulesBusy:
-            raise PluginReloadRefused(named, "an earlier import of it has not ended", hint="try again later") from None
+            raise _busy(named) from None
 
     async def _import(
         self, named: PluginRecord, targets: Sequence[PluginRecord], importing: SecondImport
     ) -> list[LoadedPlugin]:
         """Import and validate the candidates, all in one thread."""
+        try:
+            importing.begin()
+        except ModulesBusy:
+            raise _busy(named) from None
         work = partial(importing.run, partial(self._import_all, targets, current_backend()))
         seconds = self._loader.import_seconds
         with anyio.move_on_after(seconds) as scope:
@@ -245,6 +253,7 @@ class Reloads:
             raise _compiled(named, str(error)) from None
         if error is not None:
             raise error
+        importing.finish()
         return [self._loader.loaded(record, value, checked) for record, value, checked in found]
 
     def _import_all(self, targets: Sequence[PluginRecord], backend: str) -> list[tuple[PluginRecord, object, Checked]]:
@@ -344,13 +353,21 @@ def _trail(one: _Candidate) -> tuple[Transition, ...]:
     record, old = one.plugin.record, one.replaced
     record.move(State.ACTIVE, "" if old is None else f"reloaded, in place of {old.version}", decided_by="reload")
     before = old.trail if old is not None else record.trail[:1]
-    return (before[0], *before[1:][-_MAX_TRAIL:], *record.trail[1:])
+    return (*_bounded(before), *record.trail[1:])
+
+
+def _bounded(trail: tuple[Transition, ...]) -> tuple[Transition, ...]:
+    return (trail[0], *trail[1:][-_MAX_TRAIL:])
 
 
 def _has_sources(tools: LoadedPlugin) -> bool:
     from ..tools import Tool  # circular import
 
     return any(not isinstance(one, Tool) for one in tools.contribution)
+
+
+def _busy(record: PluginRecord) -> PluginReloadRefused:
+    return PluginReloadRefused(record, "another import of it has not ended", hint="try again later")
 
 
 def _compiled(record: PluginRecord, module: str) -> PluginReloadRefused:

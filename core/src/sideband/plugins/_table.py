@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from types import ModuleType
+from weakref import WeakSet
 
 from attrs import define, field
 
 from ._errors import PluginNotFound
 from ._kinds import KINDS, When
+from ._objects import module_of
 from ._once import Once
 from ._plugin import LoadedPlugin
 from ._records import PluginRecord, State
@@ -80,3 +83,19 @@ class PluginTable:
         """Return a plugin if it is active."""
         slot = self.slots.get((kind, name))
         return slot.active if slot is not None and slot.record.state is State.ACTIVE else None
+
+    def uses(self, packages: Collection[str]) -> bool:
+        """Return whether a plugin of one of these top-level packages was imported, or passed as an object."""
+        loaded = [slot.examined.answer for slot in self.slots.values()]
+        return any(_module(one).partition(".")[0] in packages for one in loaded if one is not None)
+
+
+open_tables: WeakSet[PluginTable] = WeakSet()
+"""The tables of all plugin hosts of this process that are open."""
+
+
+def _module(plugin: LoadedPlugin) -> str:
+    if plugin.record.value:
+        return module_of(plugin.record.value)
+    value = plugin.value
+    return value.__name__ if isinstance(value, ModuleType) else str(getattr(value, "__module__", ""))
