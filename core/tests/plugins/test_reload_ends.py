@@ -1,8 +1,10 @@
 """A reload that is cancelled, fails late or outlives its host leaves nothing behind."""
 
+import gc
 import sys
 import threading
 from textwrap import dedent
+from types import ModuleType
 
 import anyio
 import pytest
@@ -52,6 +54,18 @@ ENDING = """
     async def fail():
         await sys.acme[0].wait()
         raise ValueError("no")
+"""
+ENTERING = """
+    import sys
+
+    @asynccontextmanager
+    async def lifespan(ctx):
+        began, going_on, exited = sys.acme
+        began.set()
+        with anyio.CancelScope(shield=True):
+            await going_on.wait()
+        yield
+        exited.set()
 """
 SLOW = """
     import sys
@@ -193,3 +207,36 @@ async def test_candidate_whose_lifespan_ends_before_the_swap_changes_nothing(hom
         with pytest.raises(PluginReloadFailed, match="ValueError: no"):
             await host.reload("acme")
         assert [one.version for one in host.plugins.why("acme")] == ["1.0"]
+
+
+@both_backends
+async def test_lifespan_that_is_entered_after_its_reload_was_cancelled_is_exited(host, package, monkeypatch):
+    monkeypatch.setattr(sys, "acme", (anyio.Event(), anyio.Event(), anyio.Event()), raising=False)
+    began, going_on, exited = sys.acme
+    await host.op("acme.pair", {})
+    package.write_ops(2, ENTERING)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(host.reload, "acme")
+        await began.wait()
+        tasks.cancel_scope.cancel()
+    going_on.set()
+    with anyio.fail_after(10):
+        await exited.wait()
+    assert await host.op("acme.pair", {}) == [1, 1, 1, 1, 1]
+
+
+async def test_hundred_failed_reloads_leave_nothing_behind(host, package):
+    await host.op("acme.pair", {})
+    threads, shared = threading.active_count(), len(host.plugins._loader._shared)
+    names = {name for name in sys.modules if name.startswith(package.module)}
+    failing = "@asynccontextmanager\nasync def lifespan(ctx):\n    raise ValueError('no')\n    yield"
+    for number in range(2, 102):
+        package.write_modules(number, {"plugin": "{ops}\n" + (failing if number % 2 else "raise ValueError")})
+        with pytest.raises(PluginReloadFailed):
+            await host.reload("acme")
+    gc.collect()
+    alive = [one for one in gc.get_objects() if isinstance(one, ModuleType) and one.__name__.startswith(package.module)]
+    assert {name for name in sys.modules if name.startswith(package.module)} == names
+    assert len(alive) < 2 * len(names)  # a thread keeps what it did last
+    assert len(host.plugins.why("acme")[0].trail) <= 1 + 20
+    assert (threading.active_count(), len(host.plugins._loader._shared)) <= (threads + 1, shared)

@@ -369,3 +369,44 @@ async def test_skills_are_found_again_after_a_reload(home, packages):
         package.write(2, {"plugin": loader})
         await host.reload("acme")
         assert "version 2" in [one.reason for one in (await host.skills()).problems]
+
+
+LOADING = """
+    import anyio
+    from contextlib import asynccontextmanager
+    from types import SimpleNamespace
+    from sideband.loading import LoadedSkills
+
+    BEGAN, GOING_ON, EXITED = anyio.Event(), anyio.Event(), anyio.Event()
+
+    @asynccontextmanager
+    async def lifespan(ctx):
+        yield
+        EXITED.set()
+
+    async def load(sources):
+        BEGAN.set()
+        {wait}
+        return LoadedSkills()
+
+    def sideband_loaders():
+        return [SimpleNamespace(name="acme", load=load)]
+"""
+
+
+@both_backends
+async def test_lifespan_of_a_replaced_loader_is_exited_after_it_has_loaded(home, packages):
+    package = packages(kinds=("loader",))
+    package.write(1, {"plugin": LOADING.replace("{wait}", "await GOING_ON.wait()")})
+    async with Host(home=home) as host, anyio.create_task_group() as tasks:
+        await host.plugins.load("loader", "acme")
+        old = module(package)
+        tasks.start_soon(host.skills)
+        await old.BEGAN.wait()
+        package.write(2, {"plugin": LOADING.replace("{wait}", "")})
+        await host.reload("acme")
+        await anyio.wait_all_tasks_blocked()
+        assert not old.EXITED.is_set()
+        old.GOING_ON.set()
+        with anyio.fail_after(5):
+            await old.EXITED.wait()

@@ -43,7 +43,8 @@ class SkillCatalog:
         async with self._loading:
             while self._loaded is None:
                 self._is_current = True
-                loaded = await self._load()
+                with self._plugins.hooks.editions.held():  # the loaders run, also while one is reloaded
+                    loaded = await self._load()
                 if self._is_current:
                     self._loaded, self._tools = loaded, _by_name(loaded)
             return self._loaded

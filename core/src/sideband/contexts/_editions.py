@@ -5,6 +5,8 @@ The number of users is changed in place, without calling a method, where every e
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import anyio
@@ -59,6 +61,16 @@ class Editions:
         edition = self.current if entered is None else entered
         edition.users += 1
         return edition
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Use the current edition for a block."""
+        edition = self.current
+        edition.users += 1
+        try:
+            yield
+        finally:
+            edition.leave()
 
     def renew(self) -> Edition:
         """Begin another edition without ops, and return the one that it replaces."""

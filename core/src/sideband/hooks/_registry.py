@@ -182,18 +182,16 @@ class HookRegistry(Hooks):
 
         What was replaced meanwhile is adopted at its end. Until then, its lifespan stays entered.
         """
-        edition = self.editions.current
-        edition.users += 1
-        self._pins += 1
-        try:
-            yield
-        finally:
-            self._pins -= 1
-            if not self._pins:
-                waiting, self._waiting = self._waiting, {}
-                for plugin, registration in waiting.items():
-                    self.adopt(plugin, registration)
-            edition.leave()
+        with self.editions.held():
+            self._pins += 1
+            try:
+                yield
+            finally:
+                self._pins -= 1
+                if not self._pins:
+                    waiting, self._waiting = self._waiting, {}
+                    for plugin, registration in waiting.items():
+                        self.adopt(plugin, registration)
 
     def adopt(self, plugin: str, shared: Registration) -> None:
         """Replace a plugin of a derived registry by that of its origin, now or as soon as it is not pinned."""

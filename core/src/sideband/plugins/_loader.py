@@ -243,6 +243,7 @@ class PluginLoader:
         async def enter() -> None:
             await lifespan.enter(owners, seconds=self._lifespan_seconds)
             self._entered.append(lifespan)
+            await self._exit_unused(shared)  # if the reload that needed it was cancelled
 
         if shared.entered is None:
             shared.entered = Once(enter, abandoned=PluginHostClosed(record.kind, record.name))
