@@ -323,6 +323,50 @@ async def test_guard_whose_lifespan_ends_after_its_replacement_denies_in_the_run
         assert await reason(agents) == "2"
 
 
+async def test_guard_that_an_agent_cannot_create_denies_after_a_reload(guarded):
+    stopping = """
+    from sideband.hooks import hookimpl
+
+    class Stop(BaseException):
+        pass
+
+    class Guard:
+        made = 0
+
+        def __init__(self):
+            Guard.made += 1
+            if Guard.made > 1:
+                raise Stop("no more")
+
+        @hookimpl
+        def tool_call(self, event):
+            return None
+
+    def sideband_guards():
+        return Guard
+    """
+    host, package = guarded
+    agents = host.hooks.derive(lambda context: context)
+    package.write(2, {"plugin": stopping})
+    (record,) = await host.reload("acme")
+    assert "no more" in await reason(agents)
+    assert host.plugins.why("acme") == (record,)
+
+
+async def test_reloads_at_the_same_time_run_one_after_the_other(host, package):
+    await host.op("acme.pair", {})
+    package.write_ops(2)
+    async with anyio.create_task_group() as tasks:
+        for _ in range(3):
+            tasks.start_soon(host.reload, "acme")
+    assert [one.reason for one in host.plugins.why("acme")[0].trail if one.decided_by == "reload"] == [
+        "reloaded, in place of 1.0",
+        "reloaded, in place of 2.0",
+        "reloaded, in place of 2.0",
+    ]
+    assert await host.op("acme.pair", {}) == [2] * 5
+
+
 async def test_guard_of_an_agent_is_not_replaced_by_a_new_plugin_with_its_name(home, packages):
     package = packages()
     package.write_ops(1)

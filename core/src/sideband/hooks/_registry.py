@@ -266,7 +266,10 @@ class HookRegistry(Hooks):
         """Return the registration of a new instance, which fails if it cannot be made."""
         try:
             instance = make()
-        except (Exception, SystemExit) as error:  # noqa: BLE001  a guard that cannot be created denies, like one that fails
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                raise  # may be the user's
+            # A guard that cannot be created denies, like one that fails. A reload must not stop halfway.
             return _broken(plugin, shared, f"it cannot be created: {type(error).__name__}: {error}")
         return evolve(shared, functions=self._functions(plugin, instance, shared.phase, shared.context))
 
