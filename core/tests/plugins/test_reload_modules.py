@@ -248,3 +248,80 @@ async def test_plugin_that_another_host_of_the_process_uses_is_refused(home, tmp
             with pytest.raises(PluginReloadRefused, match="another host of this process uses it"):
                 await plugins.reload("acme")
         await plugins.reload("acme")
+
+
+LOADER = """
+from types import SimpleNamespace
+from ._numbers import NUMBER
+
+async def load(sources):
+    return NUMBER
+
+def sideband_loaders():
+    return [SimpleNamespace(name="acme", load=load)]
+"""
+
+
+@pytest.fixture
+def two(package, site):
+    """Return a function that writes a version of two plugins, one of which signals that it is imported."""
+
+    def write(number, **modules):
+        package.write(number, {"plugin": "{ops}", "skills": LOADER, **modules})
+        info = next(site.folder.glob("test_acme-*")) / "entry_points.txt"
+        info.write_text(f"{info.read_text()}\n[sideband.v1.loader]\nacme = {package.module}.skills\n")
+
+    return write
+
+
+async def test_reload_waits_for_a_plugin_of_its_distribution_that_is_being_loaded(home, two, signals):
+    two(1, skills=SLOW + LOADER)
+    async with PluginHost(home=home) as plugins:
+        await plugins.load("op", "acme")
+        found = []
+
+        async def reload():
+            found.extend(await plugins.reload("acme", kind="op"))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(plugins.load, "loader", "acme")
+            await until(signals[0].is_set)
+            tasks.start_soon(reload)
+            await anyio.wait_all_tasks_blocked()
+            signals[1].set()
+        assert {one.label for one in found} == {"op.acme", "loader.acme"}
+
+
+async def test_plugin_that_another_host_is_importing_is_refused(home, tmp_path, two, signals):
+    two(1, skills=SLOW + LOADER)
+    async with PluginHost(home=home) as plugins, PluginHost(home=tmp_path) as other, anyio.create_task_group() as tasks:
+        await plugins.load("op", "acme")
+        tasks.start_soon(other.load, "loader", "acme")
+        await until(signals[0].is_set)
+        with pytest.raises(PluginReloadRefused, match="another import of it has not ended"):
+            await plugins.reload("acme", kind="op")
+        signals[1].set()
+
+
+async def test_plugins_can_be_loaded_while_an_import_goes_on_after_its_time(home, package, two, signals):
+    two(1)
+    async with PluginHost(home=home, import_seconds=1) as plugins:
+        await plugins.load("op", "acme")
+        package.write_modules(2, {"plugin": SLOW, "skills": LOADER})
+        with pytest.raises(PluginReloadFailed, match="timed out"):
+            await plugins.reload("acme", kind="op")
+        loaded = await plugins.load("loader", "acme")
+        assert await loaded.contribution[0].load(()) == 1
+        signals[1].set()
+        await until(lambda: not _is_busy(package.module))
+
+
+async def test_import_that_was_abandoned_before_it_began_imports_nothing(package):
+    from sideband.plugins._import_turns import ModulesBusy
+    from sideband.plugins._modules import SecondImport
+
+    importing = SecondImport((package.module,))
+    importing.begin()
+    importing.abandon()
+    with pytest.raises(ModulesBusy):
+        importing.run(pytest.fail)
