@@ -435,8 +435,9 @@ async def test_reload_of_a_file_that_is_not_trusted_changes_nothing(file):
     async with echo.opened() as plugins:
         assert await text_of(plugins) == "one"
         echo.write(ECHO, "two", trusted=False)
-        with pytest.raises(PluginReloadFailed, match="has changed since it was trusted"):
-            await plugins.reload("echo")
+        with pytest.raises(PluginReloadFailed, match="was not reloaded: the file has changed since") as caught:
+            await plugins.reload("op.echo")
+        assert caught.value.hint.startswith("correct and trust its file, and reload it again")
         assert await text_of(plugins) == "one"
 
 

@@ -353,7 +353,7 @@ async def test_two_kinds_of_different_distributions_need_a_kind(home, package, p
     async with PluginHost(home=home) as plugins:
         with pytest.raises(PluginReloadRefused, match="several distributions") as raised:
             await plugins.reload("acme")
-    assert raised.value.hint == "name a kind: `op`, `provider`"
+    assert raised.value.hint == "name one: `op.acme`, `provider.acme`"
 
 
 async def test_import_that_does_not_end_changes_nothing(home, package):

@@ -285,7 +285,8 @@ class PluginReloadFailed(PluginError, RuntimeError):
             f"{described(record)} was not reloaded: {problem}",
             record=record,
             reason=f"it was not reloaded: {problem}",
-            hint="correct the plugin and reload it again; the one that was loaded before stays in use",
+            hint=("correct and trust its file" if record.file else "correct the plugin")
+            + ", and reload it again; the one that was loaded before stays in use",
         )
 
 

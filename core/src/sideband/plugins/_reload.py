@@ -110,10 +110,13 @@ class Reloads:
             except (PluginReloadRefused, PluginDenied):
                 raise
             except PluginError as error:
-                failure = PluginReloadFailed(named[0], error.reason)
+                known = isinstance(error, PluginReloadFailed)
+                failure = error if known else PluginReloadFailed(named[0], error.reason)
                 for record in named:
                     record.move(record.state, failure.reason, decided_by="reload")
                     record.trail = _bounded(record.trail)
+                if failure is error:
+                    raise
                 raise failure from error
 
     def _named(self, name: str, kind: str | None) -> tuple[PluginRecord, ...]:
@@ -127,8 +130,8 @@ class Reloads:
             hint = "reload the agent, which finds its skills again"
             raise PluginReloadRefused(found[0], "a skill is not loaded as a plugin", hint=hint)
         if len({one.distribution for one in allowed}) > 1:
-            kinds = ", ".join(f"`{one.kind}`" for one in allowed)
-            raise PluginReloadRefused(allowed[0], "several distributions have this name", hint=f"name a kind: {kinds}")
+            labels = ", ".join(f"`{one.label}`" for one in allowed)
+            raise PluginReloadRefused(allowed[0], "several distributions have this name", hint=f"name one: {labels}")
         return allowed
 
     def _check_kinds(self, named: PluginRecord, group: Sequence[PluginRecord]) -> None:
