@@ -1,5 +1,8 @@
 """The progress of a call loses nothing without a gap, whatever is sent and however slow the reader is."""
 
+import asyncio
+import threading
+from contextvars import copy_context
 from functools import partial
 
 import anyio
@@ -134,6 +137,58 @@ def test_streams_take_turns():
 
     events = anyio.run(collected, send)
     assert [event.stream for event in events[:3]] == ["stdout", "progress", "stdout"]
+
+
+def test_short_texts_of_sources_that_take_turns_are_bounded_too():
+    def send(progress):
+        outer = copy_context()
+        with progress.writing("child"):
+            for _ in range(5_000):
+                outer.run(emit_tool_progress, "x")
+                emit_tool_progress("y")
+
+    events = anyio.run(partial(collected, send, size=MOST_BYTES))
+    texts = [event.text for event in events if event.text is not None]
+    assert events[0].gap == 10_000 - len(texts)
+    assert 100 < len(texts) <= MOST_BYTES // 100
+
+
+def test_newest_report_is_known_as_such_if_later_ones_were_lost():
+    newest = []
+
+    async def send(limit):
+        progress = CallProgress("c1", "build", Redaction(), reports=limit)
+
+        def take(event):
+            if event.current is not None and not progress.has_reports:
+                newest.append((limit, event.current))
+
+        async with delivered(progress, take):
+            for number in range(3):
+                progress.report("build", current=number)
+            progress.lose(2)
+
+    for limit in (1, 1_000):
+        anyio.run(send, limit)
+    assert newest == [(1, 2), (1_000, 2)]
+
+
+async def wake_ups():
+    """Report often from a thread while the event loop is busy. Return how often the thread woke it up."""
+    loop = asyncio.get_running_loop()
+    wake_up, woken = loop.call_soon_threadsafe, []
+    loop.call_soon_threadsafe = lambda *arguments: (woken.append(1), wake_up(*arguments))[1]
+    progress = CallProgress("c1", "build", Redaction())
+    async with delivered(progress, lambda _: None):
+        await anyio.wait_all_tasks_blocked()
+        thread = threading.Thread(target=lambda: [progress.report("build", current=number) for number in range(500)])
+        thread.start()
+        thread.join()
+    return len(woken)
+
+
+def test_thread_wakes_up_a_busy_event_loop_once():
+    assert anyio.run(wake_ups) == 1
 
 
 def test_reports_that_were_lost_on_their_way_are_counted_if_their_gap_is_dropped_too():

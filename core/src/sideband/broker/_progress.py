@@ -10,11 +10,13 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
 import anyio
+from anyio import get_cancelled_exc_class
 from anyio.lowlevel import checkpoint
 from attrs import define, field
 
 from ..contexts._progress import REPORTS, current_writer
 from ..hooks import ToolProgress
+from ..hooks._dispatch import cancelled_itself
 from ._progress_streams import Chunk, Report, ReportStream, TextStream, whole
 from ._redaction import Redaction
 from ._streams import TextRedaction
@@ -86,8 +88,8 @@ class CallProgress:
 
     @property
     def has_reports(self) -> bool:
-        """Whether a report waits."""
-        return bool(self._reports.waiting)
+        """Whether a report waits, and not only gaps."""
+        return self._reports.count > 0
 
     def report(
         self,
@@ -124,7 +126,7 @@ class CallProgress:
             if not self._reports.offset and not self._reports.lost and not self._reports.waiting:
                 self._streams.append((REPORTS, self._reports))
             self._reports.add(report)
-        self._notify()
+            self._notify()
 
     @contextmanager
     def writing(self, source: str, *, is_root: bool = False) -> Iterator[None]:
@@ -174,8 +176,8 @@ class CallProgress:
                 self._flush(one)
             for stream in self._texts.values() if and_streams else ():
                 stream.is_closing = True
-        if and_streams:
-            self._notify()
+            if and_streams:
+                self._notify()
 
     def close(self, seconds: float = DRAIN_SECONDS) -> None:
         """End the call: what is added later is ignored, and the consumer gets the rest. Call it in the event loop.
@@ -189,10 +191,10 @@ class CallProgress:
             self._is_closed = True
             for _, stream in self._streams:
                 stream.is_closing = True
+            self._notify()
         self._deadline = anyio.current_time() + seconds
         if self._scope is not None:
             self._scope.deadline = self._deadline
-        self._notify()
 
     async def deliver(self, take: TakeProgress) -> None:
         """Deliver all events until the progress is closed and the last event was taken.
@@ -227,7 +229,9 @@ class CallProgress:
             answer: Any = take(event)
             if hasattr(answer, "__await__"):
                 await answer
-        except Exception:  # noqa: BLE001  a consumer must not affect the call
+        except (Exception, get_cancelled_exc_class()) as error:
+            if not isinstance(error, Exception) and not cancelled_itself():
+                raise  # all others must not affect the call
             if not self._has_failed:
                 self._has_failed = True
                 _log.warning("the consumer of the progress of %s failed", self.tool, exc_info=True)
@@ -274,16 +278,16 @@ class CallProgress:
         if not text or stream.is_closing:
             return
         is_news = stream.add(source, text)
-        waiting = sum([one.size for one in self._texts.values()])
+        waiting = sum([one.weight for one in self._texts.values()])
         while waiting > self._size:
-            waiting -= max(self._texts.values(), key=lambda one: one.size).drop_oldest()
+            waiting -= max(self._texts.values(), key=lambda one: one.weight).drop_oldest()
         if is_news:
             self._notify()
 
     def _notify(self) -> None:
-        """Wake up ``deliver``."""
-        wake = self._wake
-        if wake is None or wake.is_set():
+        """Wake up ``deliver``, once for each time that it waits. The caller holds the lock."""
+        wake, self._wake = self._wake, None
+        if wake is None:
             return
         if threading.get_ident() == self._thread:
             wake.set()
@@ -354,7 +358,7 @@ def _run_soon() -> Callable[[Callable[[], None]], object]:
     """Return a function that calls another one in the current event loop, from any thread, without waiting."""
     import asyncio  # noqa: PLC0415  slow to import, and not used on trio
 
-    if anyio.get_cancelled_exc_class() is asyncio.CancelledError:
+    if get_cancelled_exc_class() is asyncio.CancelledError:
         return asyncio.get_running_loop().call_soon_threadsafe
     soon: Callable[[Callable[[], None]], object] = sys.modules["trio"].lowlevel.current_trio_token().run_sync_soon
     return soon

@@ -10,6 +10,8 @@ FLUSH_SECONDS = 0.05
 """The time in seconds for which text is collected before it is delivered."""
 FLUSH_BYTES = 16_384
 """The size of a text that is delivered at once, and the maximum size of the text of one event."""
+_CHUNK_BYTES = 128
+"""The memory that a waiting text takes besides its characters. Sources that alternate make many short texts."""
 
 
 @frozen
@@ -37,9 +39,10 @@ class ReportStream:
     """The reports of a call, in order.
 
     Attributes:
-        limit: the maximum number of waiting items. The oldest ones are dropped.
+        limit: the maximum number of waiting reports. The oldest ones are dropped.
         offset: the number of reports that were delivered or are in a delivered gap.
         lost: the number of reports that were dropped since, before the first waiting one.
+        count: the number of waiting reports.
         is_closing: whether no more reports follow.
         waiting: the reports, and the numbers of those that were lost in between.
     """
@@ -47,18 +50,26 @@ class ReportStream:
     limit: int
     offset: int = 0
     lost: int = 0
+    count: int = 0
     is_closing: bool = False
     waiting: deque[Report | int] = field(factory=deque)
 
     def add(self, report: Report | int) -> None:
         """Add a report, or the number of reports that were lost before they arrived here."""
+        if isinstance(report, Report):
+            self.count += 1
+        elif self.waiting and isinstance(last := self.waiting[-1], int):
+            self.waiting.pop()
+            report += last
         self.waiting.append(report)
-        if len(self.waiting) > self.limit:
+        while self.count > self.limit:
             self._drop_oldest()
 
     def next(self, now: float) -> Report | int | None:  # noqa: ARG002  a report never waits for others
         """Remove and return the next item."""
-        return self.waiting.popleft() if self.waiting else None
+        one = self.waiting.popleft() if self.waiting else None
+        self.count -= isinstance(one, Report)
+        return one
 
     def drop(self) -> None:
         """Drop all that waits."""
@@ -67,6 +78,7 @@ class ReportStream:
 
     def _drop_oldest(self) -> None:
         oldest = self.waiting.popleft()
+        self.count -= isinstance(oldest, Report)
         self.lost += oldest if isinstance(oldest, int) else 1
 
 
@@ -117,12 +129,17 @@ class TextStream:
         self.size -= chunk.size
         return chunk
 
+    @property
+    def weight(self) -> int:
+        """The memory that the waiting texts take, in bytes."""
+        return self.size + _CHUNK_BYTES * len(self.waiting)
+
     def drop_oldest(self) -> int:
-        """Drop the oldest text, and return its size."""
+        """Drop the oldest text, and return the memory that it took."""
         chunk = self.waiting.popleft()
         self.size -= chunk.size
         self.lost += chunk.size
-        return chunk.size
+        return chunk.size + _CHUNK_BYTES
 
     def drop(self) -> None:
         """Drop all waiting text."""
