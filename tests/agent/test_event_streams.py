@@ -66,6 +66,22 @@ async def test_slow_reader_learns_how_many_events_it_missed(stage, kit):
     assert found == [Lagged(len(emitted) - 4), *emitted[-4:]]
 
 
+async def test_plugin_that_hangs_keeps_no_event_from_readers(stage, kit):
+    async def turn_start(event):
+        if event.index == 1:
+            await anyio.sleep_forever()
+
+    plugin = Plugin("hook", "hanging", kit.hooks(turn_start=turn_start))
+    async with stage([], plugin) as agent, agent.events() as reader:
+        with anyio.CancelScope() as scope:
+            await emit(agent.hooks, [0])
+            scope.deadline = anyio.current_time() + 0.01
+            await emit(agent.hooks, [1])
+        await emit(agent.hooks, [2])
+        assert scope.cancelled_caught
+        assert numbers([await anext(reader) for _ in range(3)]) == [0, 1, 2]
+
+
 async def test_number_of_missed_events_appears_where_they_are_missing(stage):
     async with stage([]) as agent, agent.events(buffer=2) as reader:
         await emit(agent.hooks, range(2))

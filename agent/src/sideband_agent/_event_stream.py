@@ -13,11 +13,7 @@ from weakref import ref
 import anyio
 import anyio.lowlevel
 from attrs import define, field, frozen
-from sideband.hooks import HookRegistry, ObserveEvent, Phase
-
-from ._listening import Listening
-
-_NAME = "agent.events()"  # no entry point can have it
+from sideband.hooks import HookRegistry, ObserveEvent
 
 
 @frozen
@@ -164,12 +160,12 @@ class EventStream:
         self._readers = [*readers]
         if self._observes and not self._readers and self._history is None:
             self._observes = False
-            self.hooks.unregister(_NAME)
+            self.hooks.stop_listening(self._take)
 
     def _observe(self) -> None:
         if not self._observes:
             self._observes = True
-            self.hooks.register(_NAME, Listening(self._take), phase=Phase.OBSERVER)
+            self.hooks.listen(self._take)
 
     def _take(self, event: ObserveEvent) -> None:
         if self._history is not None:

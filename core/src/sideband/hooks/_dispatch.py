@@ -15,7 +15,7 @@ from ..contexts._editions import Editions
 from ..ops import Level
 from ._decision import Decision
 from ._errors import HookError, HookFailed, HookNotFound, HookTimeout
-from ._event import CollectEvent, DecideEvent, Event, FirstEvent, ObserveEvent, UpdateEvent
+from ._event import CollectEvent, DecideEvent, Event, FirstEvent, Kind, ObserveEvent, UpdateEvent
 from ._folds import Collected, CollectFold, DecideFold, FirstFold, Fold, UpdateFold, Validate
 from ._implementations import Implementation
 from ._reports import HookOutcome, HookReport, Report, deliver, log_report
@@ -51,10 +51,11 @@ class Hooks:
         self._report = report
         self._deadlines = {name: spec.deadline for name, spec in HOOK_SPECS.items()} | dict(deadlines or {})
         self._implementations: dict[str, tuple[Implementation, ...]] = dict.fromkeys(HOOK_SPECS, ())
+        self._listeners: tuple[Callable[[ObserveEvent], object], ...] = ()
         self._adapted: Callable[[PluginContext | None], PluginContext | None] = _unchanged
 
     def has(self, hook: str, level: Level | None = None) -> bool:
-        """Return whether any plugin implements ``hook``, so that callers can skip building the event.
+        """Return whether a plugin or a listener gets the events of ``hook``, so that callers can skip making them.
 
         Args:
             hook: the name of the hook.
@@ -65,6 +66,8 @@ class Hooks:
         """
         try:
             found = self._implementations[hook]
+            if self._listeners and HOOK_SPECS[hook].kind is Kind.OBSERVE:
+                return True
             return any(one.constraints.level <= level for one in found) if level is not None else bool(found)
         except KeyError:
             raise HookNotFound(hook, known=HOOK_SPECS) from None
@@ -72,6 +75,34 @@ class Hooks:
     def deadline(self, hook: str) -> float:
         """Return the deadline of a hook in seconds."""
         return self._deadlines[hook]
+
+    def listen(self, listener: Callable[[ObserveEvent], object]) -> None:
+        """Call a function with each observe event, before the plugins, so that none of them can delay or prevent it.
+
+        Args:
+            listener: must neither block nor raise.
+
+        Example:
+            >>> from sideband.hooks import HookRegistry
+            >>> hooks, seen = HookRegistry(), []
+            >>> hooks.listen(seen.append)
+            >>> hooks.has("turn_start")
+            True
+        """
+        self._listeners = (*self._listeners, listener)
+
+    def stop_listening(self, listener: Callable[[ObserveEvent], object]) -> None:
+        """Call a function no more; do nothing if it is not a listener.
+
+        Example:
+            >>> from sideband.hooks import HookRegistry
+            >>> hooks, seen = HookRegistry(), []
+            >>> hooks.listen(seen.append)
+            >>> hooks.stop_listening(seen.append)
+            >>> hooks.has("turn_start")
+            False
+        """
+        self._listeners = tuple([one for one in self._listeners if one != listener])
 
     async def update(self, event: UpdateEvent[R]) -> R:
         """Pass an event through all implementations, each of which may change it.
@@ -125,7 +156,9 @@ class Hooks:
         return outcome
 
     async def observe(self, event: ObserveEvent) -> None:
-        """Notify all implementations, in order. Their exceptions are reported, not raised."""
+        """Notify all listeners and implementations, in order. Exceptions of the latter are reported, not raised."""
+        for listener in self._listeners:
+            listener(event)
         implementations = self._implementations[event.hook]
         if implementations:
             await self._drive(Fold(HOOK_SPECS[event.hook], implementations, event))
