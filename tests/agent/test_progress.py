@@ -9,7 +9,7 @@ import sideband_progress.plugin
 import sideband_skills.plugin
 from anyio import to_thread
 from pydantic import BaseModel
-from sideband import Plugin
+from sideband import CallRequest, Plugin
 from sideband.ops import OpContext, OpFamily, op
 from sideband.tools import emit_tool_progress, tool
 from sideband_scripted import Turn
@@ -133,6 +133,45 @@ async def test_progress_of_a_skill_arrives_under_the_call_of_its_tool(stage, kit
             assert (one.current, one.tool, one.source) == (position, "counter.go", "progress.report")
         position += one.gap or 1
     assert position == 500
+
+
+async def test_reports_of_a_skill_that_wait_when_its_call_is_cancelled_are_counted(stage, kit, tmp_path):
+    folder = tmp_path / "skills" / "counter"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(
+        "---\nname: counter\ndescription: Counts.\nmetadata:\n  sideband.capabilities: area\n---\n"
+    )
+    (folder / "tools.py").write_text(
+        "from sideband.skill import area, progress, tool\n\n\n@tool\nasync def go() -> str:\n"
+        '    """Count."""\n    for number in range(10):\n'
+        "        await progress.report(current=number)\n    await area.cancel()\n    return 'done'\n"
+    )
+    scope = anyio.CancelScope()
+
+    @op("area.cancel")
+    async def cancel(params: Nothing, ctx: OpContext) -> None:
+        """Cancel the call, whose earlier reports have arrived but not been taken."""
+        scope.cancel()
+        await anyio.sleep_forever()
+
+    async def op_call(event):
+        if event.op == "progress.report" and event.params["current"] >= 3:
+            await anyio.sleep_forever()
+
+    observer = Observer()
+    plugins = [
+        Plugin("op", "progress", sideband_progress.plugin),
+        Plugin("op", "area", SimpleNamespace(sideband_ops=lambda: OpFamily(name="area", ops=(cancel,)))),
+        Plugin("loader", "skills", sideband_skills.plugin),
+        Plugin("guard", "waiting", kit.guard(op_call=op_call)),
+    ]
+    settings = {"policy": {"isolation": "none"}}
+    async with stage([], *plugins, settings=settings, skill_dirs=[tmp_path / "skills"]) as agent:
+        with scope:
+            await agent.host.run(CallRequest("counter.go", {}, grants=["area"], on_progress=observer.tool_progress))
+    reports = next(iter(observer.streams().values()))
+    assert [one.current for one in reports if one.gap is None] == [0, 1, 2]
+    assert sum(one.gap for one in reports if one.gap) == 7
 
 
 @BOTH_BACKENDS

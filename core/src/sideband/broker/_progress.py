@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import threading
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
@@ -56,6 +57,10 @@ class CallProgress:
         texts: whether the consumer wants texts.
         size: the maximum size of the waiting text in bytes.
         reports: the maximum number of waiting reports.
+
+    Attributes:
+        tool: see above.
+        reported: the number of reports of each source.
     """
 
     def __init__(
@@ -69,6 +74,7 @@ class CallProgress:
         reports: int = MAX_WAITING_REPORTS,
     ) -> None:
         self.tool = tool
+        self.reported: Counter[str] = Counter()
         self._call = call
         self._redactor = redactor
         self._takes_texts = texts
@@ -113,6 +119,7 @@ class CallProgress:
         # Redacted before they are cut: half of a secret would not be recognized.
         message = None if message is None else self._redactor.text(whole(message))[:MAX_MESSAGE]
         unit = None if unit is None else self._redactor.text(whole(unit))[:_MAX_UNIT]
+        self.reported[source] += 1
         self._add_report(Report(source, current, total, message, unit))
 
     def lose(self, reports: int) -> None:

@@ -46,6 +46,11 @@ class RunningCall(CallHandler):
         """See ``CallHandler.is_fire_and_forget``."""
         return self._broker.ops.is_fire_and_forget(op, self.call.edition)
 
+    @property
+    def reported(self) -> int:
+        """See ``CallHandler.reported``."""
+        return 0 if self.call.progress is None else self.call.progress.reported["progress.report"]
+
     def missed(self, reports: int) -> None:
         """See ``CallHandler.missed``."""
         if self.call.progress is not None:

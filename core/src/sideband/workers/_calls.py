@@ -47,8 +47,13 @@ class CallHandler:
         """Return whether the op has no answer that the skill waits for."""
         return op == "progress.report"
 
+    @property
+    def reported(self) -> int:
+        """The number of progress reports that were taken."""
+        return 0
+
     def missed(self, reports: int) -> None:
-        """Handle the refusal of progress reports beyond a limit, in order with the others. Must not block."""
+        """Handle progress reports that were refused or cancelled, in order with the others. Must not block."""
 
     def revoke(self) -> None:
         """Refuse what its ops request from now on, since it has ended or is cancelled. Must not block."""

@@ -149,13 +149,17 @@ class Dispatching:
 
     async def _run_silent(self, call: PendingCall) -> None:
         """Run fire-and-forget dispatches sequentially, so that progress arrives in order."""
+        handler = call.spec.handler
         try:
             while call.silent:
-                if call.silent[0].missed:
-                    call.spec.handler.missed(call.silent[0].missed)
-                await self._turns.run(self._outcome(call.silent[0]))
+                first, taken = call.silent[0], handler.reported
+                if first.missed:
+                    handler.missed(first.missed)
+                await self._turns.run(self._outcome(first))
+                if first.message.op == REPORT and first.scope.cancel_called and handler.reported == taken:
+                    handler.missed(1)
                 if len(call.silent) == 1 and call.missed:
-                    call.spec.handler.missed(call.take_missed())
+                    handler.missed(call.take_missed())
                 self._discard(call.silent.popleft())
         finally:
             while call.silent:
