@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from anyio.lowlevel import checkpoint
-from sideband_shell import ShellTimeout
+from sideband_shell import ShellOutput, ShellTimeout
 
 pytestmark = pytest.mark.anyio
 
@@ -80,6 +80,22 @@ async def test_output_of_a_program_that_exceeds_its_time_is_closed(host):
         )
     assert reader.texts["stdout"] == "begun"
     assert "stdout" in reader.closed
+
+
+@pytest.mark.parametrize("settings", [{"max_total_bytes": 1_024}])
+async def test_output_that_exceeds_the_limit_is_delivered_too(host):
+    reader = Reader()
+    with pytest.raises(ShellOutput, match="exceeds the limit"):
+        await run(host, "printf '%02000d' 0", reader.take)
+    assert reader.texts["stdout"] == "0" * 2_000
+
+
+async def test_incomplete_character_at_the_end_of_a_killed_program_is_delivered(host):
+    reader = Reader()
+    params = {"binary": "sh", "args": ["-c", r"printf 'caf\303'; sleep 60"], "timeout": 0.5}
+    with pytest.raises(ShellTimeout):
+        await host.op("shell.run", params, grants=GRANTS, on_progress=reader.take)
+    assert reader.texts["stdout"] == "caf\ufffd"
 
 
 class SlowReader:

@@ -94,19 +94,22 @@ class RunningProgram:
 
     async def _read(self, name: str, descriptor: int, kept: KeptOutput, done: anyio.Event) -> None:
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        while data := await _read_chunk(descriptor):
-            kept.feed(data)
-            if self.stdout.total + self.stderr.total > self.total:
-                self._flooded = True
-                self.program.kill()
-                break
-            await self._report(name, kept, decoder.decode(data))
-        emit_tool_progress(decoder.decode(b"", final=True), name)
+        try:
+            while data := await _read_chunk(descriptor):
+                kept.feed(data)
+                text = decoder.decode(data)
+                emit_tool_progress(text, name)
+                if self.stdout.total + self.stderr.total > self.total:
+                    self._flooded = True
+                    self.program.kill()
+                    break
+                await self._report(name, kept, text)
+        finally:
+            emit_tool_progress(decoder.decode(b"", final=True), name)
         done.set()
 
     async def _report(self, name: str, kept: KeptOutput, text: str) -> None:
-        """Emit output, of the result at most as much as it contains, and report progress from time to time."""
-        emit_tool_progress(text, name)
+        """Emit parts of the result, at most as much as it contains, and report progress from time to time."""
         if text and kept.total <= kept.limit:
             await self.ctx.emit({"type": "output", "stream": name, "text": text})
         now = anyio.current_time()
