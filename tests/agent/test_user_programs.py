@@ -56,6 +56,23 @@ async def test_program_and_its_output_are_added_to_the_conversation(stage, folde
         assert first.source == "program"
 
 
+async def test_output_of_a_program_is_observed_while_it_runs(stage, folder, kit):
+    seen = []
+
+    def tool_progress(event):
+        seen.append((event.stream, event.text))
+        if event.text == "ready":
+            (folder / "seen").touch()
+
+    watcher = Plugin("hook", "watcher", kit.hooks(tool_progress=tool_progress))
+    async with stage([], SHELL, watcher, folder=folder) as agent:
+        output = await agent.run_program(
+            ["sh", "-c", "printf ready; until [ -e seen ]; do sleep 0.01; done"], seconds=20
+        )
+        assert (output.text, output.timed_out) == ("ready", False)
+    assert [one for one in seen if one[0] == "stdout"] == [("stdout", "ready"), ("stdout", None)]
+
+
 async def test_excluded_program_is_not_added_to_the_conversation(stage, folder, seen):
     events, plugin = seen
     async with stage([], SHELL, plugin, folder=folder) as agent:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from sideband.ops import Capability, Grant, Origin
 
 from ._announcer import Announcer
 from ._broker_calls import new_call
+from ._tools._tool_progress import ToolProgressEvents, observes_progress
 from ._tools._truncation import cut
 
 _OP = "shell.run"
@@ -59,7 +61,7 @@ async def run_user_program(
     tokens: int,
     excluded: bool,
 ) -> ProgramOutput:
-    """Run a program with the rights of the user, as an effect that guards decide on.
+    """Run a program with the rights of the user, as an effect that guards decide on. Its output is progress, too.
 
     Args:
         arguments: the program and its arguments.
@@ -77,7 +79,10 @@ async def run_user_program(
     place = str(folder)
     params = {"binary": arguments[0], "args": [*arguments[1:]], "cwd": place, "write": [place], "timeout": seconds}
     call = new_call(origin, announcer.hooks, grant=_GRANT)
-    result = await broker.dispatch(call, _OP, {**params, "stream": True})
+    observed = observes_progress(announcer.hooks)
+    events = ToolProgressEvents.of_call(call.id, _OP, announcer, broker.redactor) if observed else None
+    async with events.emitted() if events is not None else nullcontext() as call.progress:
+        result = await broker.dispatch(call, _OP, {**params, "stream": True})
     text = "\n".join(filter(None, [_text(result[name]) for name in ("stdout", "stderr")]))
     return ProgramOutput(command, cut(text, tokens).text, result["exit_code"], result["timed_out"])
 

@@ -200,7 +200,10 @@ class Chat:
             self.frontend.line(f"hint: {hint}")
 
     async def _run_program(self, line: str) -> str:
-        output = await run_line(self.agent, line)
+        try:
+            output = await run_line(self.agent, line)
+        finally:
+            self.frontend.progress("")  # the last line of its output
         if output.exit_code:
             self.frontend.line(f"{output.outcome}: {one_line(output.command)}")
         return output.text
