@@ -135,43 +135,91 @@ async def test_progress_of_a_skill_arrives_under_the_call_of_its_tool(stage, kit
     assert position == 500
 
 
-async def test_reports_of_a_skill_that_wait_when_its_call_is_cancelled_are_counted(stage, kit, tmp_path):
-    folder = tmp_path / "skills" / "counter"
-    folder.mkdir(parents=True)
-    (folder / "SKILL.md").write_text(
-        "---\nname: counter\ndescription: Counts.\nmetadata:\n  sideband.capabilities: area\n---\n"
-    )
-    (folder / "tools.py").write_text(
-        "from sideband.skill import area, progress, tool\n\n\n@tool\nasync def go() -> str:\n"
-        '    """Count."""\n    for number in range(10):\n'
-        "        await progress.report(current=number)\n    await area.cancel()\n    return 'done'\n"
-    )
-    scope = anyio.CancelScope()
+@pytest.fixture
+def count(stage, kit, tmp_path):
+    """Call a skill that reports and dispatches an op ``area.step``, and return its reports."""
 
-    @op("area.cancel")
+    async def call(script, step, *plugins):
+        folder = tmp_path / "skills" / "counter"
+        folder.mkdir(parents=True)
+        (folder / "SKILL.md").write_text(
+            "---\nname: counter\ndescription: Counts.\nmetadata:\n  sideband.capabilities: area\n---\n"
+        )
+        (folder / "tools.py").write_text(
+            "from sideband.skill import area, progress, tool\n\n\n@tool\nasync def go() -> None:\n"
+            f'    """Count."""\n{script}'
+        )
+        observer = Observer()
+        own = [
+            Plugin("op", "progress", sideband_progress.plugin),
+            Plugin("op", "area", SimpleNamespace(sideband_ops=lambda: OpFamily(name="area", ops=(step,)))),
+            Plugin("loader", "skills", sideband_skills.plugin),
+            *plugins,
+        ]
+        settings = {"policy": {"isolation": "none"}}
+        async with stage([], *own, settings=settings, skill_dirs=[tmp_path / "skills"]) as agent:
+            with anyio.CancelScope() as scope:
+                call.scopes.append(scope)
+                await agent.host.run(CallRequest("counter.go", {}, grants=["area"], on_progress=observer.tool_progress))
+        return [event for events in observer.streams().values() for event in events]
+
+    call.scopes = []
+    return call
+
+
+def total(reports):
+    """Return the number of reports, delivered or missing. Check that each is at its position."""
+    assert [one.current for one in reports if one.gap is None] == [one.offset for one in reports if one.gap is None]
+    return sum(one.gap or 1 for one in reports)
+
+
+@pytest.mark.parametrize("hook", ["op_call", "effect"])
+async def test_reports_of_a_skill_that_wait_when_its_call_is_cancelled_are_counted(count, kit, hook):
+    @op("area.step")
     async def cancel(params: Nothing, ctx: OpContext) -> None:
-        """Cancel the call, whose earlier reports have arrived but not been taken."""
-        scope.cancel()
+        """Cancel the call. Its earlier reports have arrived; one of them is being taken, or was taken just now."""
+        count.scopes[0].cancel()
+        cancelled.set()
         await anyio.sleep_forever()
 
-    async def op_call(event):
-        if event.op == "progress.report" and event.params["current"] >= 3:
-            await anyio.sleep_forever()
+    cancelled = anyio.Event()
 
-    observer = Observer()
-    plugins = [
-        Plugin("op", "progress", sideband_progress.plugin),
-        Plugin("op", "area", SimpleNamespace(sideband_ops=lambda: OpFamily(name="area", ops=(cancel,)))),
-        Plugin("loader", "skills", sideband_skills.plugin),
-        Plugin("guard", "waiting", kit.guard(op_call=op_call)),
-    ]
-    settings = {"policy": {"isolation": "none"}}
-    async with stage([], *plugins, settings=settings, skill_dirs=[tmp_path / "skills"]) as agent:
-        with scope:
-            await agent.host.run(CallRequest("counter.go", {}, grants=["area"], on_progress=observer.tool_progress))
-    reports = next(iter(observer.streams().values()))
-    assert [one.current for one in reports if one.gap is None] == [0, 1, 2]
-    assert sum(one.gap for one in reports if one.gap) == 7
+    async def wait(event):
+        if event.op == "progress.report" and event.params["current"] == 3:
+            await (cancelled.wait() if hook == "effect" else anyio.sleep_forever())
+
+    kind, hooks = ("guard", kit.guard) if hook == "op_call" else ("hook", kit.hooks)
+    wait.__name__ = hook
+    script = "    for number in range(10):\n        await progress.report(current=number)\n    await area.step()\n"
+    reports = await count(script, cancel, Plugin(kind, "waiting", hooks(**{hook: wait})))
+    assert total(reports) == 10
+    assert [one.gap for one in reports if one.gap] == ([1] if hook == "op_call" else [])
+
+
+async def test_reports_of_a_skill_beyond_the_limit_are_missing_where_they_were_sent(count, kit):
+    first, second, reached = anyio.Event(), anyio.Event(), anyio.Event()
+
+    @op("area.step")
+    async def proceed(params: Nothing, ctx: OpContext) -> None:
+        """Let the first report pass, so that there is room for one more, or all others."""
+        if first.is_set():
+            second.set()
+        first.set()
+        await reached.wait()
+
+    async def op_call(event):
+        if event.op == "progress.report" and event.params["current"] == 0:
+            await first.wait()
+        elif event.op == "progress.report" and event.params["current"] == 1:
+            reached.set()
+            await second.wait()
+
+    script = (
+        "    for number in range(40):\n        await progress.report(current=number)\n    await area.step()\n"
+        "    await progress.report(current=40)\n    await area.step()\n"
+    )
+    reports = await count(script, proceed, Plugin("guard", "waiting", kit.guard(op_call=op_call)))
+    assert [(one.current, one.gap) for one in reports[-3:]] == [(31, None), (None, 8), (40, None)]
 
 
 @BOTH_BACKENDS

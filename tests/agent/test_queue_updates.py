@@ -230,6 +230,16 @@ async def test_observer_that_clears_the_queues_does_not_fail_the_run(stage, kit)
         assert user_texts(agent) == ["hi", "one"]
 
 
+async def test_message_that_is_queued_while_the_one_before_is_stored_stays(stage):
+    async with stage([]) as agent:
+        agent.steer("one")
+        stored = agent.queues.steering[0]
+        agent.clear_queues()
+        agent.steer("two")
+        agent.queues.remove_steering(stored)
+        assert [one.text for one in agent.queues.steering] == ["two"]
+
+
 async def test_waiting_observer_does_not_keep_a_taken_input_from_being_stored(stage, kit):
     async def queue_update(event):
         if event.change == "taken":

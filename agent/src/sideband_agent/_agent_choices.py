@@ -106,8 +106,6 @@ class AgentChoices(AgentState):
         await self._restored(level, goal)
 
     async def _restored(self, level: str | None, goal: str | None) -> None:
-        if self.thinking == level and self.goal == goal:
-            return
         with anyio.CancelScope(shield=True):
             if self.thinking != level:
                 await self._announcer.emit(ThinkingLevelSelect, self.thinking, previous=level, source="restore")

@@ -434,6 +434,62 @@ async def test_child_effect_closes_only_its_own_output(make_host, family):
     assert reader.text() == "child outer"
 
 
+async def test_child_effect_adds_nothing_to_streams_that_its_call_has_closed(make_host, family):
+    @op("area.print")
+    async def show(params: Nothing, ctx: OpContext) -> None:
+        emit_tool_progress("late")
+
+    @op("area.outer")
+    async def outer(params: Nothing, ctx: OpContext) -> None:
+        emit_tool_progress("all")
+        emit_tool_progress_closed()
+        await ctx.dispatch("area.print", {})
+
+    reader = Reader()
+    async with make_host(family("area", show, outer)) as host:
+        await host.op("area.outer", {}, on_progress=reader.take)
+    assert reader.text() == "all"
+
+
+async def test_closing_a_call_adds_what_child_effects_hold_back(make_host, family):
+    printed, may_end = anyio.Event(), anyio.Event()
+
+    @op("area.print")
+    async def show(params: Nothing, ctx: OpContext) -> None:
+        ctx.protect(CANARY, "canary")
+        emit_tool_progress(CANARY[:8])
+        printed.set()
+        await may_end.wait()
+
+    @op("area.outer")
+    async def outer(params: Nothing, ctx: OpContext) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ctx.dispatch, "area.print", {})
+            await printed.wait()
+            emit_tool_progress_closed()
+            may_end.set()
+
+    reader = Reader()
+    async with make_host(family("area", show, outer)) as host:
+        await host.op("area.outer", {}, on_progress=reader.take)
+    assert reader.text() == CANARY[:8]
+
+
+async def test_output_after_the_end_of_its_call_is_ignored_while_the_rest_is_delivered(anyio_backend):
+    reader = Reader(waits=True)
+    progress = CallProgress("c1", "build", Redaction())
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(progress.deliver, reader.take)
+        progress.report("build", message="first")
+        await reader.began.wait()
+        progress.close()
+        with progress.writing("late"):
+            emit_tool_progress("late")
+        progress.report("late", message="late")
+        reader.may_continue.set()
+    assert [(one.message, one.text) for one in reader.events] == [("first", None), (None, None)]
+
+
 async def test_further_streams_share_one(make_host, family):
     @op("area.print")
     async def show(params: Nothing, ctx: OpContext) -> None:

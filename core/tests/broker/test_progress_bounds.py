@@ -10,6 +10,7 @@ import anyio.lowlevel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sideband.broker import CallProgress, Redaction, delivered
+from sideband.broker._progress_streams import FLUSH_SECONDS, TextStream
 from sideband.tools import emit_tool_progress
 
 MOST_BYTES, MOST_REPORTS = 40_000, 5
@@ -128,6 +129,14 @@ async def collected(send, take=None, **limits):
         with progress.writing("build"):
             send(progress)
     return events
+
+
+def test_each_short_text_is_collected_for_the_same_time():
+    stream, taken = TextStream(), []
+    for now in (0.0, 10.0):
+        stream.add("build", "x")
+        taken += [stream.next(now + later) is not None for later in (0.0, 0.9 * FLUSH_SECONDS, 1.1 * FLUSH_SECONDS)]
+    assert taken == [False, False, True] * 2
 
 
 def test_streams_take_turns():

@@ -114,7 +114,7 @@ class CallProgress:
             message: one line for display. Its end is omitted if it is too long.
             unit: the unit of the values.
         """
-        if self._is_closed or (current is None and total is None and message is None):
+        if current is None and total is None and message is None:
             return
         # Redacted before they are cut: half of a secret would not be recognized.
         message = None if message is None else self._redactor.text(whole(message))[:MAX_MESSAGE]
