@@ -484,7 +484,7 @@ async def test_output_after_the_end_of_its_call_is_ignored_while_the_rest_is_del
         await reader.began.wait()
         progress.close()
         with progress.writing("late"):
-            emit_tool_progress("late")
+            emit_tool_progress("late" * 10_000)  # not waiting for more
         progress.report("late", message="late")
         reader.may_continue.set()
     assert [(one.message, one.text) for one in reader.events] == [("first", None), (None, None)]
