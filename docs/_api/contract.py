@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, _SubParsersAction
+import sys
+from argparse import SUPPRESS, ArgumentParser, _SubParsersAction
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import entry_points
 from typing import Any
@@ -13,11 +14,15 @@ from _pages.packages import packages
 from _pages.sources import named_codes
 from pydantic import BaseModel, TypeAdapter
 from sideband import SidebandError
+from sideband.command_line._opened import add_shared_options
+from sideband.command_line._parser import Parser
 from sideband.commands import Command
 from sideband.hooks import Failure, HookSpec
 from sideband.ops import Capability, OpFamily, OpSpec, Scope
+from sideband.ops._sdk_errors import BUILTINS, error_classes
 from sideband.plugins._deprecations import Deprecation
 from sideband.plugins._kinds import PluginKind
+from sideband.tools import Tool
 
 from .annotations import text_of
 from .python import Facts
@@ -33,18 +38,38 @@ __all__ = [
     "op_facts",
     "plugin_facts",
     "setting_facts",
+    "tool_facts",
 ]
+
+
+# Defaults of an option that is absent.
+_ABSENT = (None, False, SUPPRESS, [])
 
 
 def op_facts(family: OpFamily) -> Facts:
     """Return the description of the ops of a family: parameters, result, and what the broker knows about them."""
     facts: Facts = {f"family:{family.name}": {"kind": "family", "errors": sorted(one.code for one in family.errors)}}
+    facts |= _skill_errors(family)
     for spec in family.ops:
         path = f"op:{spec.name}"
         facts[path] = {"kind": "op", **_traits(spec)}
         facts |= _parameters(path, spec)
         result = plain_schema(spec.result_adapter.json_schema(mode="serialization"))
         facts[f"{path}()"] = {"kind": "result", "schema": result}
+    return facts
+
+
+def _skill_errors(family: OpFamily) -> Facts:
+    """Return the description of the errors of a family as skills catch them: by the names of generated classes."""
+    facts: Facts = {}
+    bases: dict[str, set[str]] = {}
+    for error in error_classes(family.errors):
+        direct = {one.removeprefix(f"{BUILTINS}.").removeprefix("_") for one in error.bases}
+        bases[error.name] = direct.union(*(bases.get(one, ()) for one in direct))
+        path = f"family:{family.name}({error.name})"
+        facts[path] = {"kind": "error class", "value": error.code, "bases": sorted(bases[error.name])}
+        for name, annotation in error.details.items():
+            facts[f"family:{family.name}({error.name}.{name})"] = {"kind": "detail", "type": annotation}
     return facts
 
 
@@ -135,7 +160,12 @@ def _public(error: type, classes: Mapping[type, str]) -> str:
 def _below(error: type[SidebandError]) -> set[type[SidebandError]]:
     """Return a class of errors and its subclasses in the packages of the workspace."""
     below = {error}.union(*(_below(one) for one in error.__subclasses__()))
-    return {one for one in below if one.__module__.startswith("sideband") and one.__qualname__ == one.__name__}
+    return {one for one in below if one.__module__.startswith("sideband") and _is_of_its_module(one)}
+
+
+def _is_of_its_module(value: type) -> bool:
+    """Return whether a module has a class now. A function made others, or they are those of a replaced plugin."""
+    return getattr(sys.modules.get(value.__module__), value.__name__, None) is value
 
 
 def setting_facts(path: str, model: type[BaseModel]) -> Facts:
@@ -169,8 +199,10 @@ def plugin_facts(kinds: Mapping[str, PluginKind], other_groups: Iterable[str]) -
 
 def command_facts(command: Command) -> Facts:
     """Return the description of a command of the command line: its actions, arguments and options."""
-    parser = ArgumentParser(add_help=False)
+    parser = Parser(add_help=False)
     command.configure(parser)
+    if command.opens:
+        add_shared_options(parser)
     return dict(_parser(f"command:{command.name}", parser))
 
 
@@ -191,9 +223,20 @@ def _parser(path: str, parser: ArgumentParser) -> Iterator[tuple[str, dict[str, 
                         "kind": "option" if action.option_strings else "argument",
                         "required": bool(is_required),
                         "words": "1" if action.nargs is None else str(action.nargs),
+                        **({} if action.default in _ABSENT else {"default": shown_default(action.default)}),
                         **({"values": sorted(map(str, action.choices))} if action.choices is not None else {}),
                     },
                 )
+
+
+def tool_facts(tool: Tool) -> Facts:
+    """Return the description of a tool of a plugin, which users, policies and skills name."""
+    path = f"tool:{tool.name}"
+    facts: Facts = {path: {"kind": "tool", "level": tool.level.name, "timeout": tool.timeout}}
+    required = tool.parameters.get("required", ())
+    for name, schema in plain_schema(tool.parameters).get("properties", {}).items():
+        facts[f"{path}({name})"] = _field(schema, required=name in required)
+    return facts
 
 
 def deprecation_facts(deprecations: Iterable[Deprecation]) -> Facts:

@@ -17,7 +17,7 @@ from .schemas import plain_schema
 __all__ = ["model_facts", "record_facts", "wire_facts"]
 
 # What is below these keys is chosen by a skill or an op.
-_FOREIGN = frozenset({"params", "payload", "value", "kwargs", "env", "lockdown", "__caps__", "capabilities"})
+_FOREIGN = frozenset({"params", "payload", "value", "kwargs", "env", "lockdown", "__caps__", "capabilities", "details"})
 _NAMES = {
     str: "string",
     bool: "boolean",

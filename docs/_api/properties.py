@@ -78,10 +78,8 @@ def _required(old: Fact, new: Fact) -> Found:
 
 
 def _default(old: Fact, new: Fact) -> Found:
-    if "default" in old and "default" in new:
-        yield "default-changed", _arrow(old["default"], new["default"])
-    elif old["required"] == new["required"]:
-        yield "changed", "the default"
+    if old["required"] == new["required"]:
+        yield "default-changed", _arrow(old.get("default"), new.get("default"))
 
 
 def _passed(old: Fact, new: Fact) -> Found:

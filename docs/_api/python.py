@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, get_origin
 
 import attrs
 from pydantic import BaseModel
+from sideband import SidebandError
 from sideband.hooks import Event
 
 from .annotations import text_of
@@ -141,7 +142,7 @@ def _hidden(value: type) -> frozenset[str]:
     if issubclass(value, Event):
         fields = {one.name for one in attrs.fields(value)} if attrs.has(value) else set()
         return frozenset({"hook", "kind", "on_failure", "deadline", "may_return", "items", *fields})
-    if issubclass(value, BaseException):
+    if issubclass(value, SidebandError):  # those of skills are not, and `error:` does not describe them
         return frozenset({"code", "exit_code", "retryable"})
     if issubclass(value, enum.Enum):
         return frozenset(value.__members__)

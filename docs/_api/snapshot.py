@@ -17,12 +17,14 @@ from _pages.settings import plugin_configs
 from _pages.wire import EXAMPLES, FAILED, HOST, is_required
 from attrs import frozen
 from sideband import __version__
+from sideband.commands import Command
 from sideband.hooks import HOOK_SPECS
 from sideband.ledger import Intent, Outcome
 from sideband.messages import Usage
 from sideband.plugins._deprecations import DEPRECATIONS
 from sideband.plugins._kinds import KINDS
 from sideband.settings import Settings
+from sideband.tools import Tool
 from sideband.workers.runtime import PROTOCOL
 from sideband_agent import RunResult
 from sideband_agent.sessions import Entry
@@ -37,6 +39,7 @@ from .contract import (
     op_facts,
     plugin_facts,
     setting_facts,
+    tool_facts,
 )
 from .formats import model_facts, record_facts, wire_facts
 from .properties import DEFAULTS
@@ -68,7 +71,7 @@ def current() -> Snapshot:
     for family in families():
         facts |= op_facts(family) | capability_facts(family)
     facts |= hook_facts(HOOK_SPECS) | error_facts(classes) | deprecation_facts(DEPRECATIONS)
-    facts |= plugin_facts(KINDS, _OTHER_GROUPS) | _settings() | _commands() | _formats()
+    facts |= plugin_facts(KINDS, _OTHER_GROUPS) | _settings() | _commands() | _tools() | _formats()
     return Snapshot(__version__, {path: _without_defaults(facts[path]) for path in sorted(facts)})
 
 
@@ -123,6 +126,16 @@ def _commands() -> Facts:
     facts: Facts = {}
     for point in entry_points(group=KINDS["command"].group):
         facts |= command_facts(import_module(point.module).sideband_commands())
+    # The options that each command with a host gets.
+    return facts | command_facts(Command("*", "", lambda _: None, lambda *_: None, opens="host"))
+
+
+def _tools() -> Facts:
+    facts: Facts = {}
+    for point in entry_points(group=KINDS["tool"].group):
+        found = point.load()
+        for one in [found] if isinstance(found, Tool) else found.sideband_tools():
+            facts |= tool_facts(one) if isinstance(one, Tool) else {}
     return facts
 
 

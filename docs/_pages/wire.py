@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from sideband.ops import OpFailed
 from sideband.workers import LaunchRequest, ProtocolViolation, WorkerCall, _wire
 from sideband.workers.runtime import MAX_FRAME, MAX_NESTING, MAX_VALUES, PROTOCOL
 
@@ -30,7 +31,32 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "late": {"__id__": "c1"},
     "pong": {"number": 3},
 }
-FAILED = {"__id__": "c1", "__error__": {"code": "skill.raised", "message": "ValueError: no", "traceback": "…"}}
+FAILED = {
+    "__id__": "c1",
+    "__error__": {
+        "code": "skill.raised",
+        "message": "FileMissing: `notes.txt` does not exist",
+        "traceback": "…",
+        "cause": {"code": "file.missing", "message": "`notes.txt` does not exist", "op": "files.read"},
+        "topic": "open",
+    },
+}
+
+
+class _Limited(OpFailed):
+    """An error with a detail."""
+
+    code = "http.too_large"
+    details = ("limit",)
+    limit = 1_000
+
+
+def _failure() -> _Limited:
+    failure = _Limited("the answer is larger than 1,000 bytes", hint="request a part of it")
+    failure.op = "http.get"
+    return failure
+
+
 HOST = {
     "hello": _wire.hello(),
     "call": _wire.call(
@@ -50,9 +76,7 @@ HOST = {
     "ping": _wire.ping(3),
     "cancel": _wire.cancel("c1"),
     "dispatch_result": _wire.dispatch_result("d-7", {"status": 200}),
-    "dispatch_result, an error": _wire.dispatch_error(
-        "d-7", {"code": "op.denied", "message": "http.get was denied: not in the grant", "hint": "", "retryable": False}
-    ),
+    "dispatch_result, an error": _wire.dispatch_error("d-7", _failure().as_dict()),
 }
 _ABOUT = {
     "ready": "The reply to `hello`.",

@@ -10,6 +10,7 @@ from sideband.commands import Command
 from sideband.errors import UsageError
 from sideband.hooks import HOOK_SPECS, Failure, Kind
 from sideband.ops import LIMITED, Level, Lower, OpContext, OpError, OpFamily, Scope, op
+from sideband.tools import ToolContext, tool
 
 HEAD = """
 from __future__ import annotations
@@ -57,6 +58,7 @@ PYTHON = [
     # classes
     ("class E(ValueError): ...", "class E(Exception): ...", {"E": "base-removed"}),
     ("class E(Exception): ...", "class E(KeyError): ...", {"E": "base-added"}),
+    ("class E(Exception):\n code: str", "class E(Exception): ...", {"E.code": "removed"}),
     ("class A: ...", "class A:\n def __init__(self, x): ...", {"A(x)": "required"}),
     ("class A:\n def __init__(self, x): ...", "class A: ...", {"A(x)": "removed"}),
     ("@frozen\nclass A:\n x: int = 1", "@frozen\nclass A:\n x: int", {"A(x)": "default-lost"}),
@@ -139,6 +141,10 @@ class ZoneUnknown(OpError):
     code = "clock.zone"
 
 
+def zone_error(name="ZoneLost", code="clock.lost", bases=(OpError,), **details):
+    return type(name, bases, {"code": code, "details": tuple(details), "__annotations__": details})
+
+
 def family(*errors):
     return lambda api: api.op_facts(OpFamily("clock", (), errors=errors))
 
@@ -164,6 +170,18 @@ def table(**fields):
 
 def command(configure):
     return lambda api: api.command_facts(Command("tell", "", configure, lambda arguments: 0))
+
+
+def opening(opens):
+    return lambda api: api.command_facts(Command("tell", "", lambda parser: None, lambda arguments: 0, opens))
+
+
+def a_tool(params=Params, name="clock.now", **options):
+    async def handler(params, ctx):
+        """Return the time."""
+
+    handler.__annotations__ = {"params": params, "ctx": ToolContext}
+    return lambda api: api.tool_facts(tool(name, **options)(handler))
 
 
 def option(*names, **settings):
@@ -255,8 +273,20 @@ CONTRACT = [
     (an_op(preview=preview), an_op(), {"op:clock.now": "ability-lost"}),
     (an_op(), an_op(internal=True), {"op:clock.now": "internal"}),
     (an_op(internal=True), an_op(), {"op:clock.now": "opened-to-skills"}),
-    (family(UsageError), family(UsageError, ZoneUnknown), {"family:clock": "error-offered"}),
-    (family(UsageError, ZoneUnknown), family(UsageError), {"family:clock": "error-withdrawn"}),
+    (family(UsageError), family(UsageError, ZoneUnknown),
+     {"family:clock": "error-offered", "family:clock(ZoneUnknown)": "added"}),
+    (family(UsageError, ZoneUnknown), family(UsageError),
+     {"family:clock": "error-withdrawn", "family:clock(ZoneUnknown)": "removed"}),
+    (family(zone_error()), family(zone_error("Lost")),
+     {"family:clock(ZoneLost)": "removed", "family:clock(Lost)": "added"}),
+    (family(zone_error(bases=(OpError, LookupError))), family(zone_error()),
+     {"family:clock(ZoneLost)": "base-removed"}),
+    (family(zone_error()), family(zone_error(code="clock.other")),
+     {"family:clock": ["error-offered", "error-withdrawn"], "family:clock(ZoneLost)": "value-changed"}),
+    (family(zone_error(zone=str)), family(zone_error()), {"family:clock(ZoneLost.zone)": "removed"}),
+    (family(zone_error(zone=str)), family(zone_error(zone=int)), {"family:clock(ZoneLost.zone)": "retyped"}),
+    (family(ZoneUnknown, zone_error(bases=(ZoneUnknown,))), family(ZoneUnknown, zone_error(bases=(OpError,))),
+     {"family:clock(ZoneLost)": "base-removed"}),
     (an_op(egress=False), an_op(egress=lambda params: True), {"op:clock.now": "egress-added"}),
     (an_op(egress=lambda params: True), an_op(), {"op:clock.now": "egress-added"}),
     (an_op(egress=True), an_op(egress=False), {"op:clock.now": "egress-dropped"}),
@@ -297,10 +327,20 @@ CONTRACT = [
     (option("--zone"), option("--zone", required=True), {"command:tell(--zone)": "required"}),
     (option("zone"), option("zone", nargs="?"), {"command:tell(zone)": ["changed", "optional"]}),
     (option("--zone"), option("--area"), {"command:tell(--zone)": "removed", "command:tell(--area)": "added"}),
+    (option("--zone", default="utc"), option("--zone", default="cet"), {"command:tell(--zone)": "default-changed"}),
+    (option("--zone"), option("--zone", default="cet"), {"command:tell(--zone)": "default-changed"}),
     (option("--zone", choices=["a"]), option("--zone", choices=["a", "b"]), {"command:tell(--zone)": "values-widened"}),
     (option("--json", action="store_true"), option("--json"), {"command:tell(--json)": "changed"}),
     (command(lambda parser: parser.add_subparsers().add_parser("now")), command(lambda parser: None),
      {"command:tell.now": "removed"}),
+    (opening("host"), opening(""), {
+        f"command:tell({one})": "removed"
+        for one in ("--json", "--yes", "--set", "--isolation", "--strict", "--trust")
+    }),
+    # tools of plugins
+    (a_tool(), a_tool(name="clock.later"), {"tool:clock.now": "removed", "tool:clock.later": "added"}),
+    (a_tool(), a_tool(params(zone=(str, ...))), {"tool:clock.now(zone)": "required"}),
+    (a_tool(), a_tool(level=Level.CONTROLLED), {"tool:clock.now": "level-raised"}),
     # formats
     (entry(), entry(text=(str, ...)), {"session:note(text)": "required"}),
     (entry(), entry(text=(str, "")), {"session:note(text)": "added"}),

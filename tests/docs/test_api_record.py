@@ -8,7 +8,7 @@ import types
 from pathlib import Path
 
 import pytest
-from sideband.errors import UsageError
+from sideband.errors import SidebandError, UsageError
 
 ADDED = "hook:tool_call(arguments)"
 
@@ -88,7 +88,10 @@ def test_code_fits_the_recorded_description(api, now):
         "plugin:sideband.v1.op/http", "command:run(PROMPT)", "command:sessions.fork",
         "message:assistant(content)", "python:sideband.messages.AssistantMessage(content)",
         "session:compaction(summary)", "ledger:intent(effect)", "result:run(status)", "wire:worker.dispatch(__caps__)",
-        "wire:host.call(__call__.module)", "wire:version",
+        "wire:host.call(__call__.module)", "wire:version", "wire:host.dispatch_result.error(__error__.details)",
+        "wire:worker.result.error(__error__.topic)", "wire:worker.result.error(__error__.cause.op)",
+        "family:sql(SqlReplaced)", "python:sideband.skill.OpError.retryable", "python:sideband.skill.OpDenied.code",
+        "tool:subagent(task)", "tool:prompt.memory", "command:*(--isolation)", "command:*(--yes)",
     ],
 )  # fmt: skip
 def test_each_kind_of_public_name_is_described(now, path):
@@ -109,6 +112,16 @@ def test_names_of_entry_points_and_private_modules_are_not_described(now):
 def test_attributes_that_a_constructor_assigns_are_described(now):
     assert now.facts["python:sideband.SidebandError.hint"]["kind"] == "attribute"
     assert UsageError("a").hint == ""
+
+
+def test_classes_of_a_replaced_plugin_are_not_described(api):
+    from _api.contract import error_facts
+
+    class Replaced(UsageError):
+        code = "usage.replaced"
+
+    Replaced.__module__, Replaced.__qualname__ = UsageError.__module__, "Replaced"
+    assert "error:usage.replaced" not in error_facts({SidebandError: "sideband.SidebandError"})
 
 
 def test_written_description_is_read_back(api, now, tmp_path):
