@@ -1,19 +1,15 @@
 """Finding and running commands, and the exit codes and messages of their errors."""
 
-import itertools
 import json
 import re
 import signal
 import subprocess
 import sys
-from textwrap import dedent
 
 import pytest
 from sideband import __version__
 from sideband.__main__ import main
 from sideband.settings import load_settings, trust_project
-
-_numbers = itertools.count()
 
 GREET = """
     from sideband import SidebandError
@@ -44,48 +40,20 @@ GREET = """
 """
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    folder = tmp_path / "home"
-    folder.mkdir()
-    monkeypatch.setenv("SIDEBAND_HOME", str(folder))
-    return folder
-
-
-@pytest.fixture
-def command(tmp_path, monkeypatch):
-    """Return a function that writes a distribution with one command."""
-
-    def make(name, source=GREET, distribution="", requires=""):
-        number = next(_numbers)
-        module = f"sideband_test_command_{number}"
-        site = tmp_path / f"site-{number}"
-        info = site / f"{distribution or name}-1.0.dist-info"
-        info.mkdir(parents=True)
-        (site / f"{module}.py").write_text(dedent(source).replace("{name}", name))
-        (info / "METADATA").write_text(
-            f"Metadata-Version: 2.1\nName: {distribution or name}\nVersion: 1.0\n" + requires
-        )
-        (info / "entry_points.txt").write_text(f"[sideband.v1.command]\n{name} = {module}\n")
-        monkeypatch.syspath_prepend(str(site))
-
-    return make
-
-
 def test_command_runs_and_returns_its_exit_code(command, capsys):
-    command("greet")
+    command("greet", GREET)
     assert main(["greet", "Ada"]) == 0
     assert capsys.readouterr().out == "hello Ada\n"
 
 
 def test_error_is_printed_with_code_and_hint(command, capsys):
-    command("greet")
+    command("greet", GREET)
     assert main(["greet", "refuse"]) == 3
     assert capsys.readouterr() == ("", "error: no greeting [greet.refused]\nhint: ask again\n")
 
 
 def test_text_of_an_error_cannot_imitate_messages_of_the_host(command, capsys):
-    command("greet")
+    command("greet", GREET)
     assert main(["greet", "pretend"]) == 3
     lines = capsys.readouterr().err.splitlines()
     assert lines == [
@@ -99,7 +67,7 @@ def test_text_of_an_error_cannot_imitate_messages_of_the_host(command, capsys):
 
 
 def test_json_error_is_printed_to_stdout(command, capsys):
-    command("greet")
+    command("greet", GREET)
     assert main(["greet", "refuse", "--json"]) == 3
     out, err = capsys.readouterr()
     error = json.loads(out)["error"]
@@ -109,7 +77,7 @@ def test_json_error_is_printed_to_stdout(command, capsys):
 
 @pytest.mark.parametrize("words", [["greet"], ["greet", "Ada", "--loud"]])
 def test_invalid_arguments_are_a_usage_error(command, capsys, words):
-    command("greet")
+    command("greet", GREET)
     assert main(words) == 2
     err = capsys.readouterr().err
     assert "[usage]" in err
@@ -117,20 +85,20 @@ def test_invalid_arguments_are_a_usage_error(command, capsys, words):
 
 
 def test_unknown_command_suggests_the_closest(command, capsys):
-    command("greet")
+    command("greet", GREET)
     assert main(["gret"]) == 2
     assert "did you mean `greet`" in capsys.readouterr().err
 
 
 def test_interrupted_command_exits_with_130(command, capsys):
-    command("greet")
+    command("greet", GREET)
     assert main(["greet", "interrupt"]) == 130
     assert capsys.readouterr().err.startswith("error: interrupted")
 
 
 @pytest.mark.parametrize("words", [[], ["--help"], ["-h"], ["help"], ["help", "help"]])
 def test_help_lists_commands_with_summaries(command, capsys, words):
-    command("greet")
+    command("greet", GREET)
     assert main(words) == 0
     assert "greet" in (out := capsys.readouterr().out)
     assert "Print a greeting." in out
@@ -138,7 +106,7 @@ def test_help_lists_commands_with_summaries(command, capsys, words):
 
 def test_help_lists_unusable_commands_with_the_reason(command, capsys):
     command("broken", "1 / 0")
-    command("greet")
+    command("greet", GREET)
     assert main(["--help"]) == 0
     out = capsys.readouterr().out
     assert "ZeroDivisionError" in out
@@ -177,8 +145,8 @@ def test_command_for_another_core_is_not_imported(command, capsys):
 
 
 def test_conflicting_distributions_are_both_named(command, capsys):
-    command("greet", distribution="first")
-    command("greet", distribution="second")
+    command("greet", GREET, distribution="first")
+    command("greet", GREET, distribution="second")
     assert main(["greet", "Ada"]) == 5
     err = capsys.readouterr().err
     assert "[plugin.conflict]" in err
@@ -311,7 +279,7 @@ ACTIONS = """
     ],
 )
 def test_misspelled_word_is_a_usage_error_with_a_suggestion(command, capsys, words, problem, hint):
-    command("greet")
+    command("greet", GREET)
     command("zoo", ACTIONS)
     assert main(words.split(" ")) == 2
     out, err = capsys.readouterr()
@@ -320,7 +288,7 @@ def test_misspelled_word_is_a_usage_error_with_a_suggestion(command, capsys, wor
 
 @pytest.mark.parametrize("words", [["greet", "--js", "Ada"], ["zoo", "show", "--si", "large"], ["zoo", "wrap", "--dr"]])
 def test_abbreviated_option_is_refused(command, capsys, words):
-    command("greet")
+    command("greet", GREET)
     command("zoo", ACTIONS)
     assert main(words) == 2
     assert "did you mean" in capsys.readouterr().err
@@ -335,7 +303,7 @@ def test_abbreviated_option_is_refused(command, capsys, words):
     ],
 )
 def test_word_that_only_looks_like_an_option_is_kept(command, capsys, words, printed):
-    command("greet")
+    command("greet", GREET)
     command("zoo", ACTIONS)
     assert main(words) == 0
     assert capsys.readouterr().out == printed
@@ -365,7 +333,7 @@ def test_json_option_before_the_command_does_not_become_the_value_of_an_option(c
 
 @pytest.mark.parametrize("words", [["--json", "greet", "refuse"], ["--json", "gret"], ["--json", "--jsno"]])
 def test_error_is_json_if_the_option_precedes_the_command(command, capsys, words):
-    command("greet")
+    command("greet", GREET)
     assert main(words)
     assert "error" in json.loads(capsys.readouterr().out)
 
@@ -380,7 +348,7 @@ def test_json_after_two_dashes_is_not_an_option(command, capsys):
     ("words", "usage"), [("help greet", "usage: sideband greet "), ("help zoo show", "usage: sideband zoo show ")]
 )
 def test_help_of_a_command_shows_its_arguments(command, capsys, words, usage):
-    command("greet")
+    command("greet", GREET)
     command("zoo", ACTIONS)
     with pytest.raises(SystemExit, match="0"):
         main(words.split())
@@ -407,7 +375,7 @@ STOP = "class Stop(BaseException): pass\nraise Stop('here')\n"
 )
 def test_command_that_exits_when_it_is_imported_fails_and_others_work(command, capsys, source, problem):
     command("broken", source)
-    command("greet")
+    command("greet", GREET)
     assert main(["broken"]) == 5
     assert f"cannot be imported: {problem} [plugin.import]" in capsys.readouterr().err
     assert main(["--help"]) == 0
@@ -428,7 +396,7 @@ def test_interrupt_by_the_user_during_an_import_is_not_an_error_of_the_plugin(co
 
 
 def test_command_may_require_an_extra(command, capsys, tmp_path):
-    command("greet")
+    command("greet", GREET)
     (points,) = tmp_path.glob("site-*/greet-1.0.dist-info/entry_points.txt")
     points.write_text(points.read_text().replace("\n", " [fast]\n").replace("] [fast]", "]"))
     metadata = points.with_name("METADATA")
@@ -440,8 +408,8 @@ def test_command_may_require_an_extra(command, capsys, tmp_path):
 
 
 def test_conflict_with_an_incompatible_command_names_both(command, capsys):
-    command("greet", distribution="first", requires="Requires-Dist: sideband-core>=99\n")
-    command("greet", distribution="second")
+    command("greet", GREET, distribution="first", requires="Requires-Dist: sideband-core>=99\n")
+    command("greet", GREET, distribution="second")
     assert main(["greet", "Ada"]) == 5
     assert re.search(r"first 1.0 .* and by second 1.0 .* \[plugin.conflict\]", capsys.readouterr().err)
 
@@ -471,7 +439,7 @@ def test_command_is_not_imported_while_it_is_unknown_which_plugins_may_load(comm
 
 
 def test_command_runs_if_another_part_of_the_configuration_is_invalid(command, capsys, home):
-    command("greet")
+    command("greet", GREET)
     command("other", "1 / 0")
     (home / "sideband.toml").write_text(
         '[agent]\nmodle = "x"\n[policy]\ntimeout = "x"\ndeny = {"command.other" = "no"}\n'

@@ -133,7 +133,7 @@ def test_shared_error_is_one_class_in_all_families(tmp_path, make_family, import
 def test_shared_errors_with_one_name_or_code_are_rejected(tmp_path, make_family, other):
     other.shared = True
     families = [make_family(Params, name="one.send", errors=[Common]), make_family(Params, errors=[other])]
-    with pytest.raises(SdkInvalid, match="several shared errors have the name or code"):
+    with pytest.raises(SdkInvalid, match="of `sample` cannot be generated: `one` has another shared error with the"):
         write_sdk(tmp_path / "sdk", families, runtime_files())
 
 

@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 
 def add_shared_options(parser: Parser) -> None:
     """Add the options of commands with a host to a parser, or to those of its actions if it has some."""
-    for one in parser.leaves():
+    for one in (*parser.leaves(), without := Parser()):
         add_host_options(one)
         one.add_argument("--yes", action="store_true", help="answer yes to all questions of guards and of skills")
+    # A command may be run without an action. The options then have their defaults.
+    parser.set_defaults(**vars(without.parse_args([])))
 
 
 def run_with_host(command: Command, arguments: Namespace) -> int:

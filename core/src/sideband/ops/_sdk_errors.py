@@ -98,15 +98,16 @@ def shared_errors(families: Iterable[OpFamily]) -> tuple[GeneratedError, ...]:
     """Return the shared errors of all these families.
 
     Raises:
-        ValueError: if two of them have the same name or code.
+        ValueError: if two of them have the same name or code; with the name of the one family, and what is wrong.
     """
-    found = dict.fromkeys(one for family in families for one in family.errors if getattr(one, "shared", False))
-    known: dict[str, type] = {}
-    for error in found:
-        for key in (error.__name__, error.code):
-            if known.setdefault(key, error) is not error:
-                raise ValueError(f"several shared errors have the name or code `{key}`")
-    return error_classes(found)
+    known: dict[str, tuple[type[SidebandError], str]] = {}
+    for family in families:
+        for error in family.errors:
+            for key in (error.__name__, error.code) if getattr(error, "shared", False) else ():
+                first, other = known.setdefault(key, (error, family.name))
+                if first is not error:
+                    raise ValueError(family.name, f"`{other}` has another shared error with the name or code `{key}`")
+    return error_classes(dict.fromkeys(error for error, _ in known.values()))
 
 
 def import_general(classes: Iterable[GeneratedError], *more: str) -> str:

@@ -120,7 +120,7 @@ def render_shared(families: Iterable[OpFamily], *, stub: bool) -> str | None:
     try:
         errors = shared_errors(families)
     except ValueError as error:
-        raise SdkInvalid(SHARED, str(error)) from None
+        raise SdkInvalid(*error.args) from None
     if not errors:
         return None
     header = ['"""Errors that several families raise."""', f"import builtins as {BUILTINS}", import_general(errors)]
