@@ -3,11 +3,16 @@
 from importlib.metadata import entry_points
 
 import pytest
+from sideband_secrets import Config
 
 LEAVING = {
     "http": {"delete", "download", "fetch_blob", "get", "head", "options", "patch", "post", "put", "request"}
     | {"session_request"},
     "llm": {"generate", "models"},
+}
+VARYING = {
+    "secrets": {"set", "rotate", "rollback", "list", "delete", "read", "read_binary"},
+    "shell": {"run"},
 }
 
 
@@ -17,7 +22,7 @@ def test_family_declares_which_ops_leave_the_machine(family):
     ops = entry_point.load().sideband_ops().ops
     assert [spec.name for spec in ops if spec.egress is None] == []
     assert {spec.verb for spec in ops if spec.egress is True} == LEAVING.get(family, set())
-    assert [spec.name for spec in ops if callable(spec.egress)] == (["shell.run"] if family == "shell" else [])
+    assert {spec.verb for spec in ops if callable(spec.egress)} == VARYING.get(family, set())
 
 
 @pytest.mark.parametrize("network", [False, True])
@@ -25,3 +30,11 @@ def test_program_leaves_the_machine_if_it_may_use_the_network(network):
     (entry_point,) = entry_points(group="sideband.v1.op", name="shell")
     (spec,) = entry_point.load().sideband_ops().ops
     assert spec.leaves_machine(spec.params(binary="git", args=[], network=network), None) is network
+
+
+@pytest.mark.parametrize("table", [{}, {"sources": ["vault"], "vault": {"address": "https://vault.example.org"}}])
+def test_secrets_leave_the_machine_if_a_server_is_asked_for_them(table):
+    config = Config.model_validate(table)
+    (entry_point,) = entry_points(group="sideband.v1.op", name="secrets")
+    ops = [spec for spec in entry_point.load().sideband_ops().ops if spec.verb in VARYING["secrets"]]
+    assert {spec.leaves_machine(object(), config) for spec in ops} == {bool(table)}

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from sideband.ops import Level, OpContext, OpDenied, op
 
 from ._backends import Step, StoredSecret, Summary
+from ._config import Config
 from ._errors import SecretBinary, SecretChanged, SecretMissing, SecretUnrotated
 from ._models import (
     Rekeyed,
@@ -39,6 +40,11 @@ def _rekeying(params: SecretRekeyParams) -> SecretsScope:  # noqa: ARG001  appli
     return SecretsScope(mode="rekey")
 
 
+def _leaves_machine(params: object, config: Config) -> bool:  # noqa: ARG001  each asks for a name, or for all
+    """Return whether a server may be asked for a secret."""
+    return "vault" in config.sources
+
+
 @op(
     "secrets.set",
     requires="secrets",
@@ -50,7 +56,7 @@ def _rekeying(params: SecretRekeyParams) -> SecretsScope:  # noqa: ARG001  appli
     preview=preview_set,
     reconcile=reconcile_change,
     undo=plan_undo,
-    egress=False,
+    egress=_leaves_machine,
 )
 async def set_secret(params: SecretSetParams, ctx: OpContext) -> SecretInfo:
     """Store a secret, replacing one of the same name. Its value is not recorded anywhere else.
@@ -96,7 +102,7 @@ async def set_secret(params: SecretSetParams, ctx: OpContext) -> SecretInfo:
     preview=preview_rotate,
     reconcile=reconcile_change,
     undo=plan_undo,
-    egress=False,
+    egress=_leaves_machine,
 )
 async def rotate_secret(params: SecretRotateParams, ctx: OpContext) -> SecretInfo:
     """Replace the value of a secret, keeping its origins and headers.
@@ -139,7 +145,7 @@ async def rotate_secret(params: SecretRotateParams, ctx: OpContext) -> SecretInf
     preview=preview_rollback,
     reconcile=reconcile_change,
     undo=plan_undo,
-    egress=False,
+    egress=_leaves_machine,
 )
 async def roll_back_secret(params: SecretNameParams, ctx: OpContext) -> SecretInfo:
     """Restore the value that a secret had before its last rotation. The newer value is discarded.
@@ -170,7 +176,7 @@ async def roll_back_secret(params: SecretNameParams, ctx: OpContext) -> SecretIn
     return await _change(params.name, ctx, roll_back)
 
 
-@op("secrets.list", requires="secrets", level=Level.MONITORED, egress=False)
+@op("secrets.list", requires="secrets", level=Level.MONITORED, egress=_leaves_machine)
 async def list_secrets(params: SecretListParams, ctx: OpContext) -> SecretList:  # noqa: ARG001  required
     """List the secrets that the caller has access to: names, origins and times, never values.
 
@@ -199,7 +205,7 @@ async def list_secrets(params: SecretListParams, ctx: OpContext) -> SecretList: 
     preview=preview_delete,
     reconcile=reconcile_delete,
     undo=plan_undo,
-    egress=False,
+    egress=_leaves_machine,
 )
 async def delete_secret(params: SecretNameParams, ctx: OpContext) -> None:
     """Delete a secret, including its previous value.
@@ -232,7 +238,7 @@ async def delete_secret(params: SecretNameParams, ctx: OpContext) -> None:
     idempotent=True,
     record=("name",),
     reveals=True,
-    egress=False,
+    egress=_leaves_machine,
 )
 async def read_secret(params: SecretReadParams, ctx: OpContext) -> str:
     """Return the value of a text secret. Requires a grant with `mode=reveal`.
@@ -266,7 +272,7 @@ async def read_secret(params: SecretReadParams, ctx: OpContext) -> str:
     idempotent=True,
     record=("name",),
     reveals=True,
-    egress=False,
+    egress=_leaves_machine,
 )
 async def read_binary_secret(params: SecretReadParams, ctx: OpContext) -> bytes:
     """Return the value of a secret as bytes (text as UTF-8). Requires a grant with `mode=reveal`.
