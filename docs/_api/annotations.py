@@ -186,6 +186,8 @@ def _fits(narrow: ast.expr, wide: ast.expr, ancestors: Mapping[str, Sequence[str
         return all(any(_fits(one, other, ancestors) for other in others) for one in ones)
     name, parts = _split(narrow)
     wide_name, wide_parts = _split(wide)
+    if name == wide_name == "tuple" and wide_parts and _is_of_any_length(narrow) and not _is_of_any_length(wide):
+        return False
     if name == "Literal":
         return _literal_fits(parts, wide_name, wide_parts)
     if name == wide_name == "Callable":
@@ -209,7 +211,20 @@ def _split(node: ast.expr) -> tuple[str, list[ast.expr]]:
     if not isinstance(node, ast.Subscript):
         return ast.unparse(node), []
     parts = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
-    return ast.unparse(node.value), [one for one in parts if ast.unparse(one) != "..."]
+    return ast.unparse(node.value), [one for one in parts if not _is_ellipsis(one)]
+
+
+def _is_ellipsis(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is ...
+
+
+def _is_of_any_length(node: ast.expr) -> bool:
+    """Return whether a tuple is ``tuple[T, …]``."""
+    return (
+        isinstance(node, ast.Subscript)
+        and isinstance(node.slice, ast.Tuple)
+        and any(map(_is_ellipsis, node.slice.elts))
+    )
 
 
 def _literal_fits(values: Sequence[ast.expr], name: str, others: Sequence[ast.expr]) -> bool:

@@ -20,7 +20,7 @@ Facts = dict[str, dict[str, Any]]
 # What a class promises by these methods is used without naming them.
 _OPERATIONS = frozenset(
     {"__call__", "__aenter__", "__enter__", "__iter__", "__aiter__", "__len__", "__getitem__", "__contains__",
-     "__await__"}
+     "__await__", "__anext__", "__next__", "__bool__", "__add__", "__bytes__"}
 )  # fmt: skip
 _PLAIN = (str, int, float, bool, bytes, tuple, frozenset)
 _NOT_API = frozenset({"model_config"})

@@ -48,6 +48,8 @@ PYTHON = [
     ("def f(a: Mapping[str, int]): ...", "def f(a: dict[str, int]): ...", {"f(a)": "type-narrowed-input"}),
     ("def f(a: Callable[[int], None]): ...", "def f(a: Callable[[int, str], None]): ...", {"f(a)": "retyped"}),
     ("def f(a: int): ...", "def f(a: str): ...", {"f(a)": "retyped"}),
+    ("def f(a: tuple[int, ...]): ...", "def f(a: tuple[int]): ...", {"f(a)": "type-narrowed-input"}),
+    ("def f(a: tuple[int]): ...", "def f(a: tuple[int, ...]): ...", {"f(a)": "type-widened-input"}),
     ("def f(a: typing.Optional[int]): ...", "def f(a: 'None | int'): ...", {}),
     # results
     ("def f() -> str: ...", "def f() -> str | None: ...", {"f": "type-widened-output"}),
@@ -65,6 +67,7 @@ PYTHON = [
     ("@frozen\nclass A:\n x: int", "@frozen\nclass A:\n x: int\n y: int = 0", {"A(y)": "added", "A.y": "added"}),
     ("class M(BaseModel): ...", "class M(BaseModel):\n x: int", {"M(x)": "required", "M.x": "added"}),
     ("class A:\n def m(self): ...", "class A: ...", {"A.m": "removed"}),
+    ("class A:\n def __anext__(self): ...", "class A: ...", {"A.__anext__": "removed"}),
     ("class A:\n def m(self): ...", "class A:\n @property\n def m(self): ...", {"A.m": "kind-changed"}),
     ("class A:\n def m(self): ...", "class A:\n @classmethod\n def m(cls): ...", {"A.m": "kind-changed"}),
     ("class A:\n x: int", "class A:\n x: int | None", {"A.x": "type-widened-output"}),
