@@ -1,6 +1,7 @@
 """The exception classes of generated modules."""
 
 import builtins
+from typing import Literal
 
 import pytest
 from pydantic import BaseModel
@@ -15,6 +16,7 @@ from sideband.ops import (
     OpTimeout,
     SdkInvalid,
     sdk_functions,
+    stub_files,
     write_sdk,
 )
 from sideband.workers import runtime, runtime_files
@@ -164,6 +166,24 @@ def test_details_are_bounded_data():
     error.place, error.count = float("nan"), [1]
     assert error.as_dict()["details"] == {"place": "nan", "count": "[1]"}
     assert "details" not in OpError("no").as_dict()
+
+
+@pytest.mark.parametrize(
+    ("annotation", "written"),
+    [
+        (str, "str"),
+        (int | None, "int | None"),
+        (Literal["a", 1], "Literal['a', 1]"),
+        (list[str], "Any"),
+        (dict[str, int] | None, "Any"),
+        (bytes, "Any"),
+        (object(), "Any"),
+    ],
+)
+def test_only_plain_data_is_the_type_of_a_detail(make_family, annotation, written):
+    error = type("Made", (OpFailed,), {"code": "sample.made", "details": ("place",)})
+    error.__annotations__ = {"place": annotation}
+    assert f"    place: {written}\n" in stub_files([make_family(Params, errors=[error])])["sample.pyi"]
 
 
 def test_missing_detail_has_the_value_none():

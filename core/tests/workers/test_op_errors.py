@@ -224,6 +224,11 @@ async def test_skill_can_raise_an_error_of_a_family_in_a_test(caught):
     assert await caught(OpFailed("unused"), code) == ["geo.address", "gone", False]
 
 
+@pytest.mark.parametrize("sent", [None, 1, "no", []])
+def test_error_is_retryable_only_if_the_host_says_true(sent):
+    assert outside.OpError.from_wire({"code": "geo.failed", "retryable": sent}, "geo.find").retryable is False
+
+
 def test_error_of_a_family_that_was_not_generated_is_a_clear_error():
     with pytest.raises(AttributeError, match=r"`geo.AddressNotFound` is unknown, because the module of `geo` was not"):
         outside.geo.AddressNotFound  # noqa: B018

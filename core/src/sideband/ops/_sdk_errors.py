@@ -6,6 +6,7 @@ classes, the general errors of ``sideband.skill`` and the natural builtins among
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from inspect import cleandoc
 from typing import Any, get_type_hints
@@ -58,6 +59,8 @@ _NATURAL = frozenset(
         ValueError,
     )
 )
+
+_PLAIN = re.compile(r"(str|int|float|bool|None|Literal\[.*\])( \| (str|int|float|bool|None|Literal\[.*\]))*")
 
 
 @frozen
@@ -172,6 +175,8 @@ def _details(error: type[SidebandError]) -> Mapping[str, str]:
 
 def _annotation(hint: Any) -> str:
     try:
-        return Annotator().write(TypeAdapter(hint).json_schema())
+        written = Annotator().write(TypeAdapter(hint).json_schema())
     except (PydanticInvalidForJsonSchema, PydanticSchemaGenerationError):
         return "Any"
+    # Anything but a number, a bool and `None` is sent as a text.
+    return written if _PLAIN.fullmatch(written) else "Any"

@@ -194,8 +194,6 @@ def _kind(code: str, op: str) -> type[OpError]:
 
 def _errors_of(module: str) -> Mapping[str, type[OpError]]:
     """Return the errors of a generated module by code; none if there is no such module."""
-    if not (module.isidentifier() and module.islower()):
-        return {}
     from importlib import import_module  # noqa: PLC0415  few calls see an error
 
     try:
