@@ -56,6 +56,7 @@ async def load(tmp_path, *plugins):
         (list, "AttributeError"),
         (lambda: LoadedSkills(("notes",)), "objects that are not skills"),
         (lambda: LoadedSkills(problems=("none",)), "objects that are not skills"),
+        (lambda: LoadedSkills(problems=(SkillProblem([], "acme", "no"),)), "TypeError: unhashable"),
     ],
 )
 async def test_loader_that_fails_is_reported_and_the_skills_of_others_are_loaded(tmp_path, broken, reason):

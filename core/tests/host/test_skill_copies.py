@@ -1,7 +1,6 @@
 """Loaders have a context, and may return the files of skills from memory, which other loaders read."""
 
 import threading
-import time
 from types import SimpleNamespace
 
 import anyio
@@ -204,7 +203,7 @@ async def test_loader_causes_effects_of_its_plugin_and_has_its_configuration(hos
 async def test_synchronous_loader_runs_in_a_thread(hosting):
     def load(sources, ctx):
         assert ctx.plugin == "net"
-        time.sleep(0)
+        assert threading.current_thread() is not threading.main_thread()
         return LoadedSkills(files=(SkillBundle("hello", HELLO),))
 
     async with hosting(loader(load), READER) as host:

@@ -175,7 +175,8 @@ async def _result(name: str, loader: SkillLoader, ctx: PluginContext, sources: S
     """Return what a loader found, or a problem if it failed, so that the skills of other loaders can be used."""
     try:
         found = await _loaded(loader, ctx, sources)
-        specs, problems, _ = found.skills, found.problems, found.files
+        specs, problems = found.skills, found.problems
+        hash((bool(found.files), *problems))  # both are used where an error would fail all loaders
         if all(isinstance(one, SkillSpec) for one in specs) and all(isinstance(one, SkillProblem) for one in problems):
             return found
         reason = "`load` returned objects that are not skills"
