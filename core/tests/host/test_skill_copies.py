@@ -165,6 +165,33 @@ async def test_skill_of_the_user_is_used_instead_of_one_from_memory(hosting, tmp
     assert problems == [f"the skill `hello` of loader net is not used: {tmp_path} has its name"]
 
 
+async def test_skills_of_two_loaders_with_the_same_name_are_both_omitted(hosting):
+    async def load(sources):
+        return LoadedSkills(files=(SkillBundle("hello", {**HELLO, "more.py": b""}),))
+
+    async with hosting(returning(SkillBundle("hello", HELLO)), loader(load, "other"), READER) as host:
+        keys, (problem,) = await found(host)
+    assert keys == []
+    assert problem.startswith("several skills have the name `hello`: loader net (")
+    assert " and loader other (" in problem
+
+
+async def test_same_skill_of_two_loaders_is_used_once(hosting):
+    async def load(sources):
+        return LoadedSkills(files=(SkillBundle("hello", HELLO),))
+
+    async with hosting(returning(SkillBundle("hello", HELLO)), loader(load, "other"), READER) as host:
+        assert await found(host) == (["hello"], [])
+
+
+async def test_first_of_equal_names_of_one_loader_is_used(hosting):
+    twice = SkillBundle("hello", {**HELLO, "more.py": b""})
+    async with hosting(returning(SkillBundle("hello", HELLO), twice), READER) as host:
+        keys, (problem,) = await found(host)
+    assert keys == ["hello"]
+    assert problem.startswith("duplicate skill `hello`: using the first")
+
+
 async def test_skill_that_no_loader_recognizes_is_reported(hosting):
     async with hosting(returning(SkillBundle("hello", HELLO))) as host:
         assert await found(host) == ([], ["no loader recognizes this skill"])

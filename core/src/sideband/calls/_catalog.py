@@ -100,7 +100,7 @@ class SkillCatalog:
         self, loaders: list[tuple[str, SkillLoader, PluginContext]], found: list[LoadedSkills]
     ) -> LoadedSkills:
         """Copy the files that loaders returned, and let the other loaders read the copies."""
-        taken = {skill.key: skill for one in found for skill in one.skills}
+        own = {skill.key: skill for one in found for skill in one.skills}
         skills: list[SkillSpec] = []
         problems: list[SkillProblem] = []
         known = {problem for one in found for problem in one.problems}
@@ -113,20 +113,24 @@ class SkillCatalog:
             copies, failed = await anyio.to_thread.run_sync(copy_skills, name, result.files, self._home)
             problems += failed
             places = {str(one.path): one for one in copies}
+            # Of copies of several loaders with one name, none is used, unless they are the same.
+            taken, same = dict(own), {skill.source for skill in skills}
             sources = SkillSources(home=self._home, copies=tuple(copies))
             results = [await _result(*one, sources) for one in readers] if copies else []
             of_copies = [one for read in results for one in read.problems if one not in known]
             problems += of_copies
-            recognized = {one.source for one in of_copies} | {
-                str(one.source) for read in results for one in read.skills
-            }
+            recognized = {str(one.source) for read in results for one in read.skills}
+            # Of skills with one name, a reader reports the first, and names the others.
+            named = [f"{one.source}\n{one.reason}" for one in of_copies]
             for place in places.keys() - recognized:
-                problems.append(SkillProblem(place, "skill.copy", "no loader recognizes this skill", fatal=True))
+                if not any(place in text for text in named):
+                    problems.append(SkillProblem(place, "skill.copy", "no loader recognizes this skill", fatal=True))
             for read in results:
                 for skill in read.skills:
                     copy = places.get(str(skill.source))
-                    if copy is None:
-                        continue  # a loader that does not read copies returned its own skills again
+                    # A loader that does not read copies returns its own skills again.
+                    if copy is None or copy.path in same:
+                        continue
                     if (first := taken.setdefault(skill.key, skill)) is skill:
                         skills.append(evolve(skill, origin=copy.origin))
                         continue
@@ -187,6 +191,11 @@ async def _result(name: str, loader: SkillLoader, ctx: PluginContext, sources: S
     return LoadedSkills(problems=(problem,))
 
 
+def _place(skill: SkillSpec) -> str:
+    """Return where a skill is from. The path of a copy says nothing."""
+    return f"{skill.origin} ({skill.source})" if skill.origin.startswith("loader ") else str(skill.source)
+
+
 def _by_name(loaded: LoadedSkills) -> dict[str, tuple[SkillSpec, ToolSpec]]:
     """Return the tools by full name and by model name."""
     found: dict[str, tuple[SkillSpec, ToolSpec]] = {}
@@ -208,7 +217,7 @@ def _without_clashes(skills: list[SkillSpec], problems: list[SkillProblem]) -> L
     by_key = {key: [one for one in same if not one.of_project] or same for key, same in by_key.items()}
     for key, rivals in by_key.items():
         if len(rivals) > 1:
-            places = " and ".join(str(skill.source) for skill in rivals)
+            places = " and ".join(map(_place, rivals))
             reason = f"several skills have the name `{key}`: {places}"
             problems.append(SkillProblem(places, "skill.conflict", reason, "remove all but one", fatal=True))
     kept = [rivals[0] for _, rivals in sorted(by_key.items()) if len(rivals) == 1]
