@@ -88,9 +88,10 @@ async def test_egress_belongs_to_the_parameters_that_a_guard_replaced(make_host,
             await host.op("post.send", {})
 
 
-async def test_refused_effect_with_invalid_parameters_may_have_left(make_host, seen):
+@pytest.mark.parametrize("egress", [lambda params: params.far, lambda params: False])
+async def test_refused_effect_with_invalid_parameters_may_have_left(make_host, seen, egress):
     found, plugins = seen
-    async with make_host(post(egress=lambda params: params.far), *plugins) as host:
+    async with make_host(post(egress=egress), *plugins) as host:
         with pytest.raises(OpParamsInvalid):
             await host.op("post.send", {"far": "perhaps"})
     assert found == [True]
