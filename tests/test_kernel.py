@@ -29,7 +29,7 @@ MODULES = {
 }
 
 # Lines of code without docstrings, comments and blank lines. State the reason in the commit that raises the limit.
-MAX_LINES = 21_700
+MAX_LINES = 21_820
 
 _LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)

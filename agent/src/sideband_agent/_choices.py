@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Final, cast, get_args
 
 from sideband.messages import UserMessage
+from sideband.rendering import whole_characters
 from sideband.settings import ThinkingLevel
-
-from ._whole_text import whole_characters
 
 THINKING_LEVELS: Final[tuple[str, ...]] = get_args(ThinkingLevel)
 LONGEST_GOAL: Final = 4_000

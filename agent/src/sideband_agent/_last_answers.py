@@ -11,11 +11,11 @@ from sideband.errors import SidebandError
 from sideband.hooks import Answer, HookRegistry, Note
 from sideband.messages import AssistantMessage, TextPart, UserMessage, to_data
 from sideband.providers import ANSWER_LIMITS
+from sideband.rendering import whole_characters
 
 from ._queues import user_message
 from ._run import Run
 from ._spending import Spending
-from ._whole_text import whole_characters
 
 _LONGEST_INSTRUCTION = 100_000
 """The maximum number of characters of the instruction of one plugin: the model must be able to take it."""

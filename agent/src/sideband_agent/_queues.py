@@ -7,8 +7,7 @@ from typing import Literal
 
 from attrs import define, field, frozen
 from sideband.messages import Attachment, TextPart, UserMessage
-
-from ._whole_text import whole_characters
+from sideband.rendering import whole_characters
 
 QueueName = Literal["steering", "follow_up"]
 QueueChange = Literal["added", "taken", "cleared"]

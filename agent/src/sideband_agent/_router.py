@@ -17,7 +17,7 @@ from typing import Any, Protocol, Self
 import anyio
 from anyio.lowlevel import checkpoint
 from attrs import define, field, frozen
-from sideband.broker import Attempt, Broker, Redaction
+from sideband.broker import Attempt, Broker, Redaction, safe_text
 from sideband.hooks import (
     Collected,
     HookError,
@@ -32,6 +32,7 @@ from sideband.hooks import (
 from sideband.ledger import EffectRecord, LedgerError
 from sideband.messages import AssistantMessage, TextPart, UserMessage
 from sideband.providers import ANSWER_LIMITS
+from sideband.rendering import whole_characters
 
 from ._announcer import Announcer
 from ._contexts import AgentPluginContext
@@ -40,7 +41,6 @@ from ._queues import user_message
 from ._run import Run
 from ._session_tools import SessionTools
 from ._tools import MOST_REPLAYS, listed
-from ._whole_text import whole_characters
 from .sessions import Entry, MessageEntry, RouteEntry, Session
 
 NOT_ROUTED = frozenset({"agent", "plugin"})
@@ -390,7 +390,7 @@ def _matching(one: Collected[Route]) -> Callable[[Routes, Any], Any]:
 
 def _failure(plugin: str, route: Route, error: Exception) -> HookFailed:
     """Return a failure that names the route too."""
-    return HookFailed(Routes.hook, plugin, f"route `{route.name}`: {type(error).__name__}: {error}")
+    return HookFailed(Routes.hook, plugin, f"route `{route.name}`: {type(error).__name__}: {safe_text(error)}")
 
 
 def _reason(route: Route) -> str:

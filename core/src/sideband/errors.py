@@ -25,6 +25,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .exit_codes import ExitCode
+from .rendering import whole_characters
 
 __all__ = [
     "ConfigurationError",
@@ -206,11 +207,11 @@ class ReservationRefused(SidebandError):
 
 
 def safe_text(error: BaseException) -> str:
-    """Return the text of an exception, even if its ``__str__`` raises.
+    """Return the text of an exception, without lone surrogates, even if its ``__str__`` raises.
 
     The text is not truncated, because a truncated secret would not be redacted.
     """
     try:
-        return str(error)
+        return whole_characters(str(error))
     except Exception:  # noqa: BLE001  a foreign __str__ may raise anything
         return "(no message: `__str__` failed)"

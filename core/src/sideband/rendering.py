@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from unicodedata import category
 
-__all__ = ["MARK", "Renderer", "indented", "quoted", "render"]
+__all__ = ["MARK", "Renderer", "indented", "quoted", "render", "whole_characters"]
 
 MARK = "▌"
 """The first character of sideband's own lines at a terminal. Rendered text never contains it."""
@@ -108,3 +108,15 @@ def quoted(text: str) -> str:
     if "`" not in text and render(text) == text:
         return f"`{text}`"
     return '"' + render(text.replace("\\", "\\\\").replace('"', '\\"')) + '"'
+
+
+def whole_characters(text: str) -> str:
+    r"""Return a text with lone surrogates replaced, which neither JSON, nor files, nor terminals support.
+
+    Example:
+        >>> whole_characters("a \ud800 b") == "a \ufffd b"
+        True
+    """
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

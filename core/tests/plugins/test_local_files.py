@@ -315,7 +315,7 @@ async def test_parent_of_a_linked_folder_is_that_of_its_target(file, tmp_path):
     assert path == str(echo.path)
 
 
-async def test_guard_in_a_hook_file_is_told_where_it_belongs(file):
+async def test_refusal_of_a_hook_file_that_decides_names_its_right_place(file):
     notes = file("hook.notes")
     notes.write(
         NOTES

@@ -9,9 +9,8 @@ from typing import Any
 
 from sideband.broker import Redaction, Unserializable
 from sideband.messages import ImagePart, TextPart
+from sideband.rendering import whole_characters
 from sideband.tools import RESULT_LIMITS
-
-from .._whole_text import whole_characters
 
 _OURS = frozenset(
     {

@@ -8,9 +8,9 @@ from typing import Any
 
 from attrs import evolve, frozen
 from sideband.messages import AssistantMessage, Message, UserMessage
+from sideband.rendering import whole_characters
 
 from .._field_names import share_field_names, share_message_fields
-from .._whole_text import whole_characters
 from ._errors import EntryAmbiguous, EntryNotFound
 from ._format import (
     BranchSummaryEntry,

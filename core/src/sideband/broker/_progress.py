@@ -18,7 +18,8 @@ from attrs import define, field
 from ..contexts._progress import REPORTS, current_writer
 from ..hooks import ToolProgress
 from ..hooks._dispatch import cancelled_itself
-from ._progress_streams import Chunk, Report, ReportStream, TextStream, whole
+from ..rendering import whole_characters
+from ._progress_streams import Chunk, Report, ReportStream, TextStream
 from ._redaction import Redaction
 from ._streams import TextRedaction
 
@@ -117,8 +118,8 @@ class CallProgress:
         if current is None and total is None and message is None:
             return
         # Redacted before they are cut: half of a secret would not be recognized.
-        message = None if message is None else self._redactor.text(whole(message))[:MAX_MESSAGE]
-        unit = None if unit is None else self._redactor.text(whole(unit))[:_MAX_UNIT]
+        message = None if message is None else self._redactor.text(whole_characters(message))[:MAX_MESSAGE]
+        unit = None if unit is None else self._redactor.text(whole_characters(unit))[:_MAX_UNIT]
         self.reported[source] += 1
         self._add_report(Report(source, current, total, message, unit))
 
@@ -315,7 +316,7 @@ class _Writer:
 
     def write(self, text: str, stream: str) -> None:
         """See ``ProgressWriter.write``."""
-        self._progress.write(self, whole(text), stream)
+        self._progress.write(self, whole_characters(text), stream)
 
     def close(self) -> None:
         """See ``ProgressWriter.close``."""

@@ -157,10 +157,3 @@ def _beginning(text: str, limit: int) -> tuple[str, int]:
         head = data[:limit].decode("utf-8", "ignore")
         return head, len(head.encode())
     return head, len(data)
-
-
-def whole(text: str) -> str:
-    """Return a text with each surrogate that is not part of a pair replaced, so that it has an encoding."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

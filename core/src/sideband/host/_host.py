@@ -49,7 +49,7 @@ from ..calls._grants import RememberedGrants
 from ..calls._rights import PluginRights
 from ..contexts._editions import Edition
 from ..environments import Environments
-from ..errors import ConfigurationError, SidebandError
+from ..errors import ConfigurationError, SidebandError, safe_text
 from ..hooks import HookRegistry, HookReport, Redactors
 from ..ledger import Ledger
 from ..loading import LoadedSkills
@@ -451,7 +451,7 @@ class Host:
 
     def _report_hook(self, report: HookReport) -> None:
         if report.error is not None:
-            _log.warning("%s", self.redactor.text(f"{report.plugin}: {report.error}"))
+            _log.warning("%s", self.redactor.text(f"{report.plugin}: {safe_text(report.error)}"))
 
     async def _open_store(self, stack: AsyncExitStack) -> Store:
         names = self.plugins.names("store") or self.plugins.names("store", broken=True)

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Literal
 
 from ..errors import ConfigurationError, StateUnwritable
-from ..plugins._local_files import local_path, read_plugin_file
 from ..state import FileLock, make_home, write_state_file
 from ._files import PROJECT_FILE, find_project_file, read_settings, toml_string
 
@@ -57,7 +56,7 @@ def trusted_project(home: Path, folder: Path) -> Path | None:
 
 
 def trust_plugins(home: Path, files: Iterable[Path]) -> Mapping[str, str]:
-    """Trust files with their current content as plugins: all of them, or none.
+    """Trust files with their current content as plugins. If one cannot be trusted, no file is.
 
     A changed file must be trusted again.
 
@@ -79,6 +78,8 @@ def trust_plugins(home: Path, files: Iterable[Path]) -> Mapping[str, str]:
         >>> list(trust_plugins(folder / "home", [folder / "notes.py"]).values())[0][:12]
         'e3b0c44298fc'
     """
+    from ..plugins._local_files import local_path, read_plugin_file  # noqa: PLC0415  for few commands only
+
     paths = [local_path(file) for file in files]
     digests = {path: hashlib.sha256(read_plugin_file(path)).hexdigest() for path in paths}
     with _changing(home, "plugins") as trusted:
@@ -100,6 +101,8 @@ def distrust_plugins(home: Path, files: Iterable[Path]) -> Mapping[str, bool]:
         >>> list(distrust_plugins(Path(mkdtemp()), [Path("notes.py")]).values())
         [False]
     """
+    from ..plugins._local_files import local_path  # noqa: PLC0415  for few commands only
+
     with _changing(home, "plugins") as trusted:
         return {path: trusted.pop(path, None) is not None for path in map(local_path, files)}
 

@@ -281,7 +281,7 @@ def _reload(arguments: Namespace) -> ExitCode:
 
 
 def _trust(arguments: Namespace) -> ExitCode:
-    """Trust local files with their current content: all, or none. Nothing is imported."""
+    """Trust local files with their current content. If one cannot be trusted, no file is. Nothing is imported."""
     from pathlib import Path
 
     from sideband.plugins import list_plugins
