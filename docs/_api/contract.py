@@ -5,12 +5,11 @@ from __future__ import annotations
 import sys
 from argparse import SUPPRESS, ArgumentParser, _SubParsersAction
 from collections.abc import Iterable, Iterator, Mapping
-from importlib.metadata import entry_points
 from typing import Any
 
 import attrs
 from _pages.levels import rule_text
-from _pages.packages import packages
+from _pages.packages import packages, plugin_points
 from _pages.sources import named_codes
 from pydantic import BaseModel, TypeAdapter
 from sideband import SidebandError
@@ -193,7 +192,7 @@ def plugin_facts(kinds: Mapping[str, PluginKind], other_groups: Iterable[str]) -
     facts: Facts = {}
     for group, about in {**groups, **{name: {} for name in other_groups}}.items():
         facts[f"group:{group}"] = {"kind": "group", **about}
-        facts |= {f"plugin:{group}/{point.name}": {"kind": "plugin"} for point in entry_points(group=group)}
+        facts |= {f"plugin:{group}/{point.name}": {"kind": "plugin"} for point in plugin_points(group)}
     return facts
 
 

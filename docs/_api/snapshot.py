@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any, get_args
 
 from _pages.capabilities import families
 from _pages.events import DELTAS, MESSAGES, NOT_PRINTED, PARTS
-from _pages.packages import modules, packages
+from _pages.packages import modules, packages, plugin_points
 from _pages.settings import plugin_configs
 from _pages.wire import EXAMPLES, FAILED, HOST, is_required
 from attrs import frozen
@@ -98,7 +97,7 @@ def _without_defaults(fact: Mapping[str, Any]) -> dict[str, Any]:
 
 def _public_modules() -> Iterator[ModuleType]:
     """Yield the modules without an underscore. Those that are entry points only have what the host looks for."""
-    plugins = {point.module for one in KINDS.values() for point in entry_points(group=one.group)}
+    plugins = {point.module for one in KINDS.values() for point in plugin_points(one.group)}
     for package in packages():
         for module in modules(package):
             if not any(part.startswith("_") for part in module.__name__.split(".")) and module.__name__ not in plugins:
@@ -124,7 +123,7 @@ def _settings() -> Facts:
 
 def _commands() -> Facts:
     facts: Facts = {}
-    for point in entry_points(group=KINDS["command"].group):
+    for point in plugin_points(KINDS["command"].group):
         facts |= command_facts(import_module(point.module).sideband_commands())
     # The options that each command with a host gets.
     return facts | command_facts(Command("*", "", lambda _: None, lambda *_: None, opens="host"))
@@ -132,7 +131,7 @@ def _commands() -> Facts:
 
 def _tools() -> Facts:
     facts: Facts = {}
-    for point in entry_points(group=KINDS["tool"].group):
+    for point in plugin_points(KINDS["tool"].group):
         found = point.load()
         for one in [found] if isinstance(found, Tool) else found.sideband_tools():
             facts |= tool_facts(one) if isinstance(one, Tool) else {}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from importlib.metadata import entry_points
 
 from sideband.ops import Capability, OpFamily, Scope
 
 from .docstrings import attributes, first_paragraph
+from .packages import plugin_points
 from .tables import paragraph, table
 
 __all__ = ["capabilities_page", "examples_of", "families"]
@@ -58,7 +58,7 @@ def capabilities_page() -> list[str]:
 
 def families() -> list[OpFamily]:
     """Return the installed families, sorted by name."""
-    found = [point.load().sideband_ops() for point in entry_points(group="sideband.v1.op")]
+    found = [point.load().sideband_ops() for point in plugin_points("sideband.v1.op")]
     return sorted(found, key=lambda family: family.name)
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib.metadata import entry_points
 from typing import Any
 
 from sideband.ops import OpFamily, OpSpec
 
 from .docstrings import first_paragraph, section
 from .levels import rule_text
+from .packages import plugin_points
 from .tables import paragraph, table
 
 __all__ = ["ops_page"]
@@ -43,7 +43,7 @@ def ops_page() -> list[str]:
 
 
 def _families() -> Iterator[OpFamily]:
-    for entry_point in entry_points(group="sideband.v1.op"):
+    for entry_point in plugin_points("sideband.v1.op"):
         yield entry_point.load().sideband_ops()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from importlib import import_module
-from importlib.metadata import entry_points
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
@@ -15,6 +14,7 @@ from sideband.plugins._kinds import KINDS, When
 from sideband.settings import Policy, Settings
 
 from .docstrings import attributes, first_paragraph
+from .packages import plugin_points
 from .tables import paragraph, table, toml
 
 __all__ = ["plugin_configs", "settings_page"]
@@ -57,7 +57,7 @@ def plugin_configs() -> dict[str, type[BaseModel]]:
     """Return the configuration model of each installed plugin, by the name of its table."""
     found = {}
     for group in (kind.group for kind in KINDS.values() if kind.when is not When.NEVER):
-        for point in entry_points(group=group):
+        for point in plugin_points(group):
             config = getattr(import_module(point.module), "Config", None)
             if config is not None:
                 found[point.name] = config

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import types
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -107,6 +108,17 @@ def test_names_of_entry_points_and_private_modules_are_not_described(now):
     assert [
         path for path in now.facts if re.match(r"python:sideband\w*\.(.*\.)?(plugin|commands\.run|_\w+)\.", path)
     ] == []
+
+
+def test_plugins_of_other_packages_are_not_described(api, tmp_path, monkeypatch):
+    info = tmp_path / "acme-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[sideband.v1.op]\nacme = acme.plugin\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    packages = importlib.import_module("_pages.packages")
+    assert "acme" in {one.name for one in entry_points(group="sideband.v1.op")}
+    assert "acme" not in {one.name for one in packages.plugin_points("sideband.v1.op")}
 
 
 def test_attributes_that_a_constructor_assigns_are_described(now):
