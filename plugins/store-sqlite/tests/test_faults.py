@@ -37,6 +37,13 @@ async def main(folder, name, count):
 
 anyio.run(main, *sys.argv[1:])
 """
+CREATE = """
+import sys
+from pathlib import Path
+from sideband_store_sqlite._schema import connect
+
+connect(Path(sys.argv[1]) / "store.sqlite", 0)
+"""
 HASTY = """
 import os, signal, sys, anyio
 from pathlib import Path
@@ -229,6 +236,25 @@ async def test_concurrent_processes_lose_nothing(tmp_path):
     assert [record.position for record in records] == list(range(100))
     for name in ("one", "two"):
         assert [record.value["n"] for record in records if record.value["by"] == name] == list(range(50))
+
+
+async def test_store_that_another_process_creates_meanwhile_is_not_foreign(tmp_path, monkeypatch):
+    connect = sqlite3.connect
+
+    class Interrupted(sqlite3.Connection):
+        """Lets another process create the tables after the first look at the file."""
+
+        def execute(self, statement, *parameters):
+            if statement == "PRAGMA user_version" and not created:
+                creation = subprocess.run([sys.executable, "-c", CREATE, tmp_path], stderr=subprocess.PIPE, check=False)
+                created.append(creation.returncode == 0)
+            return super().execute(statement, *parameters)
+
+    created = []
+    monkeypatch.setattr(sqlite3, "connect", partial(connect, factory=Interrupted))
+    async with open_sqlite(tmp_path) as store:
+        await store.append("s", [{}])
+    assert created == [False]  # it has to wait for the transaction that reads the format
 
 
 @pytest.mark.parametrize("kill_after", [0, 1, 7, 23])

@@ -69,9 +69,16 @@ def connect(path: Path, busy_ms: int) -> tuple[sqlite3.Connection, int]:
 
 
 def _check_format(connection: sqlite3.Connection, path: Path) -> None:
-    application = _pragma(connection, "application_id")
-    version = _pragma(connection, "user_version")
-    if application == 0 and version == 0 and _pragma(connection, "schema_version") == 0:
+    # In one transaction: another host may create the tables at this moment.
+    connection.execute("BEGIN")
+    try:
+        application = _pragma(connection, "application_id")
+        version = _pragma(connection, "user_version")
+        schema = _pragma(connection, "schema_version")
+    finally:
+        if connection.in_transaction:  # not after some errors
+            connection.execute("ROLLBACK")
+    if application == version == schema == 0:
         return
     if application != _APPLICATION:
         raise StoreForeign(path, "it belongs to another program", hint="move it to another folder")
