@@ -139,7 +139,7 @@ WITHOUT_ITS_FIRST_THREAD = """
     def rest():
 """
 REST = {
-    "memory": "        kept = b'x' * (512 << 20)\n        time.sleep(30)",
+    "memory": "        kept = b'x' * (288 << 20)\n        time.sleep(30)",
     "files": "        kept = [os.dup(0) for _ in range(40)]\n        time.sleep(30)",
     "processor": "        while True: pass",
 }
