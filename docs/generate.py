@@ -1,12 +1,14 @@
-"""Generate ``docs/reference`` from the code: ``python docs/generate.py``."""
+"""Generate ``docs/reference`` and ``docs/schemas`` from the code: ``python docs/generate.py``."""
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
 from _pages.api import API_PAGES
 from _pages.capabilities import capabilities_page
+from _pages.commands import commands_page
 from _pages.errors import errors_page
 from _pages.events import events_page
 from _pages.hooks import hooks_page
@@ -16,12 +18,15 @@ from _pages.limits import limits_page
 from _pages.ops import ops_page
 from _pages.settings import settings_page
 from _pages.wire import wire_page
+from sideband_dist import schema
 
 FOLDER = Path(__file__).parent / "reference"
+SCHEMA = Path(__file__).parent / "schemas" / "sideband.json"
 NOTE = "<!-- generated from the code by docs/generate.py; do not edit -->\n\n"
 PAGES = {
     **API_PAGES,
     "capabilities.md": capabilities_page,
+    "commands.md": commands_page,
     "errors.md": errors_page,
     "events.md": events_page,
     "hooks.md": hooks_page,
@@ -40,10 +45,14 @@ def pages() -> dict[str, str]:
 
 
 def main() -> int:
-    """Write all pages."""
+    """Write all pages, and delete those that are no longer generated."""
     FOLDER.mkdir(exist_ok=True)
+    for path in FOLDER.iterdir():
+        if path.name not in PAGES:
+            path.unlink()
     for name, text in pages().items():
         (FOLDER / name).write_text(text, encoding="utf-8")
+    SCHEMA.write_text(json.dumps(schema(), indent=2) + "\n", encoding="utf-8")
     return 0
 
 

@@ -31,7 +31,10 @@ OPTIONS = """# mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-ca
 # mypy: disable-error-code="import-not-found"
 """
 VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-PAGES = ("README.md", *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md")))
+PAGES = (
+    "README.md",
+    *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md") if path.parent.name != "reference"),
+)
 
 
 def public_classes():

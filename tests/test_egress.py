@@ -8,11 +8,15 @@ from sideband_secrets import Config
 LEAVING = {
     "http": {"delete", "download", "fetch_blob", "get", "head", "options", "patch", "post", "put", "request"}
     | {"session_request"},
-    "llm": {"generate", "models"},
+    "llm": {"embed", "generate", "models"},
+    "mcp": {"accept", "answer", "authorize", "call", "changes", "list", "login", "logout", "prompt", "prompts"}
+    | {"install", "read", "resources"},
+    "skills": {"install"},
 }
 VARYING = {
     "secrets": {"set", "rotate", "rollback", "list", "delete", "read", "read_binary"},
-    "shell": {"run"},
+    "shell": {"run", "start"},
+    "skills": {"run"},
 }
 
 
@@ -28,8 +32,9 @@ def test_family_declares_which_ops_leave_the_machine(family):
 @pytest.mark.parametrize("network", [False, True])
 def test_program_leaves_the_machine_if_it_may_use_the_network(network):
     (entry_point,) = entry_points(group="sideband.v1.op", name="shell")
-    (spec,) = entry_point.load().sideband_ops().ops
-    assert spec.leaves_machine(spec.params(binary="git", args=[], network=network), None) is network
+    for spec in entry_point.load().sideband_ops().ops:
+        if spec.verb in VARYING["shell"]:
+            assert spec.leaves_machine(spec.params(binary="git", args=[], network=network), None) is network
 
 
 @pytest.mark.parametrize("table", [{}, {"sources": ["vault"], "vault": {"address": "https://vault.example.org"}}])

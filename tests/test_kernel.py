@@ -9,8 +9,19 @@ from pathlib import Path
 
 KERNEL = Path(__file__).parents[1] / "core" / "src" / "sideband"
 FOLDERS = {
-    *("approvals", "broker", "calls", "command_line", "contexts", "environments", "hooks", "host", "ledger", "models"),
-    *("ops", "plugins", "settings", "state", "store", "workers"),
+    *(
+        "approvals",
+        "broker",
+        "calls",
+        "command_line",
+        "contexts",
+        "environments",
+        "hooks",
+        "host",
+        "ledger",
+        "models",
+    ),
+    *("ops", "plugins", "settings", "state", "store", "tools", "workers"),
 }
 MODULES = {
     *(
@@ -20,16 +31,18 @@ MODULES = {
         "_from_host.py",
         "_lazy.py",
         "_version.py",
+        "active_skills.py",
+        "asking.py",
         "blobs.py",
         "commands.py",
         "errors.py",
     ),
-    *("exit_codes.py", "loading.py", "messages.py", "providers.py", "sandboxing.py", "skill.py"),
-    *("rendering.py", "suggestions.py", "tools.py", "validation.py", "worker.py"),
+    *("exit_codes.py", "grants.py", "loading.py", "messages.py", "providers.py", "sandboxing.py", "skill.py"),
+    *("rendering.py", "suggestions.py", "validation.py", "worker.py"),
 }
 
 # Lines of code without docstrings, comments and blank lines. State the reason in the commit that raises the limit.
-MAX_LINES = 21_820
+MAX_LINES = 24_040
 
 _LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -71,7 +84,8 @@ def test_kernel_does_not_exceed_its_size_limit():
 
 
 def test_kernel_contains_only_the_listed_folders_and_modules():
-    found = {path.name for path in KERNEL.iterdir()} - {"__pycache__"}
+    # A folder that another version had may still contain compiled modules.
+    found = {path.name for path in KERNEL.iterdir() if path.is_file() or any(path.rglob("*.py"))}
     assert found == FOLDERS | MODULES | {"py.typed"}
 
 

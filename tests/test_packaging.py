@@ -1,34 +1,21 @@
 """Each wheel can be installed and imported with only its declared dependencies."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 import tomllib
 import zipfile
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
-UV = next((path for path in (ROOT / ".venv/uv/bin/uv", Path(sys.executable).with_name("uv")) if path.exists()), None)
 KINDS = ("core", "agent", "libs/*", "plugins/*", "contrib/*")
 FOLDERS = [
     *(str(path.parent.relative_to(ROOT)) for kind in KINDS for path in sorted(ROOT.glob(f"{kind}/pyproject.toml"))),
     ".",
 ]
 
-
-# One process builds all wheels, since starting the build backend takes longer than building a wheel.
-BUILDING = """
-import os, sys
-from hatchling.build import build_wheel
-
-for folder, out in zip(sys.argv[1::2], sys.argv[2::2]):
-    os.chdir(folder)
-    build_wheel(out)
-"""
 
 # Modules may require an extra, except for top-level packages and plugin modules.
 IMPORTING = """
@@ -43,56 +30,12 @@ for name in {modules}:
 """
 
 
-def uv(*words, **options):
-    return subprocess.run([UV, *map(str, words)], check=True, capture_output=True, text=True, **options)
-
-
-@pytest.fixture(scope="session")
-def wheels(tmp_path_factory):
-    """All wheels of the workspace, by source folder."""
-    outs = {folder: tmp_path_factory.mktemp("wheel") for folder in FOLDERS}
-    words = [str(path) for folder, out in outs.items() for path in (ROOT / folder, out)]
-    subprocess.run([sys.executable, "-c", BUILDING, *words], check=True, capture_output=True)
-    return {folder: next(out.glob("*.whl")) for folder, out in outs.items()}
-
-
-@pytest.fixture(scope="session")
-def index(wheels, tmp_path_factory):
-    """A folder with all wheels of the workspace, for dependencies between them."""
-    folder = tmp_path_factory.mktemp("index")
-    for wheel in wheels.values():
-        (folder / wheel.name).hardlink_to(wheel)
-    return folder
-
-
-class Environment:
-    """A virtual environment whose contents can be replaced: common packages stay installed and compiled."""
-
-    def __init__(self, index, folder):
-        assert UV, "uv is required to install wheels; run `make test` to install it"
-        uv("venv", "--quiet", "--python", sys.executable, folder / "venv")
-        self.index, self.folder = index, folder
-        self.python = folder / "venv" / "bin" / "python"
-
-    def install(self, *wheels):
-        """Install wheels and their dependencies, and remove all other packages."""
-        pins = ROOT / "requirements" / "run.txt"
-        uv("pip", "install", "--quiet", "--exact", "--python", self.python, "--find-links", self.index,
-           "--constraint", pins, *wheels)  # fmt: skip
-
-    def run(self, *words):
-        """Run a program of the environment."""
-        program = self.python.with_name(words[0])
-        variables = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "SIDEBAND_HOME": str(self.folder / "home")}
-        return subprocess.run(
-            [program, *words[1:]], capture_output=True, text=True, check=False, cwd=self.folder,
-            stdin=subprocess.DEVNULL, env={**variables, "PYTHONPYCACHEPREFIX": str(self.folder / "compiled")},
-        )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def environment(index, tmp_path_factory):
-    return Environment(index, tmp_path_factory.mktemp("environment"))
+def test_packages_name_the_same_pages_of_the_project():
+    """The addresses are in the reserved domain `example` until the project has a public one, see CONTRIBUTING.md."""
+    urls = [tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["project"]["urls"] for folder in FOLDERS]
+    assert all(one == urls[0] for one in urls)
+    assert list(urls[0]) == ["Documentation", "Source", "Changelog", "Issues"]
+    assert len({urlsplit(address).hostname for address in urls[0].values()}) == 1
 
 
 @pytest.mark.parametrize("folder", [folder for folder in FOLDERS if folder != "."])
@@ -106,7 +49,10 @@ def test_wheel_can_be_installed_and_imported_alone(folder, wheels, environment):
     modules = sorted(
         name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         for name in files
-        if name.endswith(".py") and name.partition("/")[0] in tops and not name.endswith("__main__.py")
+        if name.endswith(".py")
+        and name.partition("/")[0] in tops
+        and not name.endswith("__main__.py")
+        and all(part.isidentifier() for part in name.removesuffix(".py").split("/"))  # no templates
     )
     done = environment.run(
         "python", "-P", "-s", "-c", IMPORTING.format(modules=modules, tops=tops, extras=_extras(folder))
@@ -121,12 +67,12 @@ def _extras(folder):
     return sorted({re.split(r"[\s\[<>=!~;]", line)[0].replace("-", "_") for line in lines})
 
 
-INSTALL = (ROOT / "README.md").read_text().partition("\n## Install\n")[2].partition("\n## ")[0]
+INSTALL = (ROOT / "docs" / "install.md").read_text()
 INSTALLED = re.findall(r"^\| `(sideband.*?)` \|", INSTALL, re.MULTILINE)
 
 
 @pytest.mark.parametrize("words", INSTALLED[1:])
-def test_packages_of_the_readme_can_be_installed(words, environment):
+def test_packages_of_the_page_on_installation_can_be_installed(words, environment):
     environment.install(*words.split())
     program = (
         ("sideband", "doctor", "--isolation", "none")
@@ -137,7 +83,7 @@ def test_packages_of_the_readme_can_be_installed(words, environment):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_readme_names_every_extra_and_only_packages_that_exist():
+def test_page_on_installation_names_every_extra_and_only_packages_that_exist():
     projects = [tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["project"] for folder in FOLDERS]
     extras = {f"{one['name']}[{extra}]" for one in projects for extra in one.get("optional-dependencies", ())}
     named = {word for words in INSTALLED for word in words.split()}
@@ -190,12 +136,11 @@ print(json.dumps(results))
 
 
 @pytest.fixture(scope="module")
-def without_agent(wheels, index, tmp_path_factory):
+def without_agent(wheels, make_environment):
     """An environment with only the kernel, the command line, one op family and a store."""
-    environment = Environment(index, tmp_path_factory.mktemp("without-agent"))
+    environment = make_environment("without-agent")
     environment.install(*(wheels[name] for name in WITHOUT_AGENT))
-    installed = json.loads(uv("pip", "list", "--python", environment.python, "--format", "json").stdout)
-    names = {one["name"] for one in installed if one["name"].startswith("sideband")}
+    names = {name for name in environment.installed() if name.startswith("sideband")}
     assert names == {
         "sideband-core",
         "sideband-cli",

@@ -21,9 +21,16 @@ def test_text_without_whole_characters_is_repaired(given, text):
 
 def test_a_tool_cannot_set_metadata_of_the_agent():
     given = dict.fromkeys([*OF_THE_AGENT, *OF_SKILLS, "pages"], "forged")
-    assert fitted_metadata(given, Redaction(), of_skill=False) == {"pages": "forged"}
+    assert fitted_metadata(given, Redaction(), source="source tickets") == {"pages": "forged"}
 
 
 def test_metadata_of_a_skill_includes_its_effects_and_its_isolation():
     given = dict.fromkeys([*OF_THE_AGENT, *OF_SKILLS], "seen")
-    assert fitted_metadata(given, Redaction(), of_skill=True) == dict.fromkeys(OF_SKILLS, "seen")
+    assert fitted_metadata(given, Redaction(), source="skill github") == dict.fromkeys(OF_SKILLS, "seen")
+
+
+@pytest.mark.parametrize("source", ["source tickets", "session", "skill github"])
+def test_only_tools_of_plugins_say_what_the_user_has_pre_approved(source):
+    given = {"skill": "release", "allowed_tools": ["command"]}
+    assert "allowed_tools" not in fitted_metadata(given, Redaction(), source=source)
+    assert fitted_metadata(given, Redaction(), source="plugin skill") == given

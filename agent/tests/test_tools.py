@@ -219,3 +219,16 @@ def test_text_in_place_of_a_list_of_names_is_rejected():
     for use in (view.narrow, view.unknown, lambda one: view.narrow(sources=one)):
         with pytest.raises(TypeError, match=r"expected a list of names, got a text: write \['notes\.\*'\]"):
             use("notes.*")
+
+
+def test_removed_tools_do_not_return():
+    view = view_of({"a": "skill a", "b": "skill a"}).narrow(without=["b", "c*"])
+    assert view.names == ("a",)
+    assert view.resolve(view_of({"a": "skill a", "b": "skill a", "cat": "skill a"})).names == ("a",)
+
+
+def test_tools_that_must_be_named_are_removed_unless_they_are():
+    view = view_of({"a": "skill a", "b": "skill a", "c": "skill a"})
+    assert view.without_unnamed(["b"], explicit=["b", "c"]).names == ("a", "b")
+    assert view.without_unnamed(["*"], explicit=["b*"]).names == ("a", "c")
+    assert view.without_unnamed(explicit=["c"]).narrow(["c"]).names == ()

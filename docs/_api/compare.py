@@ -105,6 +105,8 @@ def _changes(old: Facts, new: Facts, version: str) -> Iterator[Change]:
 
 def _rule_of_addition(path: str, old: Facts, new: Facts) -> str:
     fact = new[path]
+    if fact["kind"] == "deprecation" and not _lasts(fact):
+        return "ends-too-early"
     owner = old.get(_parent(path), {})
     if fact["kind"] in _MEMBERS and (owner.get("kind") == "interface" or fact.get("abstract")):
         return "must-be-implemented"
@@ -120,14 +122,24 @@ def _is_of_interface(path: str, facts: Facts) -> bool:
 
 
 def _is_due(path: str, old: Facts, version: str) -> bool:
-    """Return whether a recorded deprecation announced a removal for this version, and an earlier version warned."""
+    """Return whether a recorded deprecation announced a removal for this version, and lasted as promised."""
     names = (f"{path}.", f"{path.partition(':')[2]}.")
     reached = Version(Version(version).base_version)
     for one, fact in old.items():
         what = one.removeprefix("deprecation:")
         if fact["kind"] == "deprecation" and any(name.startswith((f"{what}.", f"{what}(")) for name in names):
-            return Version(fact["since"]) < Version(fact["removed_in"]) <= reached
+            return _lasts(fact) and Version(fact["removed_in"]) <= reached
     return False
+
+
+def _lasts(deprecation: Fact) -> bool:
+    """Return whether a deprecation lasts as long as the page on compatibility promises, as far as versions show it."""
+    since, end = Version(deprecation["since"]), Version(deprecation["removed_in"])
+    if end.micro or end.is_prerelease:
+        return False
+    if end.major == since.major:
+        return since.major == 0 and end.minor >= since.minor + 2
+    return end.major > since.major
 
 
 def _parent(path: str) -> str:

@@ -11,14 +11,17 @@ from importlib import import_module
 from textwrap import dedent
 from typing import Any
 
+from sideband.plugins._kinds import KINDS
+
 from .declarations import alias, fields, members, signature
 from .docstrings import first_paragraph, section
+from .packages import modules, packages, plugin_points
 from .tables import paragraph, table
 
-__all__ = ["API_PAGES", "MODULES"]
+__all__ = ["API_PAGES", "GROUPS", "MODULES", "OF_PACKAGES"]
 
 # A name that several modules export is described at the first one.
-MODULES = (
+_FOR_PLUGINS = (
     "sideband",
     "sideband.ops",
     "sideband.hooks",
@@ -35,10 +38,12 @@ MODULES = (
     "sideband.blobs",
     "sideband.sandboxing",
     "sideband.errors",
-    "sideband_agent",
-    "sideband_scripted",
 )
-# What the arguments and results of `Host` consist of.
+_FOR_SKILLS = ("sideband.skill",)
+_FOR_PROGRAMS = ("sideband_agent", "sideband_cassettes", "sideband_testing", "sideband_scripted")
+OF_PACKAGES = "Packages beside the kernel"
+"""The title of the list of pages on packages."""
+# What the arguments and results of `Host` consist of. These names are described with it.
 _ALSO = {
     "sideband": {
         "sideband.broker": ("EffectMissing", "PlannedStep", "Recovered", "UndoPlan", "UndoneStep"),
@@ -50,7 +55,36 @@ _HIDDEN = ("__version__",)
 
 
 def _file(module: str) -> str:
-    return f"api-{module.replace('_', '-').replace('.', '-')}.md"
+    package, _, rest = module.partition(".")
+    return f"api-{'-'.join([package, *rest.replace('_', '.').split('.')]).strip('-')}.md"
+
+
+@cache
+def _modules() -> Mapping[str, tuple[str, ...]]:
+    """Return all modules with public names, by the title of their list.
+
+    A module without an underscore is public. Not listed are those that the host imports through an entry point.
+    """
+    points = {point.module for kind in KINDS.values() for point in plugin_points(kind.group)}
+    found = [
+        module.__name__
+        for package in packages()
+        for module in modules(package)
+        if not any(part.startswith("_") for part in module.__name__.split("."))
+        and module.__name__ not in points
+        and set(getattr(module, "__all__", ())) - set(_HIDDEN)
+    ]
+    others = [one for one in found if one not in {*_FOR_PLUGINS, *_FOR_SKILLS, *_FOR_PROGRAMS}]
+    return {
+        "For plugins and programs": (*_FOR_PLUGINS, *_FOR_PROGRAMS),
+        "For skills": _FOR_SKILLS,
+        OF_PACKAGES: tuple(one for one in others if not one.startswith("sideband.")),
+        "Parts of the kernel": tuple(one for one in others if one.startswith("sideband.")),
+    }
+
+
+MODULES = tuple(module for group in _modules().values() for module in group)
+"""All public modules, in the order of the pages."""
 
 
 @cache
@@ -71,25 +105,26 @@ def _first_page(name: str, identity: int) -> str:
 
 def _index() -> list[str]:
     """Return the lines of the list of modules."""
-    summaries = [
-        [
-            f"[`{module}`]({_file(module)})",
-            first_paragraph(import_module(module).__doc__).removesuffix("."),
-            str(len(names)),
-        ]
-        for module, names in _homes().items()
-    ]
-    return [
+    lines = [
         "# Python API",
         "",
         *paragraph(
             "The public names, by module. Names and modules that begin with an underscore are private and may change "
             "at any time. [Writing a plugin](../plugins.md) explains how to use them; "
-            "[Publishing a plugin](../publishing.md#compatibility) says how they may change."
+            "[Compatibility](../compatibility.md) says how they may change."
         ),
-        "",
-        *table(["module", "contents", "names"], summaries),
     ]
+    for title, group in _modules().items():
+        rows = [
+            [
+                f"[`{module}`]({_file(module)})",
+                first_paragraph(import_module(module).__doc__).removesuffix("."),
+                str(len(_homes()[module])),
+            ]
+            for module in group
+        ]
+        lines += ["", f"## {title}", "", *table(["module", "contents", "names"], rows)]
+    return lines
 
 
 def _page(page: str) -> list[str]:
@@ -212,6 +247,9 @@ def _example(doc: str | None) -> Iterator[str]:
         text = dedent(found[1]).strip()
         yield from ["", "```pycon" if text.startswith(">>>") else "```text", *text.splitlines(), "```"]
 
+
+GROUPS = {title: [_file(module) for module in group] for title, group in _modules().items()}
+"""The file names of the pages, by the title of their list."""
 
 API_PAGES: Mapping[str, Callable[[], list[str]]] = {
     "api.md": _index,

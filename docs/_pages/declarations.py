@@ -109,8 +109,8 @@ def _bases(owner: type, documented: set[type]) -> list[type]:
 
 
 def _body(owner: type) -> list[ast.stmt]:
-    definition = ast.parse(textwrap.dedent(inspect.getsource(owner))).body[0]
-    return definition.body if isinstance(definition, ast.ClassDef) else []
+    path = inspect.getsourcefile(import_module(owner.__module__)) or ""
+    return _classes(path)[owner.__qualname__]
 
 
 def _function(value: Any) -> ast.FunctionDef | ast.AsyncFunctionDef:
@@ -219,6 +219,25 @@ def _assigned(path: str) -> dict[str, str]:
         for node in _parsed(path).body
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
     }
+
+
+@cache
+def _classes(path: str) -> dict[str, list[ast.stmt]]:
+    """Return the statements of all classes of a module by qualified name.
+
+    ``inspect.getsource`` would parse the module for each class again.
+    """
+    found: dict[str, list[ast.stmt]] = {}
+    waiting: list[tuple[str, ast.AST]] = [("", _parsed(path))]
+    while waiting:
+        prefix, node = waiting.pop()
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.ClassDef):
+                found[f"{prefix}{child.name}"] = child.body
+                waiting.append((f"{prefix}{child.name}.", child))
+            elif isinstance(child, ast.If | ast.Try):
+                waiting.append((prefix, child))
+    return found
 
 
 @cache

@@ -20,6 +20,14 @@ __all__ = ["ledger_page"]
 _KINDS = {
     "open": "a host has opened the ledger: `host`, `pid`",
     "close": "a host has closed the ledger: `host`",
+    "load": "a host is about to import the code of a plugin (`status` is `begun`), or could not use it (`failed`, with "
+    "`error`). It has the `host`, the `plugin` as `kind.name`, its `distribution` and `version`, the `value` of its "
+    "entry point, its `location`, `installer`, whether it is `editable`, the address of its `source` without "
+    "credentials if it did not come from an index, the `principal` with whose rights it runs, the version that it "
+    "`replaces` in a reload, and the `digest`: the SHA-256 of the `RECORD` with the hash of each file of the package, "
+    "or of a local file. It is written before the code is imported, except for the store, without which there is no "
+    "ledger; if it cannot be written, it precedes the next entry, so that no effect happens without it. The plugin of "
+    "a command is loaded by the program, before there is a host, and is not recorded",
     "intent": "an effect is about to happen. If it changes something, the intent is on disk before the effect",
     "note": "data that the op needs to find out what happened after a crash, or to undo the effect; on disk before the "
     "op changes anything",

@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+import sideband_guard_approval.plugin
 import sideband_shell.plugin
 from sideband import Plugin
 from sideband.hooks import HOOK_SPECS, ChatCommands, Compacted, Retry, Route, hookimpl
@@ -56,6 +57,7 @@ async def child(agent):
 async def settings_of_a_session(agent):
     await agent.select_thinking("high")
     await agent.set_goal("count everything")
+    await agent.select_approval_mode("semi")
 
 
 async def program_of_the_user(agent):
@@ -87,7 +89,7 @@ SCENARIOS = [
     (other_sessions, [], "session_before_fork session_before_switch session_start session_shutdown"),
     (other_sessions, [], "session_before_tree session_tree"),
     (child, ["ok"], "subagent_start subagent_end"),
-    (settings_of_a_session, [], "thinking_level_select goal_update"),
+    (settings_of_a_session, [], "thinking_level_select goal_update approval_mode_select"),
     (program_of_the_user, [], "user_bash"),
     (queued_message, [], "queue_update"),
     (chat, [], "chat_commands"),
@@ -135,6 +137,7 @@ def emitters_of(stage, kit):
     async def run(scenario, turns):
         emitters = {}
         plugins = [Plugin("tool", "work", work), Plugin("op", "shell", sideband_shell.plugin), everything(emitters)]
+        plugins += [Plugin("guard", "approval", sideband_guard_approval.plugin)]
         async with stage(turns, *plugins, settings=SETTINGS) as agent:
             await scenario(agent)
         return emitters

@@ -2,6 +2,7 @@
 
 import anyio
 import pytest
+import sideband_guard_approval.plugin
 import sideband_shell.plugin
 from sideband import Plugin
 from sideband.hooks import HOOK_SPECS, Compacted, Deny, Handled, Retry, Route, Transform, hookimpl
@@ -52,6 +53,7 @@ after_provider_response answer message_update message_end turn_end
 agent_end save_point settled
 subagent_end session_shutdown
 thinking_level_select goal_update goal_update
+approval_mode_select
 user_bash op_call effect message_start message_end
 session_before_tree session_tree thinking_level_select
 queue_update queue_update session_shutdown
@@ -116,6 +118,7 @@ async def changes(stage, kit):
         kit.echo,
         Plugin("op", "shell", sideband_shell.plugin),
         Plugin("guard", "everything", everything(events)),
+        Plugin("guard", "approval", sideband_guard_approval.plugin),
     ]
     settings = {"agent": {"model": "scripted:test", "context_window": 100_000}, "policy": {"isolation": "none"}}
     async with stage(["a child's answer"], *plugins, settings=settings) as agent:
@@ -123,6 +126,7 @@ async def changes(stage, kit):
         await agent.select_thinking("high")
         await agent.set_goal("count everything")
         await agent.end_goal("reached")
+        await agent.select_approval_mode("semi")
         await agent.run_program(["true"])
         await agent.rewind(None)
         agent.steer("in euros")

@@ -86,8 +86,9 @@ async def test_guard_sees_the_values_of_the_host_and_cannot_replace_them(stage, 
 async def test_tool_uses_the_values_of_its_context_whichever_agent_calls_it():
     session = SimpleNamespace(id="s1", channel="cli")
     arguments = {"text": "hi", **EVE}
-    assert await note.run(note.validate(arguments), SimpleNamespace(principal="ada", session=session)) == (
-        NoteParams(text="hi", author="ada", session="s1", channel="cli", mode="manual").model_dump_json()
+    ctx = SimpleNamespace(principal="ada", session=session, approval_mode="semi")
+    assert await note.run(note.validate(arguments), ctx) == (
+        NoteParams(text="hi", author="ada", session="s1", channel="cli", mode="semi").model_dump_json()
     )
 
 

@@ -425,3 +425,37 @@ async def test_child_agent_has_its_own_calls(stage, kit):
     ) as agent:
         await agent.invoke("hi")
     assert (observer.text("c1"), observer.text("c2")) == ("of the parent", "of the child")
+
+
+async def test_progress_can_be_switched_off(stage, kit):
+    @tool("work")
+    async def work(params: kit.Text, ctx) -> str:
+        """Work."""
+        emit_tool_progress("output")
+        await ctx.progress(message="begun")
+        return "done"
+
+    observer = Observer()
+    plugins = Plugin("tool", "work", work), observer.plugin(kit)
+    async with stage(calling("work"), *plugins, settings={"tools": {"progress": False}}) as agent:
+        assert (await agent.invoke("hi")).status == "completed"
+    assert observer.events == []
+
+
+async def test_output_is_shown_at_once_if_the_settings_choose_that(stage, kit):
+    @tool("work")
+    async def work(params: kit.Text, ctx) -> str:
+        """Work."""
+        for text in ("a", "b", "c"):
+            await emit_tool_progress(text)
+            await observer.began.wait()
+            observer.began = anyio.Event()
+        return "done"
+
+    observer = Observer()
+    plugins = Plugin("tool", "work", work), observer.plugin(kit)
+    settings = {"tools": {"progress_seconds": 0, "progress_bytes": 4}}
+    async with stage(calling("work"), *plugins, settings=settings) as agent:
+        with anyio.fail_after(10):
+            await agent.invoke("hi")
+    assert [one.text for one in observer.streams()["c1", "stdout"]] == ["a", "b", "c"]

@@ -81,7 +81,8 @@ async def test_denied_call_is_recorded_with_its_arguments(stage, kit):
     assert record.decisions == ({"plugin": "sentry", "said": "deny", "note": "too loud"},)
     assert (record.origin.run, record.origin.step, record.origin.tool) == (result.run, "0.0", "echo")
     assert [entry.kind for entry in record.entries] == ["outcome"]
-    assert answer.metadata == {"code": "tool.denied", "effect": record.effect, "plugin": "sentry"}
+    known = {"code": "tool.denied", "error_class": "SAFETY_BLOCKED"}
+    assert answer.metadata == {**known, "effect": record.effect, "plugin": "sentry"}
 
 
 async def test_refusal_is_recorded_with_its_reason(stage, kit):

@@ -243,6 +243,26 @@ async def test_unchanged_selection_shares_the_definitions_of_all_requests(stage,
     assert views[1] is views[2] is views[3]
 
 
+async def test_messages_are_converted_once_for_all_requests(stage, kit):
+    events = []
+    async with stage([call("notes__a"), "ok", "ok"], NOTES, selecting(kit, noting(events))) as agent:
+        await agent.invoke("hi")
+        await agent.invoke("again")
+    first, second, third = [event.messages for event in events]
+    assert first[0] is second[0] is third[0]
+    assert second[1] is third[1]
+    assert [len(one) for one in (first, second, third)] == [1, 3, 5]
+
+
+async def test_messages_of_a_rewound_conversation_are_those_of_now(stage, kit):
+    events = []
+    async with stage(["ok", "ok"], NOTES, selecting(kit, noting(events))) as agent:
+        await agent.invoke("hi")
+        await agent.rewind(None)
+        await agent.invoke("hello")
+    assert [one["content"][0]["text"] for one in events[1].messages] == ["hello"]
+
+
 async def test_calls_that_wait_when_a_run_is_resumed_are_run_without_another_request(stage, kit):
     select = selecting(kit, lambda event: ["notes__a"])
     async with stage([call("notes__a", "notes__a"), "ok"], NOTES, select, budget=Budget(calls=1)) as agent:

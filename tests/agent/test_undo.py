@@ -6,6 +6,7 @@ from sideband import Plugin
 from sideband.ledger import query
 from sideband.ops import Level, OpContext, OpFamily, Undo, UndoStep, op
 from sideband.tools import tool
+from sideband_agent import Agent
 from sideband_scripted import Turn
 
 pytestmark = pytest.mark.anyio
@@ -61,3 +62,42 @@ async def test_effects_of_a_tool_call_are_undone_newest_first(stage):
         del lamp.history[:]
         await agent.host.undo(plan)
     assert lamp.history == [-2, -1]
+
+
+@tool("delegate")
+async def delegate(params: Value, ctx) -> str:
+    """Let a child set the lamp; the child lets another one do it too, as often as `value` says."""
+    again = "delegate" if params.value else "blink"
+    return (await ctx.spawn_child(f"{again} {params.value}")).text
+
+
+async def test_changes_of_a_session_include_those_of_its_children_and_no_others(stage):
+    lamp = Lamp()
+    plugins = [Plugin("op", "lamp", lamp), Plugin("tool", "blink", blink), Plugin("tool", "delegate", delegate)]
+    turns = [
+        Turn(tool_calls=[("delegate", {"value": 1})]),
+        Turn(tool_calls=[("delegate", {})]),
+        Turn(tool_calls=[("blink", {})]),
+        "by the second",
+        "by the first",
+        Turn(tool_calls=[("blink", {})]),
+        "ok",
+        Turn(tool_calls=[("blink", {})]),
+        "ok",
+        Turn(tool_calls=[("blink", {})]),
+        "ok",
+    ]
+    async with stage(turns, *plugins) as agent:
+        host, session, first = agent.host, agent.session.id, await agent.invoke("delegate")
+        await agent.invoke("blink")
+        async with Agent(host, model="scripted:test") as other:
+            await other.invoke("blink")
+        of_session = await host.effects_to_undo(session=session)
+        of_run = await host.effects_to_undo(session=session, run=first.run)
+        with pytest.raises(ValueError, match="needs a session or a run"):
+            await host.effects_to_undo()
+    assert [one.note["value"] for one in of_session] == [2, 1, 2, 1, 2, 1]
+    assert [one.effect for one in of_run] == [one.effect for one in of_session[2:]]
+    assert {one.op for one in of_session} == {"lamp.set"}
+    assert {one.origin.session for one in of_session[:4]} == {session}
+    assert session not in {one.origin.session for one in of_session[4:]}

@@ -153,7 +153,8 @@ async def test_work_of_opening_an_agent_does_not_grow_with_what_is_installed(sta
 async def test_opening_an_agent_takes_few_python_calls(stage, kit):
     async with stage(["ok"], Plugin("guard", "own", kit.guard(tool_call=lambda event: None))) as agent:
         found = await work_of_opening(agent.host, on_event=lambda event: None)
-    assert found < 535, "keep what belongs to the host out of the agent, or state here why it is needed"
+    # Of these, about 50 are for the approval mode of the session and the table [tools].
+    assert found < 610, "keep what belongs to the host out of the agent, or state here why it is needed"
 
 
 async def test_idle_agent_takes_little_memory(stage, kit):
@@ -168,7 +169,8 @@ async def test_idle_agent_takes_little_memory(stage, kit):
             used, _ = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
-    assert used / 20 < 13_500, "keep what belongs to the host out of the agent: a host may have thousands"
+    # Of these, about 1,400 are for the approval mode, and for what selects tools and limits the skills that are shown.
+    assert used / 20 < 15_600, "keep what belongs to the host out of the agent: a host may have thousands"
 
 
 async def test_entry_of_a_finished_run_takes_little_memory(stage, kit):

@@ -1,5 +1,6 @@
 """Shared fixtures: the examples of a page, and folders prepared according to the documentation."""
 
+import doctest
 import importlib
 import os
 import re
@@ -13,20 +14,23 @@ import pytest
 from sideband.__main__ import main
 
 ROOT = Path(__file__).parents[2]
-FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+CHECKER = doctest.OutputChecker()
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+FENCE = re.compile(r"^```(\w+)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^    (\.venv/bin/sideband .*|mkdir .*)$", re.MULTILINE)
 
 
 class Page:
-    """A page of the documentation."""
+    """A page of the documentation, or all pages of a folder."""
 
     def __init__(self, path):
         self.path = path
-        self.text = (ROOT / path).read_text()
+        files = sorted((ROOT / path).glob("*.md")) or [ROOT / path]
+        self.text = "\n".join(file.read_text() for file in files)
 
     def examples(self, language):
         """Return the fenced code blocks in a language."""
-        return [text for kind, text in FENCE.findall(self.text) if kind == language]
+        return [text for kind, _, text in FENCE.findall(self.text) if kind == language]
 
     def example(self, language, words):
         """Return the only code block that contains ``words``."""
@@ -46,6 +50,61 @@ class Page:
     def section(self, heading):
         """Return the text below a second-level heading."""
         return self.text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+
+
+def follow_page(path, folder, run):
+    """Do what a page says: write the files that have a title, and run the commands of the consoles in order.
+
+    Args:
+        path: the path of the page.
+        folder: the working directory, in which the files are written. A title ``FILE, at the end`` adds to a file.
+        run: runs a command in a folder, and returns the completed process. A ``cd`` changes the folder.
+    """
+    for kind, title, text in FENCE.findall((ROOT / path).read_text()):
+        if title:
+            name = title.removesuffix(", at the end")
+            file = folder / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(file.read_text() + text if title != name else text)
+        if kind == "console":
+            for command, _, expected in (
+                part.partition("\n") for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]
+            ):
+                if command.startswith("cd "):
+                    folder = folder / command.removeprefix("cd ")
+                    continue
+                done = run(command, folder)
+                printed = done.stdout + done.stderr + (f"exit code {done.returncode}\n" if done.returncode else "")
+                is_expected = CHECKER.check_output(expected, printed, OPTIONS) if expected else done.returncode == 0
+                assert is_expected, f"{command}\n{printed}"
+
+
+@pytest.fixture(scope="session")
+def follow():
+    """The function that does what a page says."""
+    return follow_page
+
+
+@pytest.fixture
+def walk(tmp_path):
+    """Return a function that follows a page with this command line, a home folder of its own, and more variables."""
+
+    def walk(path, folder, **more):
+        variables = {
+            "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+            "HOME": str(tmp_path),
+            "SIDEBAND_HOME": str(tmp_path / "home"),
+            **more,
+        }
+
+        def run(command, folder):
+            return subprocess.run(
+                command, shell=True, cwd=folder, capture_output=True, text=True, check=False, env=variables
+            )
+
+        follow_page(path, folder, run)
+
+    return walk
 
 
 @pytest.fixture
@@ -68,12 +127,12 @@ def import_page(root, monkeypatch):
 
 @pytest.fixture
 def newcomer(tmp_path, page):
-    """A folder with the skill of the README."""
-    readme = page("README.md")
+    """A folder with the skill of the page on skills."""
+    skills = page("docs/skills.md")
     folder = tmp_path / "skills" / "notes"
     folder.mkdir(parents=True)
-    (folder / "SKILL.md").write_text(readme.example("markdown", "name: notes"))
-    (folder / "notes.py").write_text(readme.example("python", "@tool"))
+    (folder / "SKILL.md").write_text(skills.example("markdown", "name: notes"))
+    (folder / "notes.py").write_text(skills.example("python", "@tool"))
     return tmp_path
 
 

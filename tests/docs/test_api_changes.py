@@ -238,6 +238,12 @@ DUE_BY = {"kind": "deprecation", "since": "1.0", "removed_in": "2.0"}
 DUE = fact("deprecation:clock.now", **DUE_BY)
 LATER = fact("deprecation:clock.now", kind="deprecation", since="1.0", removed_in="3.0")
 AT_ONCE = fact("deprecation:clock.now", kind="deprecation", since="2.0", removed_in="2.0")
+
+
+def announced(since, removed_in):
+    return lambda api: {"deprecation:clock.now": {"kind": "deprecation", "since": since, "removed_in": removed_in}}
+
+
 ERROR = {"kind": "error", "exit_codes": [1], "retryable": False, "classes": ["A"]}
 CONTRACT = [
     # ops
@@ -372,6 +378,11 @@ CONTRACT = [
     (both(fact("op:clock.now", kind="op"), AT_ONCE), lambda api: {}, {"op:clock.now": "removed"}),
     (both(fact("op:clock.now", kind="op"), DUE), both(fact("op:clock.now", kind="op"), LATER),
      {"deprecation:clock.now": "changed"}),
+    (both(fact("op:clock.now", kind="op"), announced("1.8", "1.10")), lambda api: {}, {"op:clock.now": "removed"}),
+    *((lambda api: {}, announced(*versions), {"deprecation:clock.now": "added"})
+      for versions in (("0.3", "0.5"), ("0.3.1", "0.5"), ("0.9", "1.0"), ("1.2", "2.0"), ("1.2", "3.0"))),
+    *((lambda api: {}, announced(*versions), {"deprecation:clock.now": "ends-too-early"})
+      for versions in (("0.3", "0.4"), ("0.3", "0.5.1"), ("1.2", "1.9"), ("1.2", "2.0rc1"), ("2.0", "2.0"))),
 ]  # fmt: skip
 
 

@@ -31,6 +31,14 @@ def test_public_names_are_described_or_linked(pages):
             assert f"\n## {name}\n" in page or f"- [`{name}`](" in page, f"{module}.{name}"
 
 
+def test_described_names_have_a_description(pages):
+    for module, page in pages.items():
+        for section in page.split("\n## ")[1:]:
+            name, *lines = re.sub(r"```.*?```", "", section, flags=re.DOTALL).splitlines()
+            texts = [line for line in lines if line and not line.startswith(("|", "`from ", "#", "A subclass of"))]
+            assert texts or name == "Also exported", f"{module}.{name}"
+
+
 def test_described_names_can_be_imported_as_shown(pages):
     shown = [line for page in pages.values() for line in re.findall(r"^`(from sideband.*)`$", page, re.MULTILINE)]
     assert len(shown) > 250

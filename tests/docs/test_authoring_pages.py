@@ -1,7 +1,8 @@
-"""The examples of the pages on loaders, stores, commands, SDK modules and publishing work."""
+"""The examples of the pages on publishing, on using a host, and on several kinds of plugins work."""
 
 import hashlib
 import json
+import re
 import sys
 import threading
 import tomllib
@@ -18,7 +19,7 @@ from sideband.ledger import query
 from sideband.loading import SkillSources
 from sideband.ops import OpDenied, OpFailed
 
-PLUGINS, KINDS, PUBLISHING = "docs/plugins.md", "docs/plugin-kinds.md", "docs/publishing.md"
+PLUGINS, PUBLISHING, PYTHON = "docs/plugins", "docs/publishing.md", "docs/python.md"
 
 pytestmark = pytest.mark.anyio
 
@@ -62,7 +63,7 @@ async def test_example_loader_loads_a_skill_that_runs_and_reports_an_invalid_one
         "from sideband.skill import tool\n\n@tool\nasync def greet(name: str) -> str:\n    return f'Hello, {name}.'\n"
     )
     (tmp_path / "skills" / "door" / "door.py").write_text(code)
-    loader = Plugin("loader", "toml", page(KINDS).module("class TomlLoader"))
+    loader = Plugin("loader", "toml", page(PLUGINS).module("class TomlLoader"))
     async with Host(home=tmp_path / "home", plugins=[loader], skill_dirs=[tmp_path / "skills"]) as host:
         assert await host.call("door_man.greet", name="Ada") == "Hello, Ada."
         problems = [one.reason for one in (await host.skills()).problems if one.code == "toml.invalid"]
@@ -81,7 +82,7 @@ async def test_example_loader_uses_the_first_of_several_skills_with_one_name(tmp
         folder = tmp_path / name
         folder.mkdir()
         (folder / "skill.toml").write_text(SKILL)
-    (loader,) = page(KINDS).module("class TomlLoader").sideband_loaders()
+    (loader,) = page(PLUGINS).module("class TomlLoader").sideband_loaders()
     loaded = await loader.load(SkillSources(folders=(tmp_path / "two", tmp_path)))
     assert [one.source.name for one in loaded.skills] == ["two"]
     assert {one.code for one in loaded.problems} == {"toml.name"}
@@ -89,7 +90,7 @@ async def test_example_loader_uses_the_first_of_several_skills_with_one_name(tmp
 
 async def test_example_loader_fetches_skills_and_compares_their_digests(tmp_path, page):
     manifest = b"---\nname: hello\ndescription: Says hello.\n---\nBe kind.\n"
-    loader = Plugin("loader", "fetched", page(KINDS).module("class Fetched"))
+    loader = Plugin("loader", "fetched", page(PLUGINS).module("class Fetched"))
     with serving(manifest) as url:
         digests = {f"{url}hello.md": hashlib.sha256(manifest).hexdigest(), f"{url}other.md": "0" * 64}
         settings = {"plugins": {"fetched": {"skills": digests}}}
@@ -103,7 +104,7 @@ async def test_example_loader_fetches_skills_and_compares_their_digests(tmp_path
 
 async def test_example_store_serves_a_host(tmp_path, page):
     plugins = [
-        Plugin("store", "memory", page(KINDS).module("class MemoryStore")),
+        Plugin("store", "memory", page(PLUGINS).module("class MemoryStore")),
         Plugin("op", "clock", clock(page)),
     ]
     async with Host(home=tmp_path, plugins=plugins, autoload=False) as host:
@@ -120,7 +121,7 @@ async def change(store):
 
 
 async def test_example_store_checks_versions_and_rolls_transactions_back(tmp_path, page):
-    module = page(KINDS).module("class MemoryStore")
+    module = page(PLUGINS).module("class MemoryStore")
     async with module.open_memory(tmp_path) as store:
         assert await store.put("a", {"n": 1}, version=0) == 1
         with pytest.raises(StoreConflict):
@@ -144,7 +145,7 @@ def installed(tmp_path, page, monkeypatch):
     def install(name, part):
         site = tmp_path / "site"
         (site / f"sideband_{name}-0.1.dist-info").mkdir(parents=True)
-        (site / f"sideband_{name}.py").write_text(page(KINDS).example("python", part))
+        (site / f"sideband_{name}.py").write_text(page(PLUGINS).example("python", part))
         metadata = {
             "METADATA": f"Metadata-Version: 2.1\nName: sideband-{name}\nVersion: 0.1\n",
             "entry_points.txt": f"[sideband.v1.command]\n{name} = sideband_{name}\n",
@@ -186,7 +187,7 @@ def clock(page):
 async def test_example_sdk_module_adds_a_function_for_skills(tmp_path, page):
     module = clock(page)
     sdk = tmp_path / "_sdk.py"
-    sdk.write_text(page(KINDS).example("python", "async def both"))
+    sdk.write_text(page(PLUGINS).example("python", "async def both"))
     family = module.sideband_ops()
     module.sideband_ops = lambda: type(family)(family.name, family.ops, family.scope, sdk=sdk)
     folder = tmp_path / "skills" / "trip"
@@ -245,8 +246,8 @@ async def test_example_family_makes_requests_with_the_rights_of_the_call(tmp_pat
 
 
 async def test_example_family_makes_requests_with_rights_of_its_own(tmp_path, page, service):
-    plugin = Plugin("op", "geo", page(KINDS).module("class PlaceParams"))
-    (right,) = tomllib.loads(page(KINDS).example("toml", "plugin:geo"))["grants"]["plugin:geo"]
+    plugin = Plugin("op", "geo", page(PLUGINS).module("class PlaceParams"))
+    (right,) = tomllib.loads(page(PLUGINS).example("toml", "plugin:geo"))["grants"]["plugin:geo"]
     settings = {"plugins": {"geo": {"url": service}}}
     given = {**settings, "grants": {"plugin:geo": [right.replace("geo.example", "127.0.0.1")]}}
     async with Host(home=tmp_path / "home", plugins=[plugin], settings=given) as host:
@@ -270,7 +271,7 @@ async def test_example_guard_reads_its_configuration(tmp_path, page):
 async def test_example_program_undoes_an_effect(tmp_path, page, monkeypatch, capsys):
     monkeypatch.setenv("SIDEBAND_HOME", str(tmp_path / "home"))
     monkeypatch.setitem(sys.modules, "sideband_board", page(PLUGINS).module("class WriteParams"))
-    await page(PLUGINS).module("sideband_board").main()
+    await page(PYTHON).module("sideband_board").main()
     planned, undone = capsys.readouterr().out.splitlines()
     assert planned == "['restore the previous text of the board'] ()"
     assert undone == "restore the previous text of the board done"
@@ -297,3 +298,14 @@ async def test_example_of_allowed_plugins_leaves_a_working_host(tmp_path, page):
         assert not host.plugins.names("guard")
         (http,) = host.plugins.why("http", kind="op")
         assert (http.state.value, http.reason) == ("denied", "this machine has no network")
+
+
+def test_each_kind_of_plugin_has_a_page_with_an_example_and_what_its_author_needs(page, root):
+    table = (root / "docs" / "plugins.md").read_text().partition("\n## ")[0]
+    kinds = [f"docs/{place}" for place in re.findall(r"\]\((plugins/[\w-]+\.md)\)", table)]
+    assert len(kinds) == 12
+    for place in kinds:
+        needed = page(place).section("Configuration, context, errors and tests")
+        words = re.findall(r"^- \*\*(\w+)\.\*\*", needed, re.MULTILINE)
+        assert {"Configuration", "Context", "Errors", "Tests"} <= set(words), place
+        assert page(place).examples("python"), place

@@ -9,11 +9,11 @@ import pytest
 
 ROW = re.compile(r"^\| \*\*(.+?)\*\* \| (.+?) \|(.*)\|$", re.MULTILINE)
 PACKAGES = (
-    "sideband sideband.approvals sideband.blobs sideband.broker sideband.calls sideband.commands sideband.contexts "
-    "sideband.environments sideband.errors sideband.exit_codes sideband.hooks sideband.host sideband.ledger "
-    "sideband.loading sideband.messages sideband.ops sideband.plugins sideband.providers sideband.sandboxing "
-    "sideband.settings sideband.state sideband.store sideband.suggestions sideband.tools sideband.workers "
-    "sideband_agent sideband_agent.sessions"
+    "sideband sideband.approvals sideband.blobs sideband.broker sideband.calls sideband.commands "
+    "sideband.contexts sideband.environments sideband.errors sideband.exit_codes sideband.grants sideband.hooks "
+    "sideband.host sideband.ledger sideband.loading sideband.messages sideband.ops sideband.plugins sideband.providers "
+    "sideband.sandboxing sideband.settings sideband.state sideband.store sideband.suggestions "
+    "sideband.tools sideband.workers sideband_agent sideband_agent.sessions sideband_cassettes"
 )
 
 
@@ -49,6 +49,24 @@ def test_paths_in_the_table_where_to_look_exist(root):
     paths = re.findall(r"`((?:core|agent|libs|plugins)/[\w./-]+)`", table)
     assert len(paths) >= 13
     assert [path for path in paths if not (root / path).exists()] == []
+
+
+def test_table_of_the_kernel_lists_every_public_part(root):
+    page = (root / "docs" / "architecture.md").read_text()
+    table = page.partition("| in `core/src/sideband/` |")[2].partition("\n\n")[0]
+    listed = {name.removeprefix("sideband.").rstrip("/") for name in re.findall(r"`([\w./]+)`", table)}
+    parts = {file.stem for file in (root / "core" / "src" / "sideband").iterdir() if file.stem[0] not in "_."}
+    assert parts - {"py"} <= listed  # py.typed
+    assert parts >= {"broker", "ledger", "worker"}
+
+
+def test_table_of_the_agent_names_parts_that_exist(root):
+    page = (root / "docs" / "architecture.md").read_text()
+    table = page.partition("| part of `agent/src/sideband_agent/` |")[2].partition("\n\n")[0]
+    names = re.findall(r"`([\w/]+)`", table)
+    assert len(names) > 20
+    folder = root / "agent" / "src" / "sideband_agent"
+    assert [name for name in names if not (folder / name).is_dir() and not (folder / f"{name}.py").exists()] == []
 
 
 def test_glossary_lists_the_public_classes_of_each_word(rows):

@@ -6,7 +6,14 @@ import shlex
 import pytest
 
 KINDS = ("core", "agent", "libs/*", "plugins/*", "contrib", "contrib/*")
-PAGES = ["README.md", "SECURITY.md", "docs/**/*.md", *(f"{kind}/README.md" for kind in KINDS)]
+PAGES = [
+    "README.md",
+    "SECURITY.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "docs/**/*.md",
+    *(f"{kind}/README.md" for kind in KINDS),
+]
 SHELL = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

@@ -1,8 +1,9 @@
-"""The example plugins of the page on plugins work."""
+"""The example plugins of the pages on plugins work."""
 
 import hashlib
 import importlib.util
 import re
+import subprocess
 import sys
 import threading
 from contextlib import asynccontextmanager, contextmanager
@@ -26,7 +27,7 @@ from sideband.tools import tool
 from sideband_agent import Agent
 from sideband_scripted import Scripted, Turn
 
-PAGE = "docs/plugins.md"
+PAGE = "docs/plugins"
 
 
 class NoParams(BaseModel):
@@ -421,3 +422,34 @@ async def test_example_setting_loads_the_first_example_from_a_local_file(tmp_pat
     trust_plugins(home, [home / "sideband_clock.py"])
     async with Host(home=home, settings=load_settings(home)) as host:
         assert "+0" in await host.op("clock.now", {"zone": "Europe/Vienna"})
+
+
+@pytest.mark.anyio
+async def test_example_sandbox_does_not_claim_what_its_wrapper_does_not_isolate(tmp_path, page, monkeypatch):
+    (sandbox,) = page(PAGE).module("class Bubble").sideband_sandboxes()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    probe = await sandbox.probe()
+    assert (probe.isolation.label, probe.hints[0][:18]) == ("none", "install bubblewrap")
+    wrapper = tmp_path / "bwrap"
+    wrapper.write_text('#!/bin/sh\nwhile [ "$1" != "-I" ]; do program=$1; shift; done\nexec "$program" "$@"\n')
+    wrapper.chmod(0o700)
+    probe = await sandbox.probe()
+    assert (probe.isolation.label, len(probe.gaps)) == ("none", 4)
+
+
+def test_example_skill_package_passes_its_own_tests(tmp_path, walk):
+    """The tests of the package are run by pytest, in another process."""
+    walk("docs/plugins/skill-packages.md", tmp_path)
+    program = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--rootdir",
+        tmp_path,
+        tmp_path / "tests",
+    ]
+    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout

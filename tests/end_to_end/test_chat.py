@@ -51,11 +51,13 @@ def test_text_without_line_breaks_is_streamed(chat, turns):
     leave(chat)
 
 
-def test_status_line_shows_model_context_and_cost(chat, turns):
+def test_status_line_shows_model_context_cost_and_approval_mode(chat, turns):
     usage = {"input": 90_000, "output": 10_000, "cost": 0.0123}
     chat = chat(*turns({"text": "yes", "usage": usage}))
     chat.say("hello")
-    chat.wait_for("[scripted:test · 50 % of 200k · $0.0123]")
+    chat.wait_for("[scripted:test · 50 % of 200k · $0.0123 · mode assist]")
+    chat.say("/mode semi")
+    chat.wait_for("$0.0123 · mode semi]")
     leave(chat)
 
 
@@ -188,6 +190,8 @@ def test_grant_is_requested_in_the_chat(chat, turns, make_skill, answer, outcome
     chat = chat("--skill-dir", skill, *turns(LOOK, "done"))
     chat.say("look")
     chat.wait_for("sql:path=notes.db", "[y/s/a/N]")
+    chat.type("/mode full\r")
+    chat.wait_for("answer the question first", "[y/s/a/N]")
     chat.type(answer + "\r" * (answer != CTRL_D))
     chat.wait_for(outcome, "done", f"▌ Grant this? [y/s/a/N] {answer.replace(CTRL_D, 'n')}\n")
     leave(chat)

@@ -18,7 +18,7 @@ def chat(sideband, turns):
 def test_help_lists_every_command_and_fits_a_terminal(chat):
     done = chat("/help", COLUMNS="80")
     names = (
-        "help model models thinking goal tools session sessions new fork rewind tree label name compact cost "
+        "help mode model models thinking goal tools session sessions new fork rewind tree label name compact cost "
         "status export retry quit"
     )
     for name in names.split():

@@ -189,6 +189,8 @@ def test_invalid_configuration_denies_all_plugins_but_those_of_the_commands(site
     (record,) = json.loads(sideband("plugins", "why", "acme", "--json", PYTHONPATH=str(path)).stdout)
     assert (record["state"], record["error"]) == ("denied", None)
     assert record["reason"] == "the configuration is invalid, so it is unknown which plugins may load"
+    listed = " ".join(sideband("plugins", "list", PYTHONPATH=str(path)).stdout.split())
+    assert listed.count("unknown which plugins may load") == 1
 
 
 def test_list_imports_no_plugin(site, sideband):

@@ -145,6 +145,47 @@ def test_json_output_is_one_event_per_line_with_the_result_last(sideband, turns,
     assert done.stderr == ""
 
 
+def test_progress_of_tools_is_written_to_a_file_whatever_is_printed(sideband, turns, tmp_path):
+    folder = tmp_path / "skills" / "counter"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: counter\ndescription: Counts.\n---\n")
+    (folder / "tools.py").write_text(
+        "from sideband.skill import progress, tool\n\n\n@tool\nasync def go() -> str:\n"
+        '    """Count."""\n    await progress.report(current=1, total=2)\n    return "done"\n'
+    )
+    calls = {"text": "", "tool_calls": [{"name": "counter__go", "arguments": {}}]}
+    file = tmp_path / "progress.ndjson"
+    done = sideband("run", "count", "--skill-dir", folder, "-q", "--progress", file, *turns(calls, "ok"))
+    assert (done.returncode, done.stdout) == (0, "ok\n")
+    first, last = [json.loads(line) for line in file.read_text().splitlines()]
+    assert (first["text"], first["closed"], last["text"], last["closed"]) == ("1/2", False, "", True)
+    assert first["tool_call_id"] == last["tool_call_id"]
+
+
+def test_progress_of_several_commands_at_once_is_complete_or_has_gaps_with_their_sizes(sideband, turns, tmp_path):
+    last = 200_000
+    commands = [f"seq -f {name}%.0f 1 {last}" for name in "abc"]
+    calls = {"text": "", "tool_calls": [{"name": "command", "arguments": {"command": one}} for one in commands]}
+    file = tmp_path / "progress.ndjson"
+    (tmp_path / "work").mkdir()
+    options = ["--yes", "-q", "--progress", file, *turns(calls, "ok")]
+    done = sideband("run", "count", *options, folder=tmp_path / "work")
+    assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
+    printed = {name: "".join([f"{name}{number}\n" for number in range(1, last + 1)]) for name in "abc"}
+    received = dict.fromkeys(printed, 0)
+    names, closed = {}, set()
+    lines = map(json.loads, file.read_text().splitlines())
+    for line in [one for one in lines if one["stream"] == "stdout"]:
+        name = names.setdefault(line["tool_call_id"], line["text"][:1])
+        at = received[name]
+        assert printed[name].startswith(line["text"], at)
+        received[name] = at + len(line["text"]) + line.get("gap", 0)
+        if line["closed"]:
+            closed.add(name)
+    assert received == {name: len(text) for name, text in printed.items()}
+    assert closed == set(printed)
+
+
 def test_error_before_the_run_is_printed_as_json(sideband):
     done = sideband("run", "hello", "--json")
     assert done.returncode == 5

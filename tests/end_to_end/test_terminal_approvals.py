@@ -54,6 +54,7 @@ def careful(plugin):
 def run(terminal, turns, make_skill, careful):
     """Return a function that starts a run whose model calls a skill that stores texts."""
     options = ["--skill-dir", make_skill("notes", NOTES, "blobs:mode=write"), "--grant", "notes=blobs:mode=write"]
+    options += ["--mode", "full"]  # so that one guard asks
 
     def start(*scripted, words=("run", "keep")):
         return terminal(*words, *options, *turns(*scripted), **careful)

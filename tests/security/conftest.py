@@ -53,7 +53,7 @@ def who(request):
 @pytest.fixture(scope="session")
 def area():
     """Return a folder that every user can traverse, unlike pytest's ``tmp_path``."""
-    folder = Path(tempfile.mkdtemp(prefix="sideband-security-"))
+    folder = Path(tempfile.mkdtemp(prefix="s-"))
     folder.chmod(0o755)
     yield folder
     shutil.rmtree(folder)
@@ -77,7 +77,7 @@ def fight(tmp_path_factory):
         arena = load_module(HERE / "arena.py").Arena(tmp_path_factory.mktemp("arena"), **options)
         with pytest.MonkeyPatch.context() as patch:
             # Most attacks ignore their cancellation: wait less for them than in production.
-            patch.setattr("sideband.host._host.WorkerPool", partial(WorkerPool, cancel_grace=0.2))
+            patch.setattr("sideband.host._parts.WorkerPool", partial(WorkerPool, cancel_grace=0.2))
             for name, value in (limits or {}).items():
                 patch.setattr(f"sideband.workers._pending.{name}", value)
             anyio.run(arena.fight, skills, backend=backend)

@@ -1,7 +1,8 @@
 """A host in a process of its own that runs hostile programs, run by path, so that they do not attack the test run.
 
 Orders are one line of JSON: ``tier``, ``home``, ``area`` (a folder that the host's user may write to), ``attempts``
-(name → code). One program run by this interpreter makes each attempt in a child process. Another one, whose grant does
+(name → code) and ``kind``. One program run by this interpreter makes each attempt in a child process: a command of
+`shell`, or a server of `mcp`, as ``kind`` says. Another command, whose grant does
 not have ``runs=any``, makes one more attempt. For each attempt the answer
 is ``null`` if it succeeded, otherwise the error that stopped it. With ``--as-user ID`` it switches to that user first.
 """
@@ -38,6 +39,10 @@ def connect(family, address):
     with socket.socket(family) as one:
         one.settimeout(5)
         one.connect(address)
+def execute_copy(folder):
+    import shutil, subprocess
+    copy = shutil.copy('/bin/true', folder + '/copy')
+    subprocess.run([copy], check=True)
 def attempt(code):
     reading, writing = os.pipe()
     pid = os.fork()
@@ -59,7 +64,31 @@ def attempt(code):
         errors = stream.read()
     status = os.waitpid(pid, 0)[1]
     return None if status == 0 else errors[-500:] or f"status {status}"
-print(json.dumps({name: attempt(code) for name, code in attempts.items()}))
+def outcomes():
+    return json.dumps({name: attempt(code) for name, code in attempts.items()})
+"""
+COMMAND = f"{PROGRAM}print(outcomes())\n"
+SERVER = f"""{PROGRAM}
+def result_of(message):
+    if message["method"] == "initialize":
+        return {{
+            "protocolVersion": message["params"]["protocolVersion"],
+            "capabilities": {{"tools": {{}}}},
+            "serverInfo": {{"name": "attacker", "version": "1"}},
+        }}
+    if message["method"] == "tools/list":
+        return {{"tools": [{{"name": "attack", "inputSchema": {{"type": "object"}}}}]}}
+    return {{"content": [{{"type": "text", "text": outcomes()}}]}}
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message:
+        continue
+    answer = {{"jsonrpc": "2.0", "id": message["id"]}}
+    if message["method"] == "server/discover":
+        answer["error"] = {{"code": -32601, "message": "unknown method"}}
+    else:
+        answer["result"] = result_of(message)
+    print(json.dumps(answer), flush=True)
 """
 
 
@@ -82,8 +111,8 @@ def other_threads():
 def stage(area):
     """Create files and services to attack. Yield the facts that programs receive."""
     area = Path(area)
-    private, place, writable = area / "private", area / "place", area / "writable"
-    for folder in (private, place, writable, area / "open"):
+    private, place, writable, built = area / "private", area / "place", area / "writable", area / "built"
+    for folder in (private, place, writable, built, area / "open"):
         folder.mkdir()
     (private / "secret").write_text(CANARY)
     (place / "known").write_text("known")
@@ -112,6 +141,7 @@ def stage(area):
             "place": str(place),
             "lister": str(area.resolve() / "lister"),
             "writable": str(writable),
+            "built": str(built),
             "open": str(area / "open"),
             "port": served["tcp"][1],
             "service": served["path"],
@@ -124,28 +154,55 @@ def python_places():
     return [str(place) for place in places if not place.is_relative_to("/usr")]
 
 
+def words(program, facts, attempts):
+    return [PYTHON, "-I", "-S", "-B", "-c", program, json.dumps(facts), json.dumps(attempts)]
+
+
 async def serve(orders):
     os.environ["CANARY"] = CANARY
-    grants = [f"shell:binary={PYTHON},runs=any,place=*,mode=read|write"]
     with stage(orders["area"]) as facts:
-        async with harness.make_host(orders["tier"], home=Path(orders["home"])) as host:
-            facts["home"] = str(host.home)
-            params = {
-                "binary": PYTHON,
-                "args": ["-I", "-S", "-B", "-c", PROGRAM, json.dumps(facts), json.dumps(orders["attempts"])],
-                "read": [*python_places(), facts["place"]],
-                "write": [facts["writable"]],
-                "cwd": facts["place"],
-                "timeout": 120,
-            }
-            result = await host.op("shell.run", params, grants=grants)
-            lister = facts["lister"]
-            params = {"binary": lister, "args": ["/etc/passwd", "-exec", "echo", "ran", ";"]}
-            other = await host.op("shell.run", params, grants=[f"shell:binary={lister}"])
+        facts["home"] = orders["home"]
+        attack = {"command": as_command, "server": as_server}[orders["kind"]]
+        print(json.dumps(await attack(orders, facts)))
+
+
+async def as_command(orders, facts):
+    grants = [f"shell:binary={PYTHON},runs=any,place=*,mode=read|write|execute"]
+    binary, *args = words(COMMAND, facts, orders["attempts"])
+    async with harness.make_host(orders["tier"], home=Path(orders["home"])) as host:
+        params = {
+            "binary": binary,
+            "args": args,
+            "read": [*python_places(), facts["place"]],
+            "write": [facts["writable"]],
+            "execute": [facts["built"]],
+            "cwd": facts["place"],
+            "timeout": 120,
+        }
+        result = await host.op("shell.run", params, grants=grants)
+        lister = facts["lister"]
+        params = {"binary": lister, "args": ["/etc/passwd", "-exec", "echo", "ran", ";"]}
+        other = await host.op("shell.run", params, grants=[f"shell:binary={lister}"])
     assert result["exit_code"] == 0, result
     outcomes = json.loads(result["stdout"])
     outcomes["run another program without a grant for that"] = None if other["stdout"] else other["stderr"]
-    print(json.dumps(outcomes))
+    return outcomes
+
+
+async def as_server(orders, facts):
+    server = {
+        "command": words(SERVER, facts, orders["attempts"]),
+        "read": [*python_places(), facts["place"]],
+        "write": [facts["writable"]],
+        "folder": facts["place"],
+    }
+    settings = {"plugins": {"mcp": {"servers": {"attacker": server}}}}
+    async with harness.make_host(orders["tier"], home=Path(orders["home"]), settings=settings) as host:
+        listed = await host.op("mcp.list", {"server": "attacker"})
+        catalog = {"server": "attacker", "catalog": listed["offered"]}
+        await host.op("mcp.accept", {**catalog, "changes": listed["changes"]})
+        result = await host.op("mcp.call", {**catalog, "tool": "attack"})
+    return json.loads(result["content"][0]["text"])
 
 
 if __name__ == "__main__":

@@ -108,10 +108,22 @@ def containers(area):
         yield start
 
 
-@pytest.mark.parametrize(("where", "pid"), [("first", 1), ("second", 2)])
-def test_host_in_a_container_runs_skills_and_programs_and_leaves_no_process(containers, where, pid, who, tier):
+PLACES = {"first": 1, "second": 2}
+USERS = ["root", "user"] if os.geteuid() == 0 else ["user"]
+TIERS = ["full", "no-namespaces"]
+# `make test` runs each user on each tier, in one place; `make long` in the other place too.
+COMBINATIONS = [
+    pytest.param(where, who, tier, marks=[] if (place + user + level) % 2 else [pytest.mark.long])
+    for place, where in enumerate(PLACES)
+    for user, who in enumerate(USERS)
+    for level, tier in enumerate(TIERS)
+]
+
+
+@pytest.mark.parametrize(("where", "who", "tier"), COMBINATIONS)
+def test_host_in_a_container_runs_skills_and_programs_and_leaves_no_process(containers, where, who, tier):
     container = containers(where, tier, who)
-    assert container.pid == pid
+    assert container.pid == PLACES[where]
     called = container.ask(call="counter.number")
     assert called.get("isolation") == tier, called
     ran = container.run("echo it runs")
@@ -143,7 +155,7 @@ def test_proc_of_another_process_namespace_is_refused_with_a_remedy(containers):
     assert "unshare --mount-proc" in answer["hint"]
 
 
-@pytest.mark.parametrize("neighbor", ["first", "second", "outside"])
+@pytest.mark.parametrize("neighbor", ["first", pytest.param("second", marks=pytest.mark.long), "outside"])
 def test_host_keeps_folders_of_a_host_in_another_process_namespace(containers, neighbor):
     # Without namespaces of its own a program uses a folder of the machine, and would miss it.
     one = containers("outside", "no-namespaces")
@@ -160,7 +172,7 @@ def test_host_keeps_folders_of_a_host_in_another_process_namespace(containers, n
     assert list(containers.temporary.iterdir()) == []
 
 
-@pytest.mark.parametrize("where", ["first", "second", "outside"])
+@pytest.mark.parametrize("where", ["first", pytest.param("second", marks=pytest.mark.long), "outside"])
 def test_host_removes_folders_of_a_killed_host_in_another_process_namespace(containers, where):
     one = containers(where, "no-namespaces")
     assert one.run("true")["exit_code"] == 0

@@ -35,7 +35,8 @@ PLUGINS = [Plugin("op", "files", sideband_files.plugin), Plugin("store", "sqlite
 
 @pytest.fixture
 async def host(tmp_path):
-    async with Host(home=tmp_path / "home", plugins=PLUGINS, autoload=False) as host:
+    settings = {"plugins": {"files": {"max_visited": 100_000}}}
+    async with Host(home=tmp_path / "home", settings=settings, plugins=PLUGINS, autoload=False) as host:
         yield host
 
 

@@ -1,4 +1,7 @@
-"""Hostile programs, as root and as an ordinary user, on both tiers. Without isolation their attempts succeed."""
+"""Hostile programs, as root and as an ordinary user, on both tiers. Without isolation their attempts succeed.
+
+They are commands of `shell`, and servers of `mcp`, which make the same attempts.
+"""
 
 import json
 import os
@@ -25,6 +28,14 @@ STOPPED = {
 path = facts['writable'] + '/changed'
 open(path, 'w').close()
 os.chmod(path, 0o6755)
+""",
+    "leave a set-user-ID file in an executable place": """
+path = facts['built'] + '/changed'
+open(path, 'w').close()
+os.chmod(path, 0o6755)
+""",
+    "execute a file in a writable place": """
+execute_copy(facts['writable'])
 """,
     "create a set-group-ID file in a writable place": """
 os.close(os.open(facts['writable'] + '/created', os.O_CREAT | os.O_WRONLY, 0o2755))
@@ -133,6 +144,7 @@ import subprocess
 subprocess.run(['/bin/sh', '-c', 'cat known | grep -q known'], check=True)
 """,
     "write to a writable place": "open(facts['writable'] + '/x', 'w').write('x')",
+    "execute a file that it creates in an executable place": "execute_copy(facts['built'])",
     "write to its temporary folder": "open(os.environ['TMPDIR'] + '/x', 'w').write('x')",
     "use threads and processes": """
 import threading
@@ -155,13 +167,18 @@ assert socket.recv_fds(right, 1, 1)[1]
 }
 
 
-def answers(who, tier, attempts, home, area):
+# A server has no places in which it may execute what it wrote.
+NOT_BY_SERVERS = {"execute a file that it creates in an executable place"}
+
+
+def answers(kind, who, tier, attempts, place):
+    home, area = place / "home", place / "area"
     identity = ["--as-user", str(ORDINARY_USER)] if who == "user" and os.geteuid() == 0 else []
     for folder in (home, area):
         folder.mkdir()
         if identity:
             os.chown(folder, ORDINARY_USER, ORDINARY_USER)
-    orders = {"tier": tier, "home": str(home), "area": str(area), "attempts": attempts}
+    orders = {"kind": kind, "tier": tier, "home": str(home), "area": str(area), "attempts": attempts}
     done = subprocess.run(
         [sys.executable, str(HERE / "harness_programs.py"), *identity],
         input=json.dumps(orders) + "\n",
@@ -172,37 +189,47 @@ def answers(who, tier, attempts, home, area):
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert found.keys() == {*attempts, ANOTHER_PROGRAM}
+    assert found.keys() == {*attempts, *([ANOTHER_PROGRAM] if kind == "command" else [])}
     return found
+
+
+@pytest.fixture(params=["command", "server"])
+def kind(request):
+    return request.param
 
 
 @pytest.fixture(scope="module")
 def outcomes(area):
-    """Return ``outcomes(who, tier)``: makes all attempts once, and returns the error of each, ``None`` for success."""
+    """Return ``outcomes(kind, who, tier)``: makes all attempts once, and returns the error of each, if any."""
     known = {}
 
-    def make(who, tier):
-        if (who, tier) not in known:
+    def make(*case):
+        if case not in known:
+            kind, _, tier = case
             attempts = {**STOPPED, **WORKS} if tier == "none" else {**STOPPED, **STOPPED_ALWAYS, **WORKS}
-            folder = area / f"programs-{who}-{tier}"
+            if kind == "server":
+                attempts = {name: code for name, code in attempts.items() if name not in NOT_BY_SERVERS}
+            folder = area / f"programs-{'-'.join(case)}"
             folder.mkdir()
             folder.chmod(0o755)
-            known[who, tier] = answers(who, tier, attempts, folder / "home", folder / "area")
-        return known[who, tier]
+            known[case] = answers(*case, attempts, folder)
+        return known[case]
 
     return make
 
 
-def test_attempts_fail_with_isolation(outcomes, who, tier):
-    found = outcomes(who, tier)
-    assert [attempt for attempt in (*STOPPED, *STOPPED_ALWAYS, ANOTHER_PROGRAM) if found[attempt] is None] == []
+def test_attempts_fail_with_isolation(outcomes, kind, who, tier):
+    found = outcomes(kind, who, tier)
+    attempts = (*STOPPED, *STOPPED_ALWAYS, ANOTHER_PROGRAM)
+    assert [attempt for attempt in attempts if found.get(attempt, "not made") is None] == []
 
 
-def test_ordinary_programs_work(outcomes, who, tier):
-    found = outcomes(who, tier)
-    assert {what: found[what] for what in WORKS if found[what] is not None} == {}
+def test_ordinary_programs_work(outcomes, kind, who, tier):
+    found = outcomes(kind, who, tier)
+    assert {what: error for what, error in found.items() if what in WORKS and error is not None} == {}
 
 
-def test_attempts_succeed_without_isolation(outcomes, who):
-    found = outcomes(who, "none")
-    assert {attempt: found[attempt] for attempt in (*STOPPED, ANOTHER_PROGRAM) if found[attempt] is not None} == {}
+def test_attempts_succeed_without_isolation(outcomes, kind, who):
+    found = outcomes(kind, who, "none")
+    attempts = (*STOPPED, ANOTHER_PROGRAM)
+    assert {what: error for what, error in found.items() if what in attempts and error is not None} == {}

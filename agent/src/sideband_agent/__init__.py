@@ -4,11 +4,15 @@ from ._agent import Agent
 from ._attachments import LARGEST_ATTACHMENT, attachment_of
 from ._budget import Allowance, Budget
 from ._compaction import sliding_window, with_file_lists, without_file_lists
+from ._direct_calls import DirectCall, DirectCalls
 from ._errors import (
     AgentBusy,
     AgentClosed,
     AgentFailed,
     ApprovalAwaited,
+    ApprovalModeUnavailable,
+    ApprovalModeUnknown,
+    AskerMissing,
     AttachmentRefused,
     BudgetSpent,
     CallEnded,
@@ -41,12 +45,17 @@ __all__ = [
     "AgentPhase",
     "Allowance",
     "ApprovalAwaited",
+    "ApprovalModeUnavailable",
+    "ApprovalModeUnknown",
+    "AskerMissing",
     "AttachmentRefused",
     "Budget",
     "BudgetSpent",
     "CallEnded",
     "CostUnknown",
     "DepthReached",
+    "DirectCall",
+    "DirectCalls",
     "EventReader",
     "GoalInvalid",
     "InputEmpty",

@@ -7,7 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
+import anyio
 from sideband.approvals import Approver
+from sideband.asking import Asker
+from sideband.contexts import ApprovalMode
 from sideband.hooks import HookRegistry, Settled
 from sideband.messages import Attachment
 from sideband.settings import AgentSettings, ThinkingLevel
@@ -17,6 +20,7 @@ from ._agent_choices import AgentChoices
 from ._agent_hooks import agent_hooks
 from ._agent_programs import AgentPrograms
 from ._agent_queues import AgentQueues
+from ._agent_tools import AgentTools
 from ._announcer import Announcer
 from ._attachments import checked_input
 from ._budget import Budget
@@ -40,7 +44,7 @@ if TYPE_CHECKING:
     from sideband import Host
 
 
-class Agent(AgentChoices, AgentPrograms, AgentQueues):
+class Agent(AgentChoices, AgentPrograms, AgentQueues, AgentTools):
     """An agent that calls a model, runs its tools and stores the conversation. Use it with ``async with``.
 
     An agent has one run at a time: methods that need an idle agent raise ``AgentBusy`` immediately while it is busy.
@@ -55,6 +59,8 @@ class Agent(AgentChoices, AgentPrograms, AgentQueues):
         channel: the channel through which the user talks to the agent, such as ``cli``.
         budget: the limits of the whole session; if ``None``, the configured ones.
         approver: answers this agent's requests for approval; ``None`` for the host's approver.
+        approval_mode: the approval mode of sessions for which the user selected none, if none is configured.
+        asker: asks the user what its tools want to know; ``None`` if no user can be asked.
         on_event: called with every observe event, after the plugins; must not block.
         event_history: the number of events to keep for readers that ask for them later; 0 for none. See ``events``.
         guards: additional guards by name: classes, instantiated for this agent and each child.
@@ -83,6 +89,8 @@ class Agent(AgentChoices, AgentPrograms, AgentQueues):
         channel: str = "cli",
         budget: Budget | None = None,
         approver: Approver | None = None,
+        asker: Asker | None = None,
+        approval_mode: ApprovalMode | None = None,
         on_event: Listener | None = None,
         event_history: int = 0,
         guards: Mapping[str, type] | None = None,
@@ -96,6 +104,7 @@ class Agent(AgentChoices, AgentPrograms, AgentQueues):
         self.settings: AgentSettings = host.settings.settings.agent
         self.channel = channel
         self.approver = approver
+        self.asker = asker
         self.guards = dict(guards or {})
         self.folder = (folder or Path.cwd()).absolute()
         self.hooks: HookRegistry = agent_hooks(host, self, self.guards, on_event, approver)
@@ -127,6 +136,7 @@ class Agent(AgentChoices, AgentPrograms, AgentQueues):
             queues=self.queues,
             queue_changes=self._queue_changes,
             approver=approver or host.approver,
+            approval_mode=approval_mode,
             limit=budget if budget is not None else Budget(**self.settings.budget.model_dump()),
             wanted=tools if tools is not None else self.settings.tools,
             sources=sources,
@@ -245,31 +255,6 @@ class Agent(AgentChoices, AgentPrograms, AgentQueues):
         if not self.queues and self.is_idle:
             await self._announcer.emit(Settled, self.session.id)
 
-    def offer(self, tool: Tool | ToolSource) -> None:
-        """Give this agent a tool, or a source of tools, of its own. It is available from the next turn on.
-
-        It stays until it is withdrawn or the agent is closed, also in other sessions that the agent opens. A source has
-        the scope ``session`` and is opened again for each of them. Child agents may use these tools like others.
-
-        Raises:
-            ToolRefused: if its name is invalid or taken, or the restrictions of the agent exclude it.
-        """
-        self._parts.tools.offer(tool)
-
-    def withdraw(self, name: str) -> bool:
-        """Remove a tool, or a source of tools, that was offered. Return whether there was one of this name.
-
-        Calls in progress continue. Calls that have not begun are not run.
-        """
-        return self._parts.tools.withdraw(name)
-
-    async def wait_for_sources(self) -> None:
-        """Wait until each source of tools has listed its tools once, or failed to. No turn does that.
-
-        The sources are those of the host and of the session. Use a timeout: a source may take a minute to open.
-        """
-        await self._parts.tools.wait_for_sources()
-
     def abort(self, reason: str = "") -> None:
         """Cancel the run. Completed steps are kept; interrupted tool calls are reported as interrupted."""
         self._parts.runner.abort(reason)
@@ -315,9 +300,13 @@ class Agent(AgentChoices, AgentPrograms, AgentQueues):
     async def run_child(self, own: ChildSession, task: str, *, tools: Sequence[str] | None, share: float) -> RunResult:
         """Run a task in a child agent with this session, or continue with it, and wait for it."""
         await self._parts.runner.build_prompt()
-        result = await self._children.run(task, self._parts, tools=tools, share=share, own=own)
-        if result.requests and isinstance(own.store, MemoryStore):  # it cannot continue
-            await self.host.approvals.withdraw(sessions=[own.id])
+        result: RunResult | None = None
+        try:
+            result = await self._children.run(task, self._parts, tools=tools, share=share, own=own)
+        finally:
+            if (result is None or result.requests) and isinstance(own.store, MemoryStore):  # it cannot continue
+                with anyio.CancelScope(shield=True):
+                    await self.host.approvals.withdraw(sessions=[own.id])
         return result
 
     # Sessions and reloading
@@ -386,6 +375,7 @@ class _ChildAgent(Agent):
             tools=tools,
             channel=parent.channel,
             approver=parent.approver,
+            asker=parent.asker,
             guards=parent.guards,
             folder=parent.folder,
         )

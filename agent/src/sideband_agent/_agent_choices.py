@@ -59,6 +59,21 @@ class AgentChoices(AgentState):
             await self.session.append(ThinkingEntry(level=level))
             await self._announcer.emit(ThinkingLevelSelect, level, previous=previous, source=source)
 
+    async def select_approval_mode(self, mode: str) -> None:
+        """Use another approval mode from now on, also in a run that is in progress, and in its children.
+
+        The mode belongs to the session: it is restored when the session is opened again, and a fork has it too. No
+        model, tool or skill can select one.
+
+        Args:
+            mode: ``manual``, ``assist``, ``semi``, ``full`` or ``plan``.
+
+        Raises:
+            ApprovalModeUnknown: if the mode does not exist.
+            ApprovalModeUnavailable: if there is no guard that has modes.
+        """
+        await self._parts.approval.select(mode)
+
     async def set_goal(self, goal: str) -> None:
         """Set the goal of the session, which replaces an earlier one. Each model call from now on shows it.
 

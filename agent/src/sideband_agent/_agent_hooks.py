@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from sideband.approvals import Approver
+from sideband.broker import SessionEnds
 from sideband.hooks import HookRegistry, Phase
 from sideband.plugins import PluginContext
 
@@ -39,6 +40,7 @@ def agent_hooks(
 
     hooks = host.hooks.derive(context)
     hooks.approver = approver
+    hooks.session_ends = SessionEnds()
     for name, guard in guards.items():
         own = AgentPluginContext(host.context_for(name), agent)
         hooks.register(name, guard(), phase=Phase.GUARD, context=own, make=guard)

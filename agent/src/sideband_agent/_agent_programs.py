@@ -64,6 +64,7 @@ class AgentPrograms(AgentState):
                 seconds=seconds,
                 tokens=self.settings.output_tokens,
                 excluded=exclude_from_context,
+                settings=self.host.settings.settings.tools,
             )
             if not exclude_from_context:
                 message = output.message()

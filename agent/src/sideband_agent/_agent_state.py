@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
+from sideband.contexts import ApprovalMode
 from sideband.hooks import HookRegistry
 from sideband.messages import Usage
 from sideband.settings import AgentSettings, ThinkingLevel
@@ -120,6 +121,14 @@ class AgentState:
     def goal(self) -> str | None:
         """The goal of the session, or ``None``."""
         return self.session.context().goal
+
+    @property
+    def approval_mode(self) -> ApprovalMode | None:
+        """When a person is asked about changes: the mode of the session, otherwise the configured one.
+
+        ``None`` without a guard that has modes. A child has that of its parent.
+        """
+        return self._parts.approval.mode
 
     @property
     def tools(self) -> ToolView:

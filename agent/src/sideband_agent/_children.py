@@ -102,7 +102,13 @@ class Children:
         async with self._places:
             with parent.spending.allowance.share(share) as allowance:
                 inherited = Inherited(
-                    self.depth + 1, own, allowance, parent.system_prompt, parent.runner.current, parent.tools
+                    self.depth + 1,
+                    own,
+                    allowance,
+                    parent.system_prompt,
+                    parent.runner.current,
+                    parent.approval,
+                    parent.tools,
                 )
                 names = await own.begin(view.names)
                 async with self.make(inherited, names) as child:

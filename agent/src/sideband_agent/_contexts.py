@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from attrs import define, field
+from sideband.asking import Asker
 from sideband.broker import Attempt, CallProgress
-from sideband.contexts import TimedLease
+from sideband.contexts import ApprovalMode, SkillUses, TimedLease
 from sideband.hooks import HookRegistry
 from sideband.host import HostPluginContext
 from sideband.messages import JsonPieces, Usage, parse_message
@@ -42,8 +44,20 @@ class AgentControls(Protocol):
         """The current model, as ``provider:model``."""
 
     @property
+    def folder(self) -> Path:
+        """The working directory."""
+
+    @property
+    def approval_mode(self) -> ApprovalMode | None:
+        """When a person is asked about changes."""
+
+    @property
     def usage(self) -> Usage:
         """The usage of the session."""
+
+    @property
+    def asker(self) -> Asker | None:
+        """Asks the user; ``None`` if no user can be asked."""
 
     @property
     def is_idle(self) -> bool:
@@ -115,6 +129,7 @@ def origin_of(agent: AgentControls, *, step: str | None = None, tool: str | None
         tool=tool,
         parent=parent,
         channel=session.channel,
+        approval_mode=agent.approval_mode,
     )
 
 
@@ -217,6 +232,16 @@ class AgentPluginContext:
         return self.agent.run.system_prompt if self.agent.run else ""
 
     @property
+    def folder(self) -> Path:
+        """The working directory of the agent."""
+        return self.agent.folder
+
+    @property
+    def approval_mode(self) -> ApprovalMode | None:
+        """When a person is asked about changes; ``None`` without a guard that has modes."""
+        return self.agent.approval_mode
+
+    @property
     def origin(self) -> Origin:
         """The origin of the effects that this context dispatches."""
         return origin_of(self.agent)
@@ -226,8 +251,18 @@ class AgentPluginContext:
         """The agent's guards and hooks."""
         return self.agent.hooks
 
+    def now(self) -> datetime:
+        """Return the time."""
+        return self.base.now()
+
     async def dispatch(
-        self, op: str, params: Mapping[str, Any], *, capabilities: Iterable[str] | None = None, key: str | None = None
+        self,
+        op: str,
+        params: Mapping[str, Any],
+        *,
+        capabilities: Iterable[str] | None = None,
+        key: str | None = None,
+        uses: Iterable[str] | None = None,
     ) -> Any:
         """Dispatch an op as an effect of this plugin. The usage of a model call is charged to the session."""
         return await self.base.dispatch_for(
@@ -236,6 +271,7 @@ class AgentPluginContext:
             params,
             capabilities=capabilities,
             key=key,
+            uses=uses,
             hooks=self.hooks,
             progress=self.call_progress,
             on_answer=self.on_answer,
@@ -243,8 +279,14 @@ class AgentPluginContext:
             lease=self.lease,
         )
 
+    async def is_granted(self, uses: SkillUses) -> bool:
+        """Return whether these capabilities are given to this version of a skill now."""
+        return await self.base.is_granted_for(self.origin, uses)
+
     async def on_answer(self, effect: str, op: str, answer: Any) -> None:
         """Charge the usage of a model call, once for each effect. Called before each answer of an op."""
+        if op == "llm.embed" and not isinstance(answer, OpError):
+            await self.agent.charge_side_call(Usage.model_validate(answer["usage"]), self.plugin, effect)
         if op == "llm.generate":
             failed = isinstance(answer, OpError)
             usage = getattr(answer if failed else parse_message(answer), "usage", None if failed else Usage())

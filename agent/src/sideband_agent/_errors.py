@@ -9,12 +9,15 @@ SidebandError
     ├── ModelMissing(LookupError)            agent.model       no model is configured
     ├── StructureRefused(PermissionError)    agent.refused     a plugin denies leaving, forking or rewinding the session
     ├── ThinkingUnknown(ValueError)          agent.thinking    the level of thinking does not exist
+    ├── ApprovalModeUnknown(ValueError)      agent.mode        the approval mode does not exist
+    ├── ApprovalModeUnavailable(LookupError) agent.modes       there is no guard that has approval modes
     ├── GoalInvalid(ValueError)              agent.goal        the goal or its status is invalid
     ├── RunUnfinished(RuntimeError)          agent.unfinished  the last run has tool calls without results
     ├── DepthReached(RecursionError)         agent.depth       the maximum depth of child agents is reached
     ├── ToolsUnknown(LookupError)            agent.tools       the parent does not have a tool requested for a child
     ├── ToolRefused(ValueError)              agent.tool        a tool or a source of tools cannot be offered
     ├── RunHalted(PermissionError)           agent.halted      a guard halted the run
+    ├── AskerMissing(RuntimeError)           agent.asker       no user can be asked
     ├── ModelFailed(RuntimeError)            the code of the failed model call
     └── RunParked(RuntimeError)              agent.parked or the code of its cause; the run can be resumed later
         ├── ApprovalAwaited                  approval.needed   a person must approve what the run is about to do
@@ -100,6 +103,18 @@ class AttachmentRefused(AgentFailed, ValueError):
         super().__init__(f"cannot attach {what}: {problem}", hint=hint)
 
 
+class AskerMissing(AgentFailed, RuntimeError):
+    """A tool wants to ask the user, but the agent was opened without a way to do so."""
+
+    code = "agent.asker"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "no user can be asked",
+            hint="decide without an answer, or end with the open questions; programs pass `asker` to `Agent`",
+        )
+
+
 class ModelMissing(AgentFailed, LookupError):
     """No model is configured."""
 
@@ -135,6 +150,29 @@ class ThinkingUnknown(AgentFailed, ValueError):
 
     def __init__(self, level: str, levels: Sequence[str]) -> None:
         super().__init__(f"unknown level of thinking: `{level}`", hint=f"use one of {', '.join(levels)}")
+
+
+class ApprovalModeUnknown(AgentFailed, ValueError):
+    """The approval mode does not exist."""
+
+    code = "agent.mode"
+    exit_code = ExitCode.USAGE
+
+    def __init__(self, mode: str, modes: Sequence[str]) -> None:
+        super().__init__(f"unknown approval mode: `{mode}`", hint=f"use one of {', '.join(modes)}")
+
+
+class ApprovalModeUnavailable(AgentFailed, LookupError):
+    """No guard has approval modes, so the mode would have no effect. It was not selected."""
+
+    code = "agent.modes"
+    exit_code = ExitCode.CONFIGURATION
+
+    def __init__(self, mode: str) -> None:
+        super().__init__(
+            f"the approval mode `{mode}` would have no effect: no guard has approval modes",
+            hint="install sideband-guard-approval, or enable its guard `approval`",
+        )
 
 
 class GoalInvalid(AgentFailed, ValueError):

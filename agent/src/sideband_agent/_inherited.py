@@ -5,6 +5,7 @@ from __future__ import annotations
 from attrs import field, frozen
 from sideband.contexts import Lease
 
+from ._approval_mode import SessionApprovalMode
 from ._budget import Allowance
 from ._child_sessions import ChildSession
 from ._session_tools import SessionTools
@@ -20,6 +21,7 @@ class Inherited:
         system_prompt: the parent's exact prompt.
         own: where it keeps its session, and the call that it works for.
         run: the run of the parent.
+        approval: the approval mode of the parent's session, which the child has too.
         tools: the tools of the parent. The child's model sees the same as the parent's, so that prompt caches match.
     """
 
@@ -28,4 +30,5 @@ class Inherited:
     allowance: Allowance
     system_prompt: str = field(repr=False)
     run: Lease | None = field(repr=False)
+    approval: SessionApprovalMode = field(repr=False)
     tools: SessionTools = field(repr=False)

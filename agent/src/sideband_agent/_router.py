@@ -68,6 +68,7 @@ class _Matched:
         event: the event for which it was added.
         reason: why it matched.
         attempt: the attempt to handle the input.
+        package: the distribution and version of the plugin.
     """
 
     plugin: str
@@ -76,6 +77,7 @@ class _Matched:
     event: Routes
     reason: str
     attempt: Attempt
+    package: str
 
     def entry(self, status: Any, reason: str = "", *, seed: str = "") -> RouteEntry:
         """Return an entry about the route."""
@@ -211,7 +213,7 @@ class Router:
         first = earlier.first.get((one.plugin, route.name))
         attempt = Attempt.first(key) if first is None else await self._again(key, principal, first.time, first.seed)
         attempt.parks = True
-        return _Matched(one.plugin, route, request, event, _reason(route), attempt)
+        return _Matched(one.plugin, route, request, event, _reason(route), attempt, one.package)
 
     def _key(self, run: str, plugin: str, route: str) -> str:
         return f"{self.session.id}:{run}:route.{plugin}.{route}"
@@ -254,12 +256,12 @@ class Router:
             except Exception as error:
                 if one.attempt.waits is not None:  # for an approval, so it has not failed
                     return None
-                raise _failure(one.plugin, one.route, error) from error
+                raise _failure(one.plugin, one.route, error, one.package) from error
             finally:
                 if isinstance(ctx, AgentPluginContext) and ctx.lease is not None:
                     ctx.lease.end()
             if not isinstance(reply, str | None):
-                raise HookResultInvalid(Routes.hook, one.plugin, reply, allowed="str")
+                raise HookResultInvalid(Routes.hook, one.plugin, reply, allowed="str", package=one.package)
             if one.attempt.unknown is not None:
                 raise one.attempt.unknown
             return None if reply is None else self._checked(reply)
@@ -383,14 +385,15 @@ def _matching(one: Collected[Route]) -> Callable[[Routes, Any], Any]:
             found = match(event.text)
             return await found if hasattr(found, "__await__") else found
         except Exception as error:
-            raise _failure(one.plugin, one.value, error) from error
+            raise _failure(one.plugin, one.value, error, one.package) from error
 
     return find
 
 
-def _failure(plugin: str, route: Route, error: Exception) -> HookFailed:
+def _failure(plugin: str, route: Route, error: Exception, package: str) -> HookFailed:
     """Return a failure that names the route too."""
-    return HookFailed(Routes.hook, plugin, f"route `{route.name}`: {type(error).__name__}: {safe_text(error)}")
+    problem = f"route `{route.name}`: {type(error).__name__}: {safe_text(error)}"
+    return HookFailed(Routes.hook, plugin, problem, package=package)
 
 
 def _reason(route: Route) -> str:

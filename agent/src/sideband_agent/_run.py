@@ -17,6 +17,7 @@ from sideband.messages import AssistantMessage, Message, Usage, UserMessage
 from .sessions import MessageEntry, RunEntry, Session
 
 RunStatus = Literal["completed", "aborted", "failed", "parked"]
+"""How a run ended."""
 
 
 @define

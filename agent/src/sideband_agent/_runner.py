@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
 from secrets import token_hex
 
 import anyio
@@ -27,6 +29,7 @@ from sideband.messages import AssistantMessage, Message, ToolResultMessage, User
 
 from ._announcer import Announcer
 from ._compaction import Compactor
+from ._direct_calls import DirectCalls
 from ._errors import ApprovalAwaited, RunParked, ToolDenied
 from ._history import VisibleHistory
 from ._queues import Queued, user_message
@@ -123,6 +126,37 @@ class Runner:
             isinstance(one, (MessageEntry, RunEntry)) and one.run == run and one.id not in path for one in entries
         )
 
+    @asynccontextmanager
+    async def open_calls(self, source: str, model: str) -> AsyncIterator[DirectCalls]:
+        """Begin a run whose tool calls a program makes. It ends with the block, which an abort cancels.
+
+        Args:
+            source: where the calls come from.
+            model: the model that children of its tools call; may be empty.
+        """
+        run = Run(token_hex(8), source, model)
+        run.outer = self.outer
+        with self.hooks.pinned():
+            self.spending.start_clock()
+            self.current = run
+            try:
+                async with run.watched(), anyio.create_task_group() as tasks:
+                    self._scope = tasks.cancel_scope
+                    await self.announcer.emit(AgentStart, run.id, source)
+                    yield DirectCalls(run, self.tools, self.session, self.announcer, tasks)
+                    tasks.cancel_scope.cancel()
+            except BaseExceptionGroup as group:  # its only member comes from the block
+                raise group.exceptions[0] from None
+            finally:
+                self._scope = None
+                self.spending.charge_time()
+                with anyio.CancelScope(shield=True):
+                    await self.announcer.emit_made(
+                        AgentEnd, lambda: AgentEnd(run.id, "completed", [to_data(message) for message in run.messages])
+                    )
+                    await self.sync()
+                self.current = None
+
     async def _execute(self, run: Run, queued: Queued | None) -> RunResult:
         with self.hooks.pinned():
             return await self._run(run, queued)
@@ -190,7 +224,13 @@ class Runner:
     async def build_prompt(self) -> None:
         """Build the system prompt of the current run, for a child that a route or an early hook spawns."""
         if self.current is not None and not self.current.system_prompt:
-            self.current.system_prompt = await self.prompt.get()
+            self.current.system_prompt = await self.prompt.get(partial(self._first_text, self.current))
+
+    def _first_text(self, run: Run) -> str:
+        """Return the text of the first input of the session, so that a resumed session has the same prompt."""
+        stored = (one.message for one in self.session.path() if isinstance(one, MessageEntry))
+        first = next((one for one in stored if isinstance(one, UserMessage)), run.input)
+        return first.text if first is not None else ""
 
     async def _leave_route(self, reason: str, run: Run | None) -> None:
         """End the route that a run has left open, if any.
@@ -210,7 +250,7 @@ class Runner:
         prompt = (
             run.input.text if run.input else run.messages[0].text if routed else _last_text(self.session.messages())
         )
-        run.system_prompt = await self.prompt.get()
+        run.system_prompt = await self.prompt.get(partial(self._first_text, run))
         changed = await self.hooks.update(BeforeAgentStart(prompt, run.system_prompt))
         run.system_prompt = changed.system_prompt
         await self.history.begin(*coming)

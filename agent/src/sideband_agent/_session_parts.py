@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 from sideband.approvals import Approver
+from sideband.contexts import ApprovalMode
 from sideband.host import HostPluginContext
 from sideband.plugins import PluginContext
 from sideband.settings import AgentSettings
 from sideband.store import Store
+from sideband.suggestions import did_you_mean
 from sideband.tools import ToolView
 
 from ._announcer import Announcer
+from ._approval_mode import SessionApprovalMode
 from ._budget import Budget
 from ._child_sessions import ChildSessions
 from ._compaction import Compactor
@@ -58,6 +61,7 @@ class SessionParts:
         session: the session, open for writing.
         tools: its tools.
         skills: the skills that the model sees.
+        approval: the approval mode.
         spending: usage and the remaining budget.
         compactor: compacts the conversation.
         runner: executes runs.
@@ -66,6 +70,7 @@ class SessionParts:
     session: Session
     tools: SessionTools = field(repr=False)
     skills: OfferedSkills = field(repr=False)
+    approval: SessionApprovalMode = field(repr=False)
     spending: Spending = field(repr=False)
     compactor: Compactor = field(repr=False)
     runner: Runner = field(repr=False)
@@ -91,6 +96,7 @@ class SessionPartsMaker:
         queues: its queued messages and inputs.
         queue_changes: emits the events of their changes.
         approver: answers requests for approval; ``None`` without an approver.
+        approval_mode: the approval mode of sessions for which none was selected, if none is configured.
         limit: the budget of a session.
         wanted: the tools that may be called; all if ``None``.
         sources: the sources of tools to which it is restricted.
@@ -109,6 +115,7 @@ class SessionPartsMaker:
     queues: Queues = field(repr=False)
     queue_changes: QueueChanges = field(repr=False)
     approver: Approver | None
+    approval_mode: ApprovalMode | None
     limit: Budget
     wanted: Sequence[str] | None
     sources: Sequence[str] | None
@@ -122,6 +129,13 @@ class SessionPartsMaker:
         tools = await self._tools()
         host, inherited = self.host, self.agent.inherited
         own = host.context_for("agent")
+        approval = (
+            inherited.approval
+            if inherited
+            else await SessionApprovalMode.of(
+                self.store, session.id, self.announcer, self.agent.hooks, self.approval_mode
+            )
+        )
         skills = OfferedSkills(host.tools, tools)
         spending = Spending.of(session, self.limit, inherited.allowance if inherited else None)
         results = LongResults(self.store, session.id, session.parent, self.settings.output_tokens)
@@ -136,7 +150,7 @@ class SessionPartsMaker:
             phase=self.phase,
             host=own,
         )
-        calls = self._tool_calls(tools, skills, results, spending, own)
+        calls = self._tool_calls(tools, skills, results, spending, approval=approval, own=own)
         turns = TurnLoop(
             session=session,
             history=history,
@@ -169,25 +183,30 @@ class SessionPartsMaker:
             sync=host.sync,
             outer=inherited.run if inherited else None,
         )
-        return SessionParts(session, tools, skills, spending, compactor, runner)
+        return SessionParts(session, tools, skills, approval, spending, compactor, runner)
 
     async def _tools(self) -> SessionTools:
         inherited = self.agent.inherited
         if inherited is None:  # the parent has already reported what a child does not know
             self._report_unknown(await self.host.tools.view())
-        is_restricted = self.wanted is not None or self.sources is not None
-        wanted = ToolView().narrow(self.wanted, sources=self.sources) if is_restricted else ToolView()
+        rules = self.host.settings.settings.tools
+        wanted = ToolView().narrow(self.wanted, sources=self.sources, without=rules.disabled)
+        wanted = wanted.without_unnamed(self.wanted or (), explicit=rules.explicit)
         parent = inherited.tools if inherited else None
         return SessionTools(self.host.tools, parent, wanted, self.own, self._source_context)
 
     def _report_unknown(self, known: ToolView) -> None:
         """Report wanted tools that neither exist nor may come from a source."""
         may_appear = {*self.own_tools, *(one.source.name for one in self.host.tools.session_sources)}
-        for name in known.unknown(self.wanted or ()):
-            space = name.replace("__", ".").partition(".")[0]
-            is_of_source = (self.host.tools.owner(space) or "").startswith("source ")
-            if not is_of_source and may_appear.isdisjoint([name, space]):
-                _log.warning("unknown tool `%s`", name)
+        rules = self.host.settings.settings.tools
+        of_settings = {" in `[tools] disabled`": rules.disabled, " in `[tools] explicit`": rules.explicit}
+        for place, names in {"": self.wanted or (), **of_settings}.items():
+            for name in known.unknown(names):
+                space = name.replace("__", ".").partition(".")[0]
+                is_of_source = (self.host.tools.owner(space) or "").startswith("source ")
+                if not is_of_source and may_appear.isdisjoint([name, space]):
+                    similar = did_you_mean(name, [one.name for one in known.tools])
+                    _log.warning("unknown tool `%s`%s%s", name, place, similar)
 
     def _source_context(self, plugin: PluginContext | None) -> PluginContext:
         return AgentPluginContext(host_context(plugin) or self.host.context_for("agent"), self.agent)
@@ -198,6 +217,8 @@ class SessionPartsMaker:
         skills: OfferedSkills,
         results: LongResults,
         spending: Spending,
+        *,
+        approval: SessionApprovalMode,
         own: HostPluginContext,
     ) -> ToolCalls:
         host = self.host
@@ -218,9 +239,11 @@ class SessionPartsMaker:
             ),
             tools=tools,
             questions=questions,
+            approval=approval,
             parallel=self.settings.parallel,
             spending=spending,
             redactor=host.redactor,
+            settings=host.settings.settings.tools,
         )
 
     def _model_steps(
@@ -238,7 +261,7 @@ class SessionPartsMaker:
         )
         return ModelSteps(
             calls=calls,
-            selector=ToolSelector(self.agent.hooks, tools, history, compactor),
+            selector=ToolSelector(self.agent.hooks, tools, history, compactor, self.host.settings.settings.tools),
             hooks=self.agent.hooks,
             announcer=self.announcer,
             fallbacks=self.settings.fallbacks,

@@ -83,6 +83,7 @@ class SessionSwitcher:
             session = self._parts.session
             with anyio.CancelScope(shield=True):
                 await self.maker.announcer.emit(SessionShutdown, session.id, "quit")
+                await self._end(session)
                 await self._parts.tools.close()  # sources may record effects of their end in the session
                 self._parts = None
                 await session.aclose()
@@ -108,6 +109,7 @@ class SessionSwitcher:
         session = self.parts.session
         await self._check(SessionBeforeFork(session.id, entry or session.leaf or "", position), "fork the session")
         copy = await self.sessions.fork(session.id, entry, position=position)
+        await self.parts.approval.copy_to(copy.id)
         await self._replace(copy, "fork", target=copy.id)
         return copy.id
 
@@ -151,8 +153,15 @@ class SessionSwitcher:
             parts.tools.start()
             self._parts = parts
             if session is not previous:
+                await self._end(previous)
                 await previous.aclose()
             await self.maker.announcer.emit(SessionStart, session.id, reason, previous=previous.id)
+
+    async def _end(self, session: Session) -> None:
+        """Close what ops have left open for a session."""
+        ends = self.maker.agent.hooks.session_ends
+        if ends is not None:
+            await ends.end(session.id)
 
     async def _opened(self, session: str | None) -> Session:
         if session is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from attrs import define, field
@@ -33,8 +34,12 @@ class SystemPrompt:
     skills: OfferedSkills = field(repr=False)
     text: str | None = field(default=None, repr=False)
 
-    async def get(self) -> str:
-        """Return the prompt. Built on the first call and identical afterwards."""
+    async def get(self, text: Callable[[], str]) -> str:
+        """Return the prompt. Built on the first call and identical afterwards.
+
+        Args:
+            text: returns the first input of the session.
+        """
         if self.text is None and not self.hooks.has(Sections.hook):
             self.text = ""
         if self.text is None:
@@ -45,6 +50,7 @@ class SystemPrompt:
                 skills=await self.skills.all(),
                 folder=self.folder,
                 project=trusted_project(self.home, self.folder),
+                text=text(),
             )
             found = await self.hooks.collect(event)
             self.text = "\n\n".join(one.value.text for one in found if one.value.text)

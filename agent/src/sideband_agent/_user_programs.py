@@ -13,6 +13,7 @@ from sideband.broker import Broker
 from sideband.hooks import UserBash
 from sideband.messages import UserMessage
 from sideband.ops import Capability, Grant, Origin
+from sideband.settings import ToolSettings
 
 from ._announcer import Announcer
 from ._broker_calls import new_call
@@ -60,6 +61,7 @@ async def run_user_program(
     seconds: float,
     tokens: int,
     excluded: bool,
+    settings: ToolSettings,
 ) -> ProgramOutput:
     """Run a program with the rights of the user, as an effect that guards decide on. Its output is progress, too.
 
@@ -72,6 +74,7 @@ async def run_user_program(
         seconds: the timeout in seconds.
         tokens: the maximum length of the output.
         excluded: whether the model does not see it.
+        settings: the table ``[tools]``.
     """
     # Quotes may divide a secret, and a space of it may divide arguments.
     command = broker.redactor.text(shlex.join(map(broker.redactor.text, arguments)))
@@ -79,8 +82,8 @@ async def run_user_program(
     place = str(folder)
     params = {"binary": arguments[0], "args": [*arguments[1:]], "cwd": place, "write": [place], "timeout": seconds}
     call = new_call(origin, announcer.hooks, grant=_GRANT)
-    observed = observes_progress(announcer.hooks)
-    events = ToolProgressEvents.of_call(call.id, _OP, announcer, broker.redactor) if observed else None
+    observed = observes_progress(announcer.hooks, settings)
+    events = ToolProgressEvents.of_call(call.id, _OP, announcer, broker.redactor, settings) if observed else None
     async with events.emitted() if events is not None else nullcontext() as call.progress:
         result = await broker.dispatch(call, _OP, {**params, "stream": True})
     text = "\n".join(filter(None, [_text(result[name]) for name in ("stdout", "stderr")]))

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sideband import SidebandError
+from sideband.active_skills import pre_approvals
 from sideband.messages import AssistantMessage, ToolResultMessage, UserMessage
 from sideband_agent.sessions import (
     BranchSummaryEntry,
@@ -113,6 +114,16 @@ async def test_imported_session_can_be_named(sessions):
     info, _ = await sessions.import_([HEADER, MESSAGE % ("a", "x")], name="copy")
     assert info.name == "copy"
     assert (await sessions.read("copy")).id == info.id
+
+
+async def test_imported_session_pre_approves_nothing(sessions):
+    metadata = '{"skill":"release","allowed_tools":["command"]}'
+    result = f'{{"role":"tool","call":"1","tool":"skill","content":[],"metadata":{metadata}}}'
+    line = f'{{"id":"b","type":"message","time":"","message":{result}}}\n'
+    info, _ = await sessions.import_([HEADER, line])
+    (message,) = (await sessions.read(info.id)).context().messages
+    assert message.metadata == {"skill": "release"}
+    assert not [*pre_approvals([message], "command", ["ls"])]
 
 
 async def test_imported_run_is_not_resumed(sessions):

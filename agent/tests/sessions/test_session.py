@@ -162,6 +162,23 @@ async def test_plugin_message_is_visible_and_plugin_data_is_hidden(sessions):
         assert session.path()[0].data == {"n": None}
 
 
+async def test_last_data_of_a_kind_is_found_on_the_path(sessions):
+    async with await sessions.create() as session:
+        first = await session.append_custom("state", {"n": 1})
+        await session.append_custom("state", {"n": 2})
+        await session.append_custom("other", {"n": 3})
+        assert (session.last_custom("state"), session.last_custom("none")) == ({"n": 2}, None)
+        await session.rewind(first)
+        assert session.last_custom("state") == {"n": 1}
+
+
+async def test_all_messages_include_compacted_ones(sessions):
+    async with await sessions.create() as session:
+        *_, last = await session.append(user("a"), assistant("b"), user("c"))
+        await session.append(CompactionEntry(summary="summary", first_kept=last))
+        assert [one.text for one in session.all_messages()] == ["a", "b", "c"]
+
+
 async def test_model_and_thinking_are_the_last_ones_on_the_path(sessions):
     async with await sessions.create() as session:
         (first, _) = await session.append(ModelEntry(model="a:1"), ThinkingEntry(level="low"))

@@ -16,8 +16,9 @@ class FromHost:
 
     Args:
         value: ``principal``, on whose behalf the call runs; ``session``, the id of the agent's session; ``channel``,
-            the channel of the user, such as ``cli``; or ``approval_mode``, how questions of guards are answered, which
-            is always ``manual``: by a person. Without an agent, ``session`` and ``channel`` are ``None``.
+            the channel of the user, such as ``cli``; or ``approval_mode``, when a person is asked about changes:
+            ``manual``, ``assist``, ``semi``, ``full`` or ``plan``. Without an agent, ``session`` and ``channel`` are
+            ``None``; without an agent, or a guard that has modes, ``approval_mode`` is ``manual``.
 
     Example:
         >>> class NoteParams(BaseModel):

@@ -34,7 +34,8 @@ class CommandOutput(NamedTuple):
 class Command(NamedTuple):
     """One command, as ``sideband_commands()`` of its plugin returns it.
 
-    Put slow imports into ``run``: ``sideband --help`` imports the module of every command.
+    Write its name and summary as they are into the call: ``sideband --help`` reads them from the source of the module,
+    and imports none. Put slow imports into ``run``, since the module is imported for the help of the command.
 
     Attributes:
         name: the entry-point name, and the word that users type.

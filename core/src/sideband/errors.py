@@ -21,6 +21,7 @@ says what to do.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -40,6 +41,7 @@ __all__ = [
 
 
 _MAX_LENGTH = 2_000
+_NOT_PLUGINS = frozenset({"sideband", "anyio"})
 
 
 class SidebandError(Exception):
@@ -61,6 +63,8 @@ class SidebandError(Exception):
     """
 
     code: str = "sideband.error"
+    raised_at: str = ""
+    """The file and line where a plugin raised what caused the error, for its author: never for a model or a skill."""
     retryable: bool = False
     exit_code: ExitCode = ExitCode.FAILURE
 
@@ -204,6 +208,29 @@ class ReservationRefused(SidebandError):
             hint=f"try again in {free_in:,.0f} s",
         )
         self.free_in = free_in
+
+
+def place_of(error: BaseException | None) -> str:
+    """Return the last file and line of a traceback that belong to neither sideband nor the standard library.
+
+    Typed errors of sideband are followed to their causes. One that another package defines was raised on purpose, so it
+    has no place. The traceback itself is not kept, because its frames refer to values.
+    """
+    while isinstance(error, SidebandError):
+        if error.raised_at:
+            return error.raised_at
+        if type(error).__module__.partition(".")[0] not in _NOT_PLUGINS:
+            return ""
+        error = error.__cause__
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}, line {error.lineno}"
+    found, trace = "", None if error is None else error.__traceback__
+    while trace is not None:
+        package = str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0]
+        if package not in _NOT_PLUGINS and package not in sys.stdlib_module_names:
+            found = f"{trace.tb_frame.f_code.co_filename}, line {trace.tb_lineno}"
+        trace = trace.tb_next
+    return found
 
 
 def safe_text(error: BaseException) -> str:

@@ -151,6 +151,7 @@ class SkillSpec:
         resume: what happens to an interrupted call, unless the policy is stricter.
         families: the op families that the code imports from ``sideband.skill``, or ``None`` if they cannot be
             determined, which means all families.
+        provides: the services that the skill provides: the name of a tool for each name of a service.
         connections: reserved; not used yet.
         allowed_tools: the tools that SKILL.md lists as pre-approved.
         license, compatibility: texts of SKILL.md for users.
@@ -174,6 +175,7 @@ class SkillSpec:
     memory: int | None = None
     alone: bool = False
     resume: Resume = "replay"
+    provides: Mapping[str, str] = Factory(dict)
     connections: tuple[str, ...] = ()
     allowed_tools: tuple[str, ...] = ()
     license: str | None = None

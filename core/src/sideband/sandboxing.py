@@ -215,10 +215,12 @@ class Place:
     Args:
         path: the absolute path, without symbolic links.
         writable: whether the program may modify it.
+        executable: whether it may execute files in a place that it may modify. Files in other places are executable.
     """
 
     path: Path
     writable: bool = False
+    executable: bool = False
 
 
 @frozen
@@ -280,6 +282,9 @@ class ProgramProcess(_StartedProcess, Protocol):
 
     def end_input(self) -> None:
         """Close its standard input, so that the program reads end-of-file. Idempotent."""
+
+    def terminate(self) -> None:
+        """Ask the program and its process group to exit, with SIGTERM. Do nothing if it has exited."""
 
 
 @runtime_checkable

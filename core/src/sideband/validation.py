@@ -21,7 +21,9 @@ _EXPECTED = {
     "int_parsing": "an integer",
     "int_type": "an integer",
     "list_type": "a list",
+    "set_type": "a list",
     "string_type": "a string",
+    "tuple_type": "a list",
 }
 _LENGTH = re.compile(r"\w+ should have (at (?:least|most) .+) after validation, not (.+)")
 

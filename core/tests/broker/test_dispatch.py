@@ -8,6 +8,7 @@ import attrs
 import pytest
 from pydantic import BaseModel, ConfigDict, field_validator
 from sideband import hookimpl
+from sideband.broker import SessionEnds
 from sideband.hooks import Redactor
 from sideband.ops import (
     CapabilityInvalid,
@@ -16,11 +17,13 @@ from sideband.ops import (
     OpCancelled,
     OpContext,
     OpDenied,
+    OpError,
     OpFailed,
     OpNotFound,
     OpParamsInvalid,
     OpResultInvalid,
     OpTimeout,
+    Origin,
     Scope,
     op,
 )
@@ -202,6 +205,14 @@ async def test_exception_of_a_handler_becomes_an_error_with_op_and_plugin(make_h
     assert [line["status"] for line in outcomes()] == ["failed"]
 
 
+@pytest.mark.parametrize(("op", "params"), [("echo.fail", {"text": "boom"}), ("echo.lie", {})])
+async def test_mistake_of_a_plugin_names_it_and_the_remedy(make_host, echo, op, params):
+    async with make_host(echo) as host:
+        with pytest.raises(OpError) as caught:
+            await host.op(op, params)
+    assert "report it to the author of the plugin `echo`" in caught.value.hint
+
+
 @both_backends
 async def test_hanging_handler_is_cancelled_at_its_timeout(make_host, echo, outcomes):
     async with make_host(echo) as host:
@@ -319,6 +330,31 @@ async def test_cleanup_functions_run_in_reverse_order_when_the_call_ends(make_ho
     async with make_host(family("open", things)) as host:
         await host.op("open.things", {})
         assert closed == ["b", "a"]
+
+
+async def test_cleanup_functions_of_a_session_run_when_it_ends_even_if_one_fails(make_host, family):
+    closed = []
+
+    @op("kept.things")
+    async def things(params: Text, ctx: OpContext) -> None:
+        async def close():
+            closed.append(params.text)
+            raise OSError("broken")
+
+        ctx.on_session_end(close)
+
+    async with make_host(family("kept", things)) as host:
+        hooks = host.hooks.derive(lambda context: context)
+        hooks.session_ends = SessionEnds()
+        for text in ("first", "second"):
+            origin = Origin(session="s1")
+            await host.context_for("agent").dispatch_for(origin, "kept.things", {"text": text}, hooks=hooks)
+        await hooks.session_ends.end("s2")
+        assert closed == []
+        await hooks.session_ends.end("s1")
+        assert closed == ["second", "first"]
+        await host.op("kept.things", {"text": "without a session"})
+        assert closed[2:] == ["without a session"]
 
 
 async def test_known_secret_is_redacted_in_results_errors_progress_and_records(make_host, family, tmp_path):

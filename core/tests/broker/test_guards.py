@@ -196,7 +196,7 @@ async def test_failing_guard_denies_and_the_hint_has_a_remedy(make_host, count, 
         raise ValueError("boom")
 
     async with make_host(count, hook("fragile", op_call)) as host:
-        with pytest.raises(OpDenied, match="`fragile` failed") as caught:
+        with pytest.raises(OpDenied, match=r"`fragile` failed") as caught:
             await host.op("count.up", {"n": 1})
     assert "add `fragile` to `[policy.deny]`" in caught.value.hint
     assert ". " not in caught.value.message

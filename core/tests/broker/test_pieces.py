@@ -281,3 +281,13 @@ def test_payload_of_a_message_is_converted_once_for_all_guards_and_turns(count_c
         return count_calls(lambda: payload_of(params))
 
     assert calls(1_000) - calls(100) <= 900, "one look-up for each message: keep payloads with the messages"
+
+
+class Content(BaseModel):
+    content: bytes | str
+
+
+def test_digest_of_bytes_other_than_text_differs_from_that_of_others():
+    contents = [b"\xff", b"\xfe", "_w==", "a"]
+    assert len({digest_of(Content(content=one)) for one in contents}) == 4
+    assert digest_of(Content(content=b"\xff")) == digest_of(Content(content=b"\xff"))

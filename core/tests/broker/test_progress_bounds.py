@@ -139,6 +139,20 @@ def test_each_short_text_is_collected_for_the_same_time():
     assert taken == [False, False, True] * 2
 
 
+def test_text_is_delivered_at_once_if_the_time_is_zero():
+    stream = TextStream(seconds=0)
+    stream.add("build", "x")
+    assert stream.next(0.0).text == "x"
+
+
+def test_size_of_a_text_that_is_delivered_at_once_can_be_chosen():
+    stream = TextStream(seconds=60, limit=8)
+    stream.add("build", "abcdéfgh" * 2)
+    texts = [one.text for one in iter(lambda: stream.next(0.0), None)]
+    assert texts == ["abcdéfg", "habcdéf"]
+    assert all(len(text.encode()) <= 8 for text in texts)
+
+
 def test_streams_take_turns():
     def send(progress):
         emit_tool_progress("x" * 20 * 16_384)

@@ -7,11 +7,12 @@ import sys
 
 import pytest
 from pydantic import BaseModel
-from sideband.ledger import verify
+from sideband.ledger import LedgerUnwritable, verify
 from sideband.ops import EffectUnknown, Level, OpContext, Reconciled, op
+from sideband_testing.chaos import file_size_limit
 
-PRELUDE = """
-import os, resource, signal, sys
+DYING_HOST = """
+import os, signal, sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,7 +21,6 @@ import sideband_store_sqlite.plugin
 from pydantic import BaseModel
 
 from sideband import Host, Plugin
-from sideband.ledger import LedgerError, verify
 from sideband.ops import Level, OpContext, OpFamily, op
 
 
@@ -32,9 +32,8 @@ def make_host(*ops):
     mail = SimpleNamespace(sideband_ops=lambda: OpFamily(name="mail", ops=ops))
     plugins = [Plugin("store", "sqlite", sideband_store_sqlite.plugin), Plugin("op", "mail", mail)]
     return Host(home=Path(sys.argv[1]), plugins=plugins, autoload=False)
-"""
 
-DYING_HOST = f"""{PRELUDE}
+
 @op("mail.send", level=Level.RESTRICTED, record=["name"])
 async def send(params: Name, ctx: OpContext) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
@@ -42,32 +41,7 @@ async def send(params: Name, ctx: OpContext) -> None:
 
 async def main():
     async with make_host(send) as host:
-        await host.op("mail.send", {{"name": "letter"}}, key="k")
-
-
-anyio.run(main)
-"""
-
-FULL_DISK = f"""{PRELUDE}
-@op("mail.send", level=Level.RESTRICTED, record=["name"])
-async def send(params: Name, ctx: OpContext) -> None:
-    print("effect", params.name)
-
-
-async def main():
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    async with make_host(send) as host:
-        await host.op("mail.send", {{"name": "first"}})
-        size = sum(file.stat().st_size for file in host.ledger.folder.glob("*.jsonl"))
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size + 10, resource.RLIM_INFINITY))
-        try:
-            await host.op("mail.send", {{"name": "second"}})
-        except LedgerError as error:
-            print(error.code)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-        await host.op("mail.send", {{"name": "third"}})
-        verdict = await verify(host.ledger.folder, host.store)
-        print("intact" if verdict.ok else verdict.problems)
+        await host.op("mail.send", {"name": "letter"}, key="k")
 
 
 anyio.run(main)
@@ -154,13 +128,19 @@ async def test_ledger_of_a_killed_host_is_intact(home_of_a_dead_host, make_host,
     assert verdict.entries > 0
 
 
-def test_full_disk_blocks_effects_until_there_is_space(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", FULL_DISK, str(tmp_path / "home")], capture_output=True, text=True, check=False
-    )
-    assert done.stdout.splitlines() == [
-        "effect first",
-        "ledger.unwritable",
-        "effect third",
-        "intact",
-    ], done.stderr
+@pytest.mark.anyio
+async def test_full_disk_blocks_effects_until_there_is_space(make_host, family):
+    sent = []
+
+    @op("mail.send", level=Level.RESTRICTED, record=["name"])
+    async def send(params: Name, ctx: OpContext) -> None:
+        sent.append(params.name)
+
+    async with make_host(family("mail", send)) as host:
+        await host.op("mail.send", {"name": "first"})
+        size = sum(file.stat().st_size for file in host.ledger.folder.glob("*.jsonl"))
+        with file_size_limit(size + 10), pytest.raises(LedgerUnwritable):
+            await host.op("mail.send", {"name": "second"})
+        await host.op("mail.send", {"name": "third"})
+        assert (await verify(host.ledger.folder, host.store)).ok
+    assert sent == ["first", "third"]

@@ -5,19 +5,13 @@ import pytest
 from anyio import CancelScope, get_cancelled_exc_class, sleep_forever
 from sideband.hooks import (
     Allow,
-    Compacted,
-    Compaction,
     Context,
     Deny,
     HookOutcome,
-    Input,
     Patch,
-    Section,
-    Sections,
     Settled,
     ToolCall,
     ToolResult,
-    Transform,
     Verdict,
 )
 
@@ -67,14 +61,6 @@ async def test_deadline_is_shared_by_all_implementations(make_hooks, reports):
     assert outcomes(reports) == [("b", HookOutcome.TIMEOUT)]
 
 
-async def test_hanging_update_keeps_earlier_changes(make_hooks, answering, hanging, reports):
-    hooks = make_hooks(
-        normal=[("a", answering("input", Transform("changed"))), ("b", hanging("input"))], deadlines={"input": 0.02}
-    )
-    assert await hooks.update(Input("hi")) == Input("changed")
-    assert outcomes(reports) == [("b", HookOutcome.TIMEOUT)]
-
-
 async def test_hanging_guard_withholds_the_result(make_hooks, answering, hanging):
     hooks = make_hooks(
         ("a", hanging("tool_result")),
@@ -95,31 +81,6 @@ async def test_hanging_plugin_does_not_withhold_the_result(make_hooks, answering
     result = await hooks.update(RESULT)
     assert result.content == "the text"
     assert len(result.notes) == 1
-
-
-async def test_collect_first_and_observe_survive_a_hanging_plugin(make_hooks, answering, hanging, reports):
-    section = Section("one", "text")
-    hooks = make_hooks(
-        normal=[("a", answering("sections", [section])), ("b", hanging("sections"))],
-        deadlines={"sections": 0.02, "compaction": 0.02, "settled": 0.02},
-    )
-    assert [one.value for one in await hooks.collect(Sections())] == [section]
-    hooks = make_hooks(
-        normal=[("a", hanging("compaction")), ("b", answering("compaction", Compacted("short")))],
-        deadlines={"compaction": 0.02},
-    )
-    assert await hooks.first(Compaction("s1", "e1", [])) is None
-    hooks = make_hooks(
-        normal=[("a", hanging("settled")), ("b", answering("settled", None))], deadlines={"settled": 0.02}
-    )
-    await hooks.observe(Settled("s1"))
-    assert outcomes(reports) == [
-        ("b", HookOutcome.TIMEOUT),
-        ("a", HookOutcome.TIMEOUT),
-        ("b", HookOutcome.NOT_REACHED),
-        ("a", HookOutcome.TIMEOUT),
-        ("b", HookOutcome.NOT_REACHED),
-    ]
 
 
 async def test_blocking_code_times_out_when_it_returns(make_hooks, answering, reports):

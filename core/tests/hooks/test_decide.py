@@ -1,5 +1,3 @@
-import asyncio
-
 import anyio
 import attrs
 import pytest
@@ -11,7 +9,6 @@ from sideband.hooks import (
     Cancel,
     Decision,
     Deny,
-    HookOutcome,
     HookRegistry,
     Note,
     OpCall,
@@ -196,14 +193,6 @@ async def test_failing_implementation_denies_with_a_remedy(failing, reports, eve
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("event", [CALL, OP_CALL], ids=["tool_call", "op_call"])
-async def test_implementation_that_exits_the_program_denies(make_hooks, failing, event):
-    decision = await make_hooks(("a", failing(event.hook, SystemExit(3)))).decide(event)
-    assert decision.verdict is Verdict.DENY
-    assert decision.reason.startswith(f"plugin `a` failed in `{event.hook}`: SystemExit: 3")
-
-
-@pytest.mark.anyio
 @pytest.mark.parametrize("answer", [True, False, "deny", {"block": True}, Cancel("no"), Deny])
 async def test_answer_of_a_wrong_type_denies(make_hooks, answering, answer):
     def implementation(event):
@@ -349,15 +338,3 @@ async def test_registry_knows_from_which_level_on_any_implementation_is_asked(ma
     assert [hooks.has("op_call", level) for level in Level] == [False, False, True, True, True]
     assert hooks.has("op_call")
     assert not hooks.has("tool_call", Level.PRIVILEGED)
-
-
-@pytest.mark.anyio
-async def test_cancellation_that_a_plugin_raises_itself_is_its_failure(make_hooks, reports):
-    async def tool_call(event):
-        lost = asyncio.get_running_loop().create_future()
-        lost.cancel()
-        await lost
-
-    decision = await make_hooks(("a", tool_call)).decide(CALL)
-    assert decision.verdict is Verdict.DENY
-    assert [(one.plugin, one.outcome) for one in reports] == [("a", HookOutcome.FAILED)]

@@ -14,6 +14,7 @@ from sideband.hooks import (
     AgentError,
     AgentStart,
     Answer,
+    ApprovalModeSelect,
     BeforeAgentStart,
     BeforeProviderRequest,
     ChatCommands,
@@ -132,6 +133,7 @@ SAMPLES = [
     ModelSelect("large", "small"),
     SessionTree("s1", "e1", "e9"),
     ThinkingLevelSelect("high", "low"),
+    ApprovalModeSelect("s1", "semi", "plan"),
     UserBash("git status"),
     GoalUpdate("s1", None, "tidy up", "reached"),
 ]
@@ -145,8 +147,8 @@ DOCUMENTED = {
     Kind.OBSERVE: "agent_start turn_start turn_end message_start message_update message_end tool_execution_start "
     "tool_execution_update tool_progress tool_execution_end retry_start retry_end route_end agent_error agent_end "
     "save_point settled session_compact session_start session_shutdown effect model_select "
-    "compaction_start compaction_end subagent_start subagent_end session_tree thinking_level_select goal_update "
-    "user_bash queue_update",
+    "compaction_start compaction_end subagent_start subagent_end session_tree thinking_level_select "
+    "approval_mode_select goal_update user_bash queue_update",
 }
 BASES = {
     Kind.UPDATE: UpdateEvent,

@@ -136,5 +136,5 @@ async def test_error_of_a_store_that_cannot_be_opened_names_it(tmp_path, opened,
     with pytest.raises(PluginInvalid) as caught:
         async with Host(home=tmp_path, plugins=[Plugin("store", "acme", store)], autoload=False):
             pass
-    assert caught.value.message.startswith("store `acme` (inline 0): ")
+    assert caught.value.message.startswith("store `acme`: ")
     assert problem in caught.value.message

@@ -72,6 +72,9 @@ class Plugins:
             raise self.found[name]
         return SimpleNamespace(contribution=(self.found[name],))
 
+    def check_strict(self):
+        """The policy is not strict."""
+
 
 @pytest.mark.parametrize("order", [("weak", "strong"), ("strong", "weak")])
 async def test_strongest_sandbox_is_chosen(order):
@@ -80,6 +83,17 @@ async def test_strongest_sandbox_is_chosen(order):
     process = await chosen.launch("request")
     assert made["strong"].launched == [process]
     assert (await chosen.probe()).isolation is Isolation.FULL
+
+
+async def test_sandbox_that_proves_no_tier_starts_the_workers_if_none_is_stronger():
+    limiting = Sandbox(Isolation.NONE)
+    chosen = ChosenSandbox(Plugins(limiting=limiting), Isolation.NONE)
+    process = await chosen.launch("request")
+    assert limiting.launched == [process]
+    isolating = Sandbox(Isolation.FULL)
+    chosen = ChosenSandbox(Plugins(limiting=limiting, isolating=isolating), Isolation.NONE)
+    process = await chosen.launch("request")
+    assert isolating.launched == [process]
 
 
 async def test_close_closes_all_probed_sandboxes():

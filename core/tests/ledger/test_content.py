@@ -8,7 +8,7 @@ from hashlib import sha256
 
 import attrs
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from sideband.ledger import Intent, Ledger, Outcome, find, query, tail, verify
 from sideband.ledger._drafts import intent_draft, outcome_draft
@@ -76,6 +76,7 @@ outcomes = st.builds(
     rights=st.none() | capabilities,
     note=params,
 )
+RESERVED = {"content", "content_sha256", "hash", "prev", "seq", "time", "v"}
 KEYED_INTENT = {"code", "rights", "params_digest"}
 KEYED_OUTCOME = {"result", "state", "rights"}
 
@@ -249,3 +250,17 @@ async def test_writing_the_lines_of_an_effect_takes_little_work(folder, store, c
 
         calls = count_calls(write)
     assert calls <= 60, f"{calls} calls: the path of each effect has become longer; shorten it"
+
+
+@given(st.dictionaries(st.from_regex(r"[a-z_]{1,12}", fullmatch=True), st.integers(), max_size=8))
+@example({"time_": 1, "tools": 2, "user": 3})
+def test_line_has_each_field_whatever_its_name(fields):
+    fields = {name: value for name, value in fields.items() if name not in RESERVED | ERASABLE}
+    found, _ = written(draft({"kind": "load", **fields}))
+    assert {name: value for name, value in found.items() if name not in RESERVED} == {"kind": "load", **fields}
+
+
+@pytest.mark.parametrize("name", sorted(RESERVED))
+def test_field_that_the_line_sets_itself_is_refused(name):
+    with pytest.raises(ValueError, match=f"`{name}` is set when the line is written"):
+        draft({"kind": "load", name: 1})

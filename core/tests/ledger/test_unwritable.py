@@ -2,13 +2,14 @@
 
 import errno
 import os
-import resource
 import shutil
 import subprocess
+from contextlib import ExitStack
 
 import pytest
 from sideband.ledger import Ledger, LedgerUnwritable, tail, verify
 from sideband_store_sqlite import open_sqlite
+from sideband_testing.chaos import file_size_limit
 
 pytestmark = pytest.mark.anyio
 
@@ -28,14 +29,6 @@ def full_disk(tmp_path):
         pytest.skip("mounting a file system requires root")
     yield mount
     subprocess.run(["umount", "--lazy", str(mount)], check=True)
-
-
-@pytest.fixture
-def file_limit():
-    """Yield a function that limits the size of files in bytes."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size or soft, hard))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def lines(folder):
@@ -80,39 +73,36 @@ async def test_initially_full_disk_raises(full_disk, store, write):
     assert (verdict.ok, verdict.entries) == (True, 4)
 
 
-async def test_partially_written_line_is_removed(folder, store, write, file_limit):
+async def test_partially_written_line_is_removed(folder, store, write):
     async with Ledger(folder, store) as ledger:
         await write(ledger, 2)
         before = lines(folder)
-        file_limit(len(before) + 100)
-        for _ in range(3):
-            with pytest.raises(LedgerUnwritable) as caught:
-                await write(ledger, 1)
-            assert lines(folder) == before
+        with file_size_limit(len(before) + 100):
+            for _ in range(3):
+                with pytest.raises(LedgerUnwritable) as caught:
+                    await write(ledger, 1)
+                assert lines(folder) == before
         assert caught.value.errno == errno.EFBIG
-        file_limit(None)
         await write(ledger, 1)
     verdict = await verify(folder, store)
     assert (verdict.ok, verdict.entries, verdict.notices) == (True, 8, ())
 
 
-async def test_effect_with_an_unwritten_intent_is_not_an_orphan(folder, store, write, file_limit):
+async def test_effect_with_an_unwritten_intent_is_not_an_orphan(folder, store, write):
     async with Ledger(folder, store) as ledger:
         await write(ledger, 1)
-        file_limit(len(lines(folder)))
-        with pytest.raises(LedgerUnwritable):
+        with file_size_limit(len(lines(folder))), pytest.raises(LedgerUnwritable):
             await write(ledger, 1)
-        file_limit(None)
     assert list((folder / "hosts").iterdir()) == []
     async with Ledger(folder, store) as ledger:
         assert await ledger.orphans() == ()
 
 
-async def test_unwritable_close_line_is_only_logged(folder, store, write, file_limit, caplog):
-    async with Ledger(folder, store) as ledger:
-        await write(ledger, 1)
-        file_limit(len(lines(folder)))
-    file_limit(None)
+async def test_unwritable_close_line_is_only_logged(folder, store, write, caplog):
+    with ExitStack() as limited:
+        async with Ledger(folder, store) as ledger:
+            await write(ledger, 1)
+            limited.enter_context(file_size_limit(len(lines(folder))))
     assert "could not write the `close` line" in caplog.text
     assert [entry.kind for entry in await tail(folder, 1)] == ["outcome"]
     assert (await verify(folder, store)).ok

@@ -36,7 +36,7 @@ class HttpScope(Scope, family="http"):
 
 @attrs.frozen
 class VaultScope(Scope, family="vault"):
-    defaults = {"mode": ("use",)}  # noqa: RUF012  attrs ignores attributes without an annotation
+    defaults = {"mode": ("use",)}
 
     name: str | None = None
     mode: str | None = None
@@ -174,3 +174,47 @@ def test_valid_values_and_patterns_are_accepted(text):
 def test_close_valid_value_is_suggested():
     with pytest.raises(CapabilityInvalid, match="did you mean `close`"):
         Capability.parse("door:mode=clse").fit(DoorScope)
+
+
+@attrs.frozen
+class SpendScope(Scope, family="spend"):
+    amounts = ("money",)
+
+    model: str | None = None
+    money: str | None = None
+
+
+def spend(*texts):
+    return Grant.of(Capability.parse(text).fit(SpendScope) for text in texts)
+
+
+AMOUNTS = st.decimals(min_value=0, max_value=10**6, places=3).map(str)
+
+
+@given(one=AMOUNTS, other=AMOUNTS, asked=AMOUNTS)
+def test_amounts_are_compared_as_numbers(one, other, asked):
+    from decimal import Decimal
+
+    low, high = sorted((one, other), key=Decimal)
+    grant = spend(f"spend:money={one}")
+    assert grant.allows("spend", {"money": asked}) == (Decimal(asked) <= Decimal(one))
+    assert not grant.allows("spend", {})
+    assert spend(f"spend:money={high}").covers(spend(f"spend:money={low}"))
+    assert spend(f"spend:money={one}").narrow(spend(f"spend:money={other}")) == spend(f"spend:money={low}")
+    assert spend(f"spend:money={one}", f"spend:money={other}") == spend(f"spend:money={high}")
+    assert spend("spend:model=m").narrow(grant) == spend(f"spend:model=m,money={one}")
+    assert not grant.covers(spend("spend"))
+    assert Grant.parse(grant.texts()).texts() == grant.texts()
+
+
+@pytest.mark.parametrize(
+    "amount", ["much", "-1", "1e3", "*", "5*", "1|x", "0x10", "9" * 13, "1.", ".5", "nan", "\N{ARABIC-INDIC DIGIT ONE}"]
+)
+def test_invalid_amount_is_refused(amount):
+    with pytest.raises(CapabilityInvalid, match=r"must be an amount such as `money=0\.50`"):
+        spend(f"spend:money={amount}")
+
+
+@pytest.mark.parametrize("asked", ["", "-1", "1e-3", "nan", "0.0000000001"])
+def test_no_amount_allows_a_request_that_is_not_an_amount(asked):
+    assert not spend("spend:money=5").allows("spend", {"money": asked})

@@ -15,7 +15,7 @@ class Nothing(BaseModel):
 
 @attrs.frozen
 class RoadScope(Scope, family="road"):
-    valid_values = {"load": ("none", "grain", "oil")}  # noqa: RUF012  of the tested class
+    valid_values = {"load": ("none", "grain", "oil")}
 
     to: str | None = None
     load: str | None = None

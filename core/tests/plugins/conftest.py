@@ -12,6 +12,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+import tomli_w
 
 ECHO = """
     from pydantic import BaseModel
@@ -170,6 +171,52 @@ class Package:
     def write_ops(self, number: int, extra: str = "") -> None:
         """Write a version with the op ``NAME.pair`` and other code of its module."""
         self.write(number, {"plugin": "{ops}\n" + dedent(extra)})
+
+
+class Locked:
+    """The lock of an environment that consists of the folder for distributions."""
+
+    def __init__(self, site: Site, prefix: Path) -> None:
+        self.site = site
+        self.file = prefix / "sideband.lock"
+
+    def write(self, *labels: str, settings: Mapping = {}, adjustable: Iterable[str] = ()) -> None:
+        """Lock installed plugins by ``kind.name`` with the current content of the files of their distributions."""
+        from sideband.plugins import find_entry_points
+
+        plugins, packages = [], {}
+        for point in find_entry_points():
+            if f"{point.kind}.{point.name}" not in labels or point.location != str(self.site.folder):
+                continue
+            (info,) = self.site.folder.glob(f"{point.distribution.replace('-', '_')}-{point.version}.dist-info")
+            fields = ("kind", "name", "value", "api")
+            plugins.append({name: getattr(point, name) for name in fields} | {"package": point.distribution})
+            owned = self.site.folder / point.value.partition(".")[0]
+            modules = owned.rglob("*.py") if owned.is_dir() else [owned.with_suffix(".py")]
+            hashes = {
+                path.relative_to(self.site.folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+                for path in (*modules, info / "METADATA", info / "entry_points.txt")
+            }
+            files = "".join(f"{digest}  {path}\n" for path, digest in sorted(hashes.items()))
+            packages[point.distribution] = {"name": point.distribution, "version": point.version, "files": files}
+        self.write_data(
+            version=1,
+            plugins=plugins,
+            packages=list(packages.values()),
+            settings=dict(settings),
+            dist={"adjustable": list(adjustable)},
+        )
+
+    def write_data(self, **data: object) -> None:
+        self.file.write_text(tomli_w.dumps(data))
+
+
+@pytest.fixture
+def locked(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Locked:
+    """An environment that can be locked, in ``tmp_path``."""
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(sys, "pycache_prefix", sys.pycache_prefix)
+    return Locked(site, tmp_path)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ CONFIG = """
 
     class Inner(BaseModel):
         host: str = ""
+        pin: SecretStr = SecretStr("")
 
     class Config(BaseModel):
         timeout: float = 3.0
@@ -20,6 +21,10 @@ CONFIG = """
         pin: SecretStr = SecretStr("")
         inner: Inner = Inner()
         renamed: int = Field(default=0, alias="other_name")
+        code: int = Field(default=0, repr=False)
+        door: int = Field(default=0, alias="gate", repr=False)
+        many: dict[str, list[Inner]] = {}
+        proxy: int = 0
 """
 
 
@@ -36,6 +41,21 @@ async def rejected(home, table, **settings) -> PluginMisconfigured:
         (record,) = plugins.why("tidal")
         assert record.state is State.FAILED
     return caught.value
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"code": "pa55word"},
+        {"gate": "pa55word"},
+        {"inner": {"pin": ["pa55word"]}},
+        {"many": {"a": [{"pin": ["pa55word"]}]}},
+        {"proxy": "http://me:pa55word@proxy.example"},
+    ],
+)
+async def test_invalid_secret_is_not_in_the_message(tidal, home, table):
+    error = await rejected(home, table)
+    assert "pa55word" not in f"{error}{error.as_dict()}"
 
 
 async def test_plugin_receives_its_table_as_config(tidal, home):

@@ -18,7 +18,7 @@ class Params(BaseModel):
 
 @attrs.frozen
 class CoastScope(Scope, family="tidal"):
-    valid_values = {"coast": ("north", "west")}  # noqa: RUF012  of the tested class
+    valid_values = {"coast": ("north", "west")}
 
     coast: str | None = None
 
@@ -89,7 +89,7 @@ async def test_exception_of_a_property_is_reported(home):
         (None, "must return an OpFamily, got None"),
         ([say], "must return an OpFamily, got a list"),
         (OpFamily, "got the class `OpFamily`"),
-        (OpFamily(name="other", ops=(say_elsewhere,)), "named `other`, but its entry point `tidal`"),
+        (OpFamily(name="other", ops=(say_elsewhere,)), "but its entry point `tidal`; use one name for both"),
         (OpFamily(name="tidal", ops=(say_elsewhere,)), "`other.say` is outside its namespace `tidal.`"),
         (OpFamily(name="tidal", ops=(say, say)), "duplicate op `tidal.say`"),
         (OpFamily(name="tidal", ops=(say.handler,)), "decorate the handler with `@op`"),
@@ -134,6 +134,10 @@ async def test_valid_family_is_the_contribution(home):
 
     family = OpFamily(name="tidal", ops=(say,), scope=TidalScope)
     assert await load(home, "op", offering(sideband_ops=family)) is family
+
+
+async def test_plugin_without_tools_in_its_configuration_is_valid(home):
+    assert await load(home, "tool", offering(sideband_tools=[])) == ()
 
 
 async def open_once(folder):
@@ -195,7 +199,8 @@ async def test_sdk_file_must_be_a_path(home):
 
 
 async def test_module_without_registration_function_of_tools_is_rejected(home):
-    assert "has no `sideband_tools`" in await problem(home, "tool", ModuleType("acme"))
+    expected = "has no `sideband_tools`; define this function there, or correct the entry point"
+    assert expected in await problem(home, "tool", ModuleType("acme"))
 
 
 async def test_hook_plugin_must_not_be_a_class(home):

@@ -171,6 +171,15 @@ async def test_same_name_in_two_kinds_is_not_a_conflict(site, home):
         assert plugins.why("tidal", kind="skill")[0].distribution == "test-skill"
 
 
+async def test_name_of_a_package_is_answered_with_its_plugins(site, home):
+    site.echo("tidal")
+    site.plugin("skill", "lunar", "", distribution="test-moon")
+    async with PluginHost(home=home) as plugins:
+        with pytest.raises(PluginNotFound, match="unknown plugin `test-moon`") as caught:
+            plugins.why("test-moon")
+    assert caught.value.hint == "this is a package; name one of its plugins: skill.lunar"
+
+
 async def test_unknown_name_suggests_the_closest(site, home):
     site.echo("tidal")
     async with PluginHost(home=home) as plugins:

@@ -14,7 +14,6 @@ from sideband.plugins import (
     PluginInvalid,
     PluginPolicy,
     State,
-    StrictPluginError,
 )
 
 pytestmark = pytest.mark.anyio
@@ -86,6 +85,15 @@ async def test_exception_of_an_import_fails_only_the_plugin(site, home, source, 
     assert error.__cause__ is not None
 
 
+async def test_entry_point_that_names_a_missing_module_is_shown_as_the_cause(home, site):
+    site.distribution("acme", {"sideband.v1.op": {"acme": "sideband_acme.missing"}})
+    async with PluginHost(home=home) as plugins:
+        with pytest.raises(PluginImportFailed) as caught:
+            await plugins.load("op", "acme")
+    expected = 'correct the entry point `acme = "sideband_acme.missing"` of acme, or reinstall it'
+    assert caught.value.hint.startswith(expected)
+
+
 async def test_entry_point_with_a_missing_object_is_reported(site, home):
     site.echo("neighbor")
     module = site.module()
@@ -112,46 +120,6 @@ async def test_plugin_that_fails_at_startup_does_not_affect_others(site, home):
     async with PluginHost(home=home) as plugins:
         assert [plugins.why(name)[0].state for name in ("surf", "wall")] == [State.FAILED, State.FAILED]
         assert await plugins.load("op", "neighbor")
-
-
-@pytest.mark.parametrize(
-    ("kind", "source", "details"),
-    [
-        ("hook", "raise ValueError('boom')", {}),
-        ("op", "", {"requires": ["sideband-core>=99"]}),
-    ],
-    ids=["failed", "incompatible"],
-)
-async def test_strict_host_rejects_unusable_plugins(site, home, kind, source, details):
-    site.plugin(kind, "surf", source, **details)
-    policy = PluginPolicy(strict=True, only=frozenset({"surf"}))
-    with pytest.raises(StrictPluginError, match="surf"):
-        async with PluginHost(policy, home=home):
-            pass
-
-
-async def test_strict_host_accepts_denied_plugins(site, home):
-    site.plugin("hook", "surf", "raise ValueError('boom')")
-    async with PluginHost(PluginPolicy(strict=True, only=frozenset()), home=home) as plugins:
-        assert plugins.records
-
-
-async def test_strict_host_that_fails_to_start_exits_its_lifespans(home):
-    from contextlib import asynccontextmanager
-
-    steps = []
-
-    @asynccontextmanager
-    async def lifespan(ctx):
-        steps.append("enter")
-        yield
-        steps.append("exit")
-
-    inline = [Plugin("hook", "surf", SimpleNamespace(lifespan=lifespan)), Plugin("hook", "wave", SimpleNamespace)]
-    with pytest.raises(StrictPluginError):
-        async with PluginHost(PluginPolicy(strict=True), home=home, inline=inline, autoload=False):
-            pass
-    assert steps == ["enter", "exit"]
 
 
 @both_backends

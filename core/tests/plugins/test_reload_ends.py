@@ -8,7 +8,6 @@ from types import ModuleType
 
 import anyio
 import pytest
-from anyio.lowlevel import checkpoint
 from anyio.to_thread import current_default_thread_limiter, run_sync
 from sideband import Host
 from sideband.plugins import PluginHost, PluginReloadFailed
@@ -101,8 +100,8 @@ class Threads:
 
 async def until(condition):
     with anyio.fail_after(60):
-        while not condition():
-            await checkpoint()
+        while not condition():  # noqa: ASYNC110 - threads set what it waits for
+            await anyio.sleep(0.001)  # a loop that never waits would starve other threads
 
 
 @both_backends
@@ -247,4 +246,5 @@ async def test_hundred_failed_reloads_leave_nothing_behind(host, package):
     assert {name for name in sys.modules if name.startswith(package.module)} == names
     assert len(alive) < 2 * len(names)  # a thread keeps what it did last
     assert len(host.plugins.why("acme")[0].trail) <= 1 + 20
-    assert (threading.active_count(), len(host.plugins._loader._shared)) <= (threads + 1, shared)
+    assert threading.active_count() < threads + 10  # anyio keeps idle threads
+    assert len(host.plugins._loader._shared) == shared

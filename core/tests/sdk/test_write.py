@@ -96,5 +96,5 @@ def test_files_are_readable_by_other_users(tmp_path, runtime, make_family):
     finally:
         os.umask(before)
     assert sdk.stat().st_mode & 0o777 == 0o755
-    assert (sdk / "sideband" / "skill.py").stat().st_mode & 0o777 == 0o444
+    assert (sdk / "sideband" / "skill.py").stat().st_mode & 0o777 == 0o644
     assert Path(sdk / "sideband").stat().st_mode & 0o777 == 0o755

@@ -8,13 +8,6 @@ from sideband.settings import Settings, load_settings, merge, setting, trust_pro
 from sideband.workers import Isolation
 
 
-@pytest.fixture
-def home(tmp_path):
-    folder = tmp_path / "home"
-    folder.mkdir()
-    return folder
-
-
 def write(folder, text):
     file = folder / "sideband.toml"
     file.write_text(text)
@@ -207,6 +200,13 @@ def test_invalid_value_names_its_key_and_source(home, key, value, problem):
     assert caught.value.source == "command line"
 
 
+def test_text_in_place_of_a_table_shows_how_to_write_one(home):
+    json = '{"op.demo": "no"}'
+    with pytest.raises(ConfigurationError, match=r"`policy\.deny`.*expected a table") as caught:
+        load_settings(home, environment={"SIDEBAND_POLICY__DENY": json})
+    assert caught.value.hint == 'write a table of TOML, such as { NAME = "value" }'
+
+
 @pytest.mark.parametrize(("key", "value"), [("memory", "5G"), ("timeout", 3601)])
 def test_default_must_not_exceed_the_maximum(home, key, value):
     with pytest.raises(ConfigurationError, match=f"`policy.maximum_{key}`: must be at least `{key}`"):
@@ -278,11 +278,52 @@ def test_plugin_policy_contains_the_source_of_each_key(home):
     assert policy.order == {"op_call": ("x",)}
 
 
-def test_keys_of_distributions_are_rejected(home):
-    write(home, '[dist]\nname = "ours"\n')
-    with pytest.raises(ConfigurationError, match=r"`dist`.*must be empty.*`name`") as caught:
+def test_unknown_keys_of_distributions_are_rejected_with_the_closest_one(home):
+    write(home, '[dist]\nname = "ours"\nindexs = []\n')
+    with pytest.raises(ConfigurationError, match=r"`dist.indexs`.*did you mean `dist.indexes`") as caught:
         load_settings(home)
     assert caught.value.exit_code == 5
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ('packages = { "a b" = "*" }', "`a b` is not the name of a package"),
+        ('packages = { acme = "1.0" }', r'expected a version such as "~=1.2"'),
+        ('packages = { acme = { path = "x", hash = "y" } }', "unknown key"),
+        ('adjustable = ["policy"]', "a key such as `policy.timeout`, got `policy`"),
+        ('adjustable = ["policy.deny"]', "always locked"),
+        ('adjustable = ["policy.guards"]', "always locked"),
+        ('adjustable = ["policy.tmeout"]', "always locked, or not a key"),
+    ],
+)
+def test_invalid_distribution_is_rejected_by_name(home, line, problem):
+    write(home, f"[dist]\n{line}\n")
+    with pytest.raises(ConfigurationError, match=problem):
+        load_settings(home)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[dist]\nindexes = ["https://me:pa55word@acme.example/pip"]\n',
+        '[dist]\nindexes = "https://me:pa55word@acme.example/pip"\n',
+        '[dist]\npackages.acme = {path = ["https://pa55word@acme.example"]}\n',
+        '[plugins]\nopenai = ["pa55word"]\n',
+        '[plugins]\nopenai = "pa55word"\n',
+    ],
+)
+def test_message_about_a_value_has_no_secret(home, text):
+    write(home, text)
+    with pytest.raises(ConfigurationError) as caught:
+        load_settings(home)
+    assert "pa55word" not in f"{caught.value}{caught.value.as_dict()}"
+
+
+def test_version_of_a_package_can_be_a_text(home):
+    write(home, '[dist.packages]\nsideband-http = "~=0.1"\nours = { path = "../ours" }\n')
+    packages = load_settings(home).settings.dist.packages
+    assert (packages["sideband-http"].version, packages["ours"].path) == ("~=0.1", "../ours")
 
 
 def test_tolerant_loading_omits_invalid_parts_and_lists_them(home):

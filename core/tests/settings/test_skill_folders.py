@@ -35,9 +35,16 @@ def write(folder, text=""):
 
 
 def test_default_folders_of_the_user_are_found_in_their_order(home, user):
-    expected = make(user, *reversed(DEFAULTS))
+    expected = make(user, *(f"{one}/notes" for one in reversed(DEFAULTS)))
+    sources = load_settings(home, user=user).skill_folders.sources(())
+    assert sources.folders == tuple(reversed(expected))
+
+
+def test_default_folder_of_the_user_that_is_created_later_is_searched(home, user):
     folders = load_settings(home, user=user).skill_folders
-    assert folders == SkillFolders(personal=tuple(reversed(expected)))
+    assert folders.sources(()).folders == ()
+    expected = make(user, f"{DEFAULTS[-1]}/notes")
+    assert folders.sources(()).folders == expected
 
 
 def test_default_folders_are_not_used_without_a_home_directory(home, user):
@@ -52,7 +59,7 @@ def test_default_folders_of_a_trusted_project_are_found(home, user, project):
     below = project / "src"
     below.mkdir()
     for folder in (project, below):
-        assert load_settings(home, user=user, project=folder).skill_folders == SkillFolders(project=expected)
+        assert load_settings(home, user=user, project=folder).skill_folders.project == expected
 
 
 def test_default_folders_of_an_untrusted_project_are_not_searched(home, user, project):
@@ -64,7 +71,7 @@ def test_default_folders_of_an_untrusted_project_are_not_searched(home, user, pr
     write(project, "[skills]\nfolders = ['other']\n")
     changed = load_settings(home, user=user, project=project)
     for loaded in (without_file, untrusted, changed):
-        assert loaded.skill_folders == SkillFolders(untrusted=ignored)
+        assert loaded.skill_folders.untrusted == ignored
         assert loaded.skill_folders.sources(()).project_folders == ()
 
 
@@ -79,8 +86,9 @@ def test_default_folder_of_a_project_that_leads_out_of_it_is_not_used(home, proj
 
 
 def test_home_directory_is_not_a_project_of_its_own(home, user):
-    folders = make(user, ".claude/skills")
-    assert load_settings(home, user=user, project=user).skill_folders == SkillFolders(personal=folders)
+    (skill,) = make(user, ".claude/skills/notes")
+    sources = load_settings(home, user=user, project=user).skill_folders.sources(())
+    assert (sources.folders, sources.project_folders) == ((skill,), ())
 
 
 def test_relative_folder_starts_at_the_folder_of_its_file(home, project, monkeypatch, tmp_path):

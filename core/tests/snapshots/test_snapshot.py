@@ -45,10 +45,10 @@ def test_snapshot_contains_exactly_the_files_of_the_skill(tmp_path, source, make
     assert tree(taken.path) == {name: (source / name).read_bytes() for name in make_spec().files}
 
 
-def test_files_are_read_only_and_keep_the_executable_bit(tmp_path, make_spec):
+def test_only_the_user_can_change_files_and_they_keep_the_executable_bit(tmp_path, make_spec):
     taken = snapshot(make_spec(), tmp_path / "home")
-    assert (taken.path / "demo.py").stat().st_mode & 0o777 == 0o444
-    assert (taken.path / "scripts" / "run.sh").stat().st_mode & 0o777 == 0o555
+    assert (taken.path / "demo.py").stat().st_mode & 0o777 == 0o644
+    assert (taken.path / "scripts" / "run.sh").stat().st_mode & 0o777 == 0o755
 
 
 def test_source_is_not_modified(tmp_path, source, make_spec):

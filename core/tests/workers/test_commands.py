@@ -76,6 +76,18 @@ async def test_remaining_processes_of_its_group_are_killed():
         await command.close()
 
 
+async def test_terminated_program_may_end_itself():
+    code = "import signal, sys\nsignal.signal(15, lambda *_: sys.exit(3))\nprint('up', flush=True)\nsignal.pause()"
+    command = await launch_plain(python(code))
+    try:
+        await anyio.wait_readable(command.stdout)
+        command.terminate()
+        assert await command.wait() == 3
+        command.terminate()
+    finally:
+        await command.close()
+
+
 async def test_close_kills_the_program_and_is_idempotent():
     command = await launch_plain(python("import time; time.sleep(1000)"))
     await command.close()

@@ -139,19 +139,20 @@ WITHOUT_ITS_FIRST_THREAD = """
     def rest():
 """
 REST = {
-    "memory": "        kept = b'x' * (288 << 20)\n        time.sleep(30)",
+    "memory": "        kept = b'x' * (144 << 20)\n        time.sleep(30)",
     "files": "        kept = [os.dup(0) for _ in range(40)]\n        time.sleep(30)",
     "processor": "        while True: pass",
 }
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only on Linux can the main thread exit before the process")
-@pytest.mark.usefixtures("short_idle_time")
 @pytest.mark.parametrize("what", REST)
-async def test_limits_apply_after_the_main_thread_has_exited(make_skill, make_pool, reports, until, what):
+async def test_limits_apply_after_the_main_thread_has_exited(make_skill, make_pool, reports, until, *, what, request):
+    if what == "processor":
+        request.getfixturevalue("short_idle_time")
     skill = make_skill(WITHOUT_ITS_FIRST_THREAD + REST[what])
     async with make_pool() as pool:
-        first = (await pool.call(limited(skill.call("leave"), memory=256 << 20, files=24))).value
+        first = (await pool.call(limited(skill.call("leave"), memory=128 << 20, files=24))).value
         await until(lambda: reports)
         assert (await pool.call(skill.call("leave"))).value != first
     assert reports[0].code == f"worker.{what}"

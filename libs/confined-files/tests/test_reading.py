@@ -202,3 +202,28 @@ async def test_system_error_is_reported(folder, root, as_nobody):
     with as_nobody(), pytest.raises(FileFailed, match="ermission") as caught:
         await folder.read("x", max_bytes=1)
     assert (caught.value.code, caught.value.nothing_happened) == ("file.failed", True)
+
+
+async def test_listed_file_that_was_replaced_is_not_opened(folder, root):
+    for name in ("link", "pipe", "gone", "kept"):
+        (root / name).write_text("content")
+
+    def visit(opened):
+        listed, _ = opened.names(hidden=False, limit=10)
+        for name in ("link", "pipe", "gone"):
+            (root / name).unlink()
+        (root / "link").symlink_to("kept")
+        os.mkfifo(root / "pipe")
+        seen = {}
+        for name in listed:
+            try:
+                descriptor, status = opened.open_listed(name)
+            except OSError as error:
+                seen[name] = type(error)
+            else:
+                seen[name] = status.st_size
+                os.close(descriptor)
+        return seen
+
+    found = await folder.visit(".", visit)
+    assert found == {"gone": FileMissing, "kept": 7, "link": FileRefused, "pipe": FileRefused}

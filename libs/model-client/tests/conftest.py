@@ -1,15 +1,6 @@
-"""Loopback servers that send exactly the given bytes, and a fake plugin context."""
-
-import gc
-import json
-import ssl
-import threading
-from contextlib import contextmanager, suppress
-from socketserver import StreamRequestHandler, ThreadingTCPServer
-from types import SimpleNamespace
+"""A loopback server, and a fake plugin context."""
 
 import pytest
-import trustme
 from sideband.broker import Redaction, check_egress
 from sideband.ops import Credential, OpFailed
 from sideband_model_client import (
@@ -21,8 +12,8 @@ from sideband_model_client import (
     ServiceRequest,
     _connections,
 )
+from sideband_testing import HttpServer
 
-PATIENCE = 20
 ACME = ModelService(
     official="https://api.acme.example/v1",
     key_form=KeyForm("authorization", "Bearer "),
@@ -47,159 +38,36 @@ def library(request, monkeypatch):
     return request.param
 
 
-class Handler(StreamRequestHandler):
-    """Reads requests in sequence and answers each with the server's script."""
-
-    def handle(self):
-        with suppress(OSError):
-            if hasattr(self.request, "do_handshake"):
-                self.request.do_handshake()
-            while self.one_request():
-                pass
-
-    def one_request(self):
-        line = self.rfile.readline().decode()
-        if not line.strip():
-            return False
-        headers = []
-        while text := self.rfile.readline().decode().strip():
-            name, _, value = text.partition(":")
-            headers.append((name.lower(), value.strip()))
-        body = self.rfile.read(int(dict(headers).get("content-length", 0)))
-        method, path, _ = line.split(" ", 2)
-        seen = SimpleNamespace(method=method, path=path, headers=dict(headers), pairs=headers, body=body)
-        seen.connection = self.client_address
-        self.server.seen.append(seen)
-        return self.server.script(self)
-
-    def send(self, data):
-        self.wfile.write(data)
-        self.wfile.flush()
-
-
-class Server(ThreadingTCPServer):
-    daemon_threads = True
-    block_on_close = False
-    allow_reuse_address = True
-    request_queue_size = 128
-
-    def __init__(self, context=None):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.scheme = "http"
-        if context is not None:
-            self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
-            self.scheme = "https"
-        self.seen = []
-        self.script = None
-        self.closed = threading.Event()
-
-    @property
-    def origin(self):
-        return f"{self.scheme}://127.0.0.1:{self.server_address[1]}"
+class Server(HttpServer):
+    """Replies with event streams by default."""
 
     @property
     def base_url(self):
         return f"{self.origin}/v1"
 
-    def handle_error(self, request, client_address):
-        pass
-
-    def reply(self, body, *, status=200, kind="text/event-stream", headers=()):
-        """Answer each request with a complete response that has a Content-Length."""
-        body = body if isinstance(body, bytes) else json.dumps(body).encode()
-        head = [f"HTTP/1.1 {status} X", f"Content-Type: {kind}", f"Content-Length: {len(body)}"]
-        head += [f"{name}: {value}" for name, value in headers]
-        data = "\r\n".join([*head, "", ""]).encode() + body
-
-        def script(handler):
-            handler.send(data)
-            return True
-
-        self.script = script
-
-    def raw(self, data):
-        """Send exactly these bytes, then close the connection."""
-
-        def script(handler):
-            handler.send(data)
-            return False
-
-        self.script = script
-
-    def hold_after(self, data):
-        """Send these bytes, then keep the connection open until the client closes it."""
-
-        def script(handler):
-            handler.send(data)
-            handler.request.settimeout(PATIENCE)
-            with suppress(OSError):
-                if not handler.rfile.read(1):
-                    self.closed.set()
-            return False
-
-        self.script = script
-
-    def flood(self, head, piece):
-        """Send this piece repeatedly, without end."""
-
-        def script(handler):
-            handler.send(head)
-            while True:
-                handler.send(piece)
-
-        self.script = script
-
-
-@contextmanager
-def running(server):
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
-@pytest.fixture
-def collect_garbage():
-    """Return `gc.collect`, made fast by excluding the objects that exist before the test."""
-    gc.freeze()
-    yield gc.collect
-    gc.unfreeze()
+    def reply(self, body, **options):
+        super().reply(body, **{"kind": "text/event-stream", **options})
 
 
 @pytest.fixture
 def server():
-    with running(Server()) as one:
+    with Server() as one:
         yield one
 
 
 @pytest.fixture
-def other():
-    with running(Server()) as one:
-        yield one
-
-
-@pytest.fixture(scope="session")
-def authority():
-    return trustme.CA()
+def other(server):
+    return server.another()
 
 
 @pytest.fixture
-def ca_file(authority, tmp_path):
-    path = tmp_path / "ca.pem"
-    authority.cert_pem.write_to_path(path)
-    return path
+def tls_server(server):
+    return server.another(tls=True)
 
 
 @pytest.fixture
-def tls_server(authority):
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("127.0.0.1").configure_cert(context)
-    with running(Server(context)) as one:
-        yield one
+def ca_file(tls_server):
+    return tls_server.ca_file
 
 
 @pytest.fixture

@@ -23,12 +23,8 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 
 
 async def test_request_that_lost_its_connection_is_not_sent_again(server, access):
-    def script(handler):
-        if len(server.seen) == 1:
-            handler.send(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx")
-        return len(server.seen) == 1
-
-    server.script = script
+    server.reply(b"x")
+    server.send(then=True)
     request = ServiceRequest(access(server.base_url), "/models")
     async with ServiceConnections() as connections:
         async with connections.exchange(request) as reply:
@@ -37,8 +33,8 @@ async def test_request_that_lost_its_connection_is_not_sent_again(server, access
         with pytest.raises(ProviderUnreachable):
             async with connections.exchange(request):
                 pass
-    assert len(server.seen) == 2
-    assert len({one.connection for one in server.seen}) == 1
+    assert len(server.requests) == 2
+    assert len({one.client for one in server.requests}) == 1
 
 
 async def test_aiohttp_is_used_where_it_is_installed(library):
@@ -87,7 +83,7 @@ async def test_connection_is_reused_for_the_next_request(server, access):
         for _ in range(3):
             async with connections.exchange(ServiceRequest(access(server.base_url), "/chat", {})) as reply:
                 assert await reply.text(10_000) == "x"
-    assert len({one.connection for one in server.seen}) == 1
+    assert len({one.client for one in server.requests}) == 1
 
 
 @BOTH_BACKENDS
@@ -110,7 +106,7 @@ async def test_a_hundred_sessions_open_a_hundred_connections_however_many_reques
             async with anyio.create_task_group() as tasks:
                 for _ in range(100):
                     tasks.start_soon(send)
-    opened = len({one.connection for one in server.seen})
+    opened = len({one.client for one in server.requests})
     assert opened == 100, "keep as many idle connections as there are sessions"
 
 
@@ -179,7 +175,7 @@ async def test_concurrent_requests_do_not_wait_for_each_other(server, access):
 @pytest.mark.parametrize("rest", ["stalls", "closes"])
 async def test_drain_ignores_errors_after_the_end_of_the_protocol(server, access, rest):
     data = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\ndata: x\n\n"
-    (server.hold_after if rest == "stalls" else server.raw)(data)
+    (server.hold if rest == "stalls" else server.send)(data)
     request = ServiceRequest(access(server.base_url), "/chat", {})
     async with ServiceConnections() as connections, connections.exchange(request) as reply:
         assert await anext(reply.chunks) == b"data: x\n\n"
@@ -190,19 +186,19 @@ async def test_drain_ignores_errors_after_the_end_of_the_protocol(server, access
 
 @BOTH_BACKENDS
 async def test_drain_waits_briefly_so_that_the_connection_is_reused(server, access):
-    def script(handler):
-        handler.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
-        server.closed.wait(0.02)
-        handler.send(b"0\r\n\r\n")
+    def answer(exchange):
+        exchange.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
+        exchange.sleep(0.02)
+        exchange.send(b"0\r\n\r\n")
         return True
 
-    server.script = script
+    server.answer(answer)
     async with ServiceConnections() as connections:
         for _ in range(2):
             async with connections.exchange(ServiceRequest(access(server.base_url), "/chat", {})) as reply:
                 assert await anext(reply.chunks) == b"x"
                 await reply.drain()
-    assert len({one.connection for one in server.seen}) == 1
+    assert len({one.client for one in server.requests}) == 1
 
 
 async def test_transport_is_reused_only_after_a_complete_response(server, access):

@@ -40,7 +40,7 @@ async def test_request_with_a_body_posts_json(server, access):
     request = ServiceRequest(access(server.base_url, headers={"x-title": "team"}), "/chat?a=1", {"text": "ä\ud83d"})
     async with ServiceConnections() as connections, connections.exchange(request) as reply:
         assert (reply.status, reply.kind) == (200, "text/event-stream")
-    (seen,) = server.seen
+    (seen,) = server.requests
     assert (seen.method, seen.path) == ("POST", "/v1/chat?a=1")
     assert json.loads(seen.body) == {"text": "ä\N{REPLACEMENT CHARACTER}"}
     assert {name: seen.headers[name] for name in ("accept", "accept-encoding", "content-type", "x-title")} == {
@@ -59,9 +59,9 @@ async def test_request_without_a_body_is_a_get(server, access):
         await reply.check()
         assert reply.kind == "application/json"
         assert json.loads(await reply.text(1_000)) == {"data": []}
-    assert (server.seen[0].method, server.seen[0].body) == ("GET", b"")
-    assert server.seen[0].headers["accept"] == "application/json"
-    assert "content-type" not in server.seen[0].headers
+    assert (server.requests[0].method, server.requests[0].body) == ("GET", b"")
+    assert server.requests[0].headers["accept"] == "application/json"
+    assert "content-type" not in server.requests[0].headers
 
 
 async def test_repr_of_a_request_shows_neither_key_nor_body(access):
@@ -79,7 +79,7 @@ async def test_cookies_are_not_kept(server, ask, access):
         for _ in range(2):
             async with connections.exchange(ServiceRequest(access(named), "/chat")) as reply:
                 await reply.text(10)
-    assert "cookie" not in server.seen[1].headers
+    assert "cookie" not in server.requests[1].headers
 
 
 async def test_proxies_and_certificates_from_the_environment_are_ignored(server, ask, monkeypatch):
@@ -106,7 +106,7 @@ async def test_redirects_are_not_followed(server, other, ask, status):
     server.reply(b"", status=status, headers=[("Location", other.base_url)])
     error = await failure(ask, server.base_url, ProviderRefused)
     assert other.base_url in error.hint
-    assert not other.seen
+    assert not other.requests
 
 
 async def test_long_error_body_is_truncated(server, ask):
@@ -121,13 +121,13 @@ async def test_endless_error_body_is_truncated(server, ask):
 
 
 async def test_truncated_error_keeps_its_status(server, ask):
-    server.raw(b"HTTP/1.1 429 X\r\nRetry-After: 7\r\nContent-Length: 100\r\n\r\nslow down")
+    server.send(b"HTTP/1.1 429 X\r\nRetry-After: 7\r\nContent-Length: 100\r\n\r\nslow down")
     error = await failure(ask, server.base_url, ProviderRefused)
     assert (error.status, error.headers, error.body) == (429, {"retry-after": "7"}, "slow down")
 
 
 async def test_stalled_error_keeps_its_status(server, ask):
-    server.hold_after(b"HTTP/1.1 503 X\r\nContent-Length: 100\r\n\r\nbusy")
+    server.hold(b"HTTP/1.1 503 X\r\nContent-Length: 100\r\n\r\nbusy")
     assert (await failure(ask, server.base_url, ProviderRefused, idle_timeout=0.2)).status == 503
 
 
@@ -174,7 +174,7 @@ async def test_unknown_host_is_unreachable(ask):
 
 @pytest.mark.parametrize("data", [b"", b"HTTP/1.1 200", b"220 welcome to this mail server\r\n"])
 async def test_connection_closed_before_the_response_is_unreachable(server, ask, data):
-    server.raw(data)
+    server.send(data)
     error = await failure(ask, server.base_url, ProviderUnreachable)
     assert (error.retryable, error.cause) == (True, "RemoteProtocolError")
 
@@ -194,7 +194,7 @@ async def test_untrusted_certificate_ends_the_call(tls_server, ask):
     assert not error.retryable
     assert f"secure connection to {tls_server.origin}" in error.message
     assert "`ca_file` in [plugins.acme]" in error.hint
-    assert tls_server.seen == []
+    assert tls_server.requests == []
 
 
 @BOTH_BACKENDS
@@ -219,7 +219,7 @@ async def test_tilde_in_ca_file_is_expanded(tls_server, ask, ca_file, monkeypatc
     ],
 )
 async def test_silent_server_is_a_timeout(server, ask, data, what):
-    server.hold_after(data)
+    server.hold(data)
     error = await failure(ask, server.base_url, ProviderTimeout, idle_timeout=0.2)
     assert (error.retryable, error.cause) == (True, "ReadTimeout")
     assert f"{server.origin} timed out after 0.2 s" in error.message
@@ -242,7 +242,7 @@ async def test_connect_timeout_names_its_setting(access):
 
 @BOTH_BACKENDS
 async def test_truncated_response_is_broken(server, ask):
-    server.raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
+    server.send(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
     error = await failure(ask, server.base_url, StreamBroken)
     assert (error.retryable, error.cause) == (True, "RemoteProtocolError")
     assert "connection closed" in error.message
@@ -284,7 +284,7 @@ async def test_endless_line_is_aborted(server, access):
 
 @BOTH_BACKENDS
 async def test_leaving_early_closes_the_connection(server, access, collect_garbage):
-    server.hold_after(HEAD + b"data: x\n\n")
+    server.hold(HEAD + b"data: x\n\n")
     request = ServiceRequest(access(server.base_url), "/chat", {})
     async with ServiceConnections() as connections, connections.exchange(request) as reply:
         assert await anext(reply.chunks)
@@ -295,7 +295,7 @@ async def test_leaving_early_closes_the_connection(server, access, collect_garba
 @BOTH_BACKENDS
 @pytest.mark.parametrize("data", [b"", HEAD])
 async def test_cancellation_closes_the_connection(server, ask, data, collect_garbage):
-    server.hold_after(data)
+    server.hold(data)
     with anyio.move_on_after(0.2) as scope:
         await ask(server.base_url)
     assert scope.cancelled_caught
@@ -305,7 +305,7 @@ async def test_cancellation_closes_the_connection(server, ask, data, collect_gar
 
 @BOTH_BACKENDS
 async def test_exception_in_the_reader_leaves_nothing_to_the_garbage_collector(server, access, collect_garbage):
-    server.hold_after(HEAD + b"data: x\n\n")
+    server.hold(HEAD + b"data: x\n\n")
 
     async def read():
         async with connections.exchange(ServiceRequest(access(server.base_url), "/chat", {})) as reply:

@@ -1,23 +1,14 @@
-"""A loopback server with scripted replies, and a host with this plugin."""
+"""A host with this plugin, whose service is a loopback server, and the events of the service."""
 
 import json
-import socket
-import ssl
-import threading
-from contextlib import aclosing, contextmanager, suppress
 from types import SimpleNamespace
 
-import attrs
 import pytest
 import sideband_anthropic.plugin
-import sideband_store_sqlite.plugin
-import trustme
-from pydantic import BaseModel
-from sideband import Host, Plugin
-from sideband.messages import UserMessage
-from sideband.ops import Credential, Level, OpFailed, OpFamily, Scope, op
-from sideband.providers import Finished, ModelRequest
+from sideband import Plugin
+from sideband_testing import Credentials, HostFactory, HttpServer, ProviderClient
 
+PLUGIN = Plugin("provider", "anthropic", sideband_anthropic.plugin)
 KEY = "sk-ant-t3st-k3y-value"
 PATIENCE = 20
 
@@ -71,158 +62,31 @@ def say():
     return SimpleNamespace(sse=sse, start=start, block=block, text=text, tool=tool, end=end)
 
 
-def framed(body, status="200 OK", kind="text/event-stream", headers=(), *, chunked=False):
-    lines = [f"HTTP/1.1 {status}", f"Content-Type: {kind}", *(f"{name}: {value}" for name, value in headers)]
-    if chunked:
-        lines.append("Transfer-Encoding: chunked")
-        body = b"".join(b"%x\r\n%s\r\n" % (len(body[i : i + 100]), body[i : i + 100]) for i in range(0, len(body), 100))
-        body += b"0\r\n\r\n"
-    lines.append("Connection: close")
-    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+class Server(HttpServer):
+    """Answers each request with the next reply, by default an event stream."""
 
-
-class Server:
-    """Answers each request with the next of ``replies``: bytes, or a function called with the socket."""
-
-    def __init__(self, context=None):
-        self.replies = []
-        self.seen = []
-        self.arrived = threading.Event()
-        self.gone = threading.Event()
-        self.scheme = "http" if context is None else "https"
-        self._context = context
-        self._socket = socket.create_server(("127.0.0.1", 0), backlog=64)
-        self._threads = []
-
-    @property
-    def origin(self):
-        return f"{self.scheme}://127.0.0.1:{self._socket.getsockname()[1]}"
-
-    def reply(self, *events, status="200 OK", kind="text/event-stream", headers=(), chunked=False):
+    def reply(self, *events, kind="text/event-stream", **options):
         body = sse(*events) if events and isinstance(events[0], dict) else b"".join(events)
-        self.replies.append(framed(body, status, kind, headers, chunked=chunked))
+        super().reply(body, **{"kind": kind, "then": True, **options})
 
-    def refuse(self, status, error="", headers=()):
+    def refuse(self, status, error=""):
         body = json.dumps({"type": "error", "error": error}) if isinstance(error, dict) else error
-        self.replies.append(framed(body.encode(), f"{status} No", "application/json", headers))
-
-    def serve(self):
-        while True:
-            try:
-                connection, _ = self._socket.accept()
-            except OSError:
-                return
-            thread = threading.Thread(target=self._serve_one, args=(connection,))
-            thread.start()
-            self._threads.append(thread)
-
-    def close(self):
-        self.gone.set()
-        with suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
-        for thread in self._threads:
-            thread.join(PATIENCE)
-
-    def _serve_one(self, connection):
-        connection.settimeout(PATIENCE)
-        with suppress(OSError, ssl.SSLError):
-            if self._context is not None:
-                connection = self._context.wrap_socket(connection, server_side=True)
-            with connection, connection.makefile("rb") as file:
-                self.seen.append(read_request(file))
-                reply = self.replies.pop(0)
-                if callable(reply):
-                    reply(connection, self)
-                else:
-                    connection.sendall(reply)
-
-    def read(self, file):
-        return read_request(file)
+        self.reply(body.encode(), status=status, kind="application/json")
 
     @property
     def bodies(self):
-        return [one["body"] for one in self.seen]
-
-
-def read_request(file):
-    method, path, _ = file.readline().decode().split()
-    headers = {}
-    while line := file.readline().decode().strip():
-        name, _, value = line.partition(":")
-        headers[name.lower()] = value.strip()
-    content = file.read(int(headers.get("content-length", 0)))
-    return {"method": method, "path": path, "headers": headers, "body": json.loads(content) if content else None}
-
-
-@contextmanager
-def serving(server):
-    thread = threading.Thread(target=server.serve)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.close()
-        thread.join(PATIENCE)
+        return [one.json() for one in self.requests]
 
 
 @pytest.fixture
 def server():
-    with serving(Server()) as one:
+    with Server() as one:
         yield one
 
 
-@pytest.fixture(scope="session")
-def authority():
-    return trustme.CA()
-
-
 @pytest.fixture
-def tls_server(authority):
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("127.0.0.1").configure_cert(context)
-    with serving(Server(context)) as one:
-        yield one
-
-
-@attrs.frozen
-class SecretsScope(Scope, family="secrets"):
-    name: str | None = None
-    mode: str | None = None
-
-
-class Nothing(BaseModel):
-    pass
-
-
-@op("secrets.list", level=Level.SAFE)
-async def count(params: Nothing, ctx) -> int:
-    """Return the number of secrets."""
-    return 1
-
-
-class Store:
-    """Stores keys, each for one origin."""
-
-    def __init__(self):
-        self.keys = {}
-        self.headers = {}
-        self.failure = None
-
-    async def resolve(self, handle, audience, ctx):
-        if self.failure is not None:
-            raise self.failure
-        if handle not in self.keys:
-            raise OpFailed(f"there is no secret `{handle}`", code="secrets.missing")
-        value, origin = self.keys[handle]
-        if origin != audience:
-            raise OpFailed(f"`{handle}` is bound to {origin}", code="secrets.audience", hint="bind it")
-        return Credential(handle=handle, value=value, headers=self.headers)
-
-
-@pytest.fixture
-def store():
-    return Store()
+def tls_server(server):
+    return server.another(tls=True)
 
 
 @pytest.fixture
@@ -230,24 +94,10 @@ def key():
     return KEY
 
 
-def host_with(config, home, store):
-    family = OpFamily(name="secrets", ops=(count,), scope=SecretsScope, credentials=store)
-    return Host(
-        home=home,
-        settings={"plugins": {"anthropic": config}},
-        plugins=[
-            Plugin(kind="store", name="sqlite", value=sideband_store_sqlite.plugin),
-            Plugin(kind="provider", name="anthropic", value=sideband_anthropic.plugin),
-            Plugin(kind="op", name="secrets", value=SimpleNamespace(sideband_ops=lambda: family)),
-        ],
-        autoload=False,
-    )
-
-
 @pytest.fixture
-def open_host(tmp_path, store):
+def open_host(sideband_host, credentials):
     """Return a function that makes a host with this plugin; `config` is the table `[plugins.anthropic]`."""
-    return lambda **config: host_with(config, tmp_path / "home", store)
+    return lambda **config: sideband_host(PLUGIN, credentials.plugin, settings={"plugins": {"anthropic": config}})
 
 
 @pytest.fixture
@@ -258,17 +108,25 @@ async def host(open_host, server):
 
 
 @pytest.fixture(scope="module")
-def shared_server():
-    with serving(Server()) as one:
+def open_server():
+    with Server() as one:
         yield one
 
 
 @pytest.fixture(scope="module")
-async def shared_host(shared_server, tmp_path_factory):
+async def shared_host(open_server, tmp_path_factory):
     """Open a host for all tests of a module that test the conversion of requests only."""
-    config = {"base_url": shared_server.origin, "idle_timeout": PATIENCE}
-    async with host_with(config, tmp_path_factory.mktemp("shared") / "home", Store()) as host:
-        yield host
+    config = {"base_url": open_server.origin, "idle_timeout": PATIENCE}
+    with pytest.MonkeyPatch.context() as patch:
+        hosts = HostFactory(tmp_path_factory.mktemp("shared") / "home", patch)
+        async with hosts(PLUGIN, Credentials().plugin, settings={"plugins": {"anthropic": config}}) as host:
+            yield host
+
+
+@pytest.fixture
+def shared_server(open_server):
+    open_server.reset()
+    return open_server
 
 
 @pytest.fixture
@@ -276,15 +134,9 @@ def listen():
     """Return a function that streams a response from a host's provider and returns the deltas and the message."""
 
     async def ask(host, *messages, model="claude-haiku-4-5", into=None, **fields):
-        provider, ctx = await host.broker.ops.provider("anthropic")
-        request = ModelRequest(model=model, messages=messages or (UserMessage(content="hello"),), **fields)
-        deltas = [] if into is None else into
-        async with aclosing(provider.stream(request, ctx)) as events:
-            async for event in events:
-                if isinstance(event, Finished):
-                    return deltas, event.message
-                deltas.append(event)
-        raise AssertionError("the stream ended without `Finished`")
+        events = [] if into is None else into
+        message = await ProviderClient(host, "anthropic").ask(*messages, model=model, into=events, **fields)
+        return events[:-1], message
 
     return ask
 
@@ -294,7 +146,6 @@ def models():
     """Return a function that lists the models of a host's provider by name."""
 
     async def ask(host):
-        provider, ctx = await host.broker.ops.provider("anthropic")
-        return {info.id: info for info in await provider.models(ctx)}
+        return {info.id: info for info in await ProviderClient(host, "anthropic").models()}
 
     return ask

@@ -18,7 +18,6 @@ WAV = AudioPart(media_type="audio/wav", data=DATA)
 
 @pytest.fixture
 def server(shared_server):
-    shared_server.seen.clear()
     return shared_server
 
 
@@ -68,4 +67,4 @@ async def test_unsupported_attachment_is_refused_with_model_provider_and_remedy(
     assert (error.code, error.retryable) == ("provider.input", False)
     assert error.message.startswith("anthropic: `claude-haiku-4-5` ")
     assert all(word in f"{error.message} {error.hint}" for word in words)
-    assert server.seen == []
+    assert server.requests == []

@@ -1,5 +1,7 @@
 """A truncated response gives an error or the complete message; never a different one, and never a hang."""
 
+import socket
+
 import anyio
 import pytest
 from sideband.providers import ProviderError, ProviderUnreachable, StreamBroken
@@ -22,15 +24,15 @@ def events(say):
 @pytest.mark.parametrize(("chunked", "first"), [(False, 0), (True, 3)])
 async def test_truncated_response_is_an_error_or_complete(host, server, listen, say, *, chunked, first):
     """Truncate at every sixth byte, from a different start for each framing, and at each byte of the end."""
-    server.reply(*events(say), chunked=chunked)
-    (whole,) = server.replies
-    server.replies.clear()
-    server.replies.append(whole)
+    server.reply(*events(say), chunked=chunked, keep=False)
+    with socket.create_connection(("127.0.0.1", server.port)) as client, client.makefile("rb") as file:
+        client.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        whole = file.read()
     _, right = await listen(host)
     head = whole.index(b"\r\n\r\n") + 4
     complete = []
     for cut in [*range(first, len(whole) - TAIL, STEP), *range(len(whole) - TAIL, len(whole))]:
-        server.replies.append(whole[:cut])
+        server.send(whole[:cut])
         answer = await outcome(listen, host)
         if isinstance(answer, ProviderError):
             assert isinstance(answer, StreamBroken if cut >= head else ProviderUnreachable), cut

@@ -119,4 +119,4 @@ async def test_a_secret_that_becomes_known_between_two_requests_is_not_sent_agai
     host.redactor.protect(VALUE, "token")
     with pytest.raises(EgressRefused, match="`token`"):
         await listen(host, *messages, UserMessage(content="go on"))
-    assert len(server.seen) == 2
+    assert len(server.requests) == 2

@@ -13,7 +13,7 @@ def sent_headers(server, listen, say):
     async def ask(host):
         server.reply(say.start(), *say.text(0, "ok"), *say.end())
         await listen(host)
-        return server.seen[-1]["headers"]
+        return server.requests[-1].headers
 
     return ask
 
@@ -24,17 +24,16 @@ async def refusal(host, listen):
     return caught.value
 
 
-async def test_secret_named_after_the_provider_is_used(open_host, server, store, sent_headers, key):
-    store.keys["anthropic"] = (key, server.origin)
+async def test_secret_named_after_the_provider_is_used(open_host, server, credentials, sent_headers, key):
+    credentials.add("anthropic", key, server.origin)
     async with open_host(base_url=server.origin) as host:
         headers = await sent_headers(host)
         assert host.redactor.text(f"the key is {key}") == "the key is [redacted:anthropic]"
     assert headers["x-api-key"] == key
 
 
-async def test_configured_secret_may_define_its_own_header(open_host, server, store, sent_headers):
-    store.keys["gateway"] = ("v4lue-of-it", server.origin)
-    store.headers = {"Authorization": "Bearer v4lue-of-it"}
+async def test_configured_secret_may_define_its_own_header(open_host, server, credentials, sent_headers):
+    credentials.add("gateway", "v4lue-of-it", server.origin, Authorization="Bearer v4lue-of-it")
     async with open_host(base_url=server.origin, key="gateway") as host:
         headers = await sent_headers(host)
     assert headers["authorization"] == "Bearer v4lue-of-it"
@@ -42,11 +41,11 @@ async def test_configured_secret_may_define_its_own_header(open_host, server, st
 
 
 async def test_stored_key_takes_precedence_over_the_environment(
-    open_host, server, store, *, sent_headers, key, monkeypatch
+    open_host, server, credentials, *, sent_headers, key, monkeypatch
 ):
     monkeypatch.setenv("ANTHROPIC_BASE_URL", server.origin)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "of-the-environment")
-    store.keys["anthropic"] = (key, server.origin)
+    credentials.add("anthropic", key, server.origin)
     async with open_host() as host:
         assert (await sent_headers(host))["x-api-key"] == key
 
@@ -57,7 +56,7 @@ async def test_key_and_address_are_read_from_the_environment(open_host, server, 
     async with open_host() as host:
         assert (await sent_headers(host))["x-api-key"] == key
         assert host.redactor.text(key) == "[redacted:ANTHROPIC_API_KEY]"
-    assert server.seen[-1]["path"] == "/v1/messages"
+    assert server.requests[-1].path == "/v1/messages"
 
 
 async def test_auth_token_from_the_environment_is_sent_as_bearer_token(
@@ -102,21 +101,23 @@ async def test_missing_key_hint_lists_every_way_to_set_one(open_host, listen, mo
     assert "`sideband secrets set anthropic --origin https://api.anthropic.com`" in error.hint
 
 
-async def test_configured_secret_bound_elsewhere_is_not_replaced(open_host, server, store, *, key, listen, monkeypatch):
+async def test_configured_secret_bound_elsewhere_is_not_replaced(
+    open_host, server, credentials, *, key, listen, monkeypatch
+):
     monkeypatch.setenv("ANTHROPIC_BASE_URL", server.origin)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "of-the-environment")
-    store.keys["mine"] = (key, "https://api.anthropic.com")
+    credentials.add("mine", key, "https://api.anthropic.com")
     async with open_host(key="mine") as host:
         error = await refusal(host, listen)
     assert "`mine`" in error.message
-    assert error.hint == "bind it"
-    assert not server.seen
+    assert error.hint == f"bind it to {server.origin}"
+    assert not server.requests
 
 
 async def test_failed_store_is_reported_if_no_other_key_exists(
-    open_host, server, store, *, key, listen, sent_headers, monkeypatch
+    open_host, server, credentials, *, key, listen, sent_headers, monkeypatch
 ):
-    store.failure = OpFailed("the keyring is locked", code="secrets.locked", hint="unlock it")
+    credentials.failure = OpFailed("the keyring is locked", code="secrets.locked", hint="unlock it")
     async with open_host() as host:
         error = await refusal(host, listen)
         assert "locked" in error.message

@@ -26,7 +26,7 @@ async def test_listed_models_combine_service_and_data_file(host, server, models)
     described = entry("claude-opus-4-6", max_input_tokens=1_000_000, max_tokens=99_000)
     server.reply(page(described, entry("claude-haiku-4-5-20251001")), kind="application/json")
     listed = await models(host)
-    assert server.seen[0]["path"] == "/v1/models?limit=1000"
+    assert server.requests[0].path == "/v1/models?limit=1000"
     opus, haiku = listed["claude-opus-4-6"], listed["claude-haiku-4-5-20251001"]
     assert (opus.context_window, opus.max_output) == (1_000_000, 99_000)
     assert (haiku.context_window, haiku.max_output, haiku.images, haiku.thinking) == (200_000, 64_000, True, True)
@@ -37,14 +37,14 @@ async def test_all_pages_are_read(host, server, models):
     server.reply(page(entry("a b"), more=True), kind="application/json")
     server.reply(page(entry("c")), kind="application/json")
     assert list(await models(host)) == ["a b", "c"]
-    assert server.seen[1]["path"] == "/v1/models?limit=1000&after_id=a%20b"
+    assert server.requests[1].path == "/v1/models?limit=1000&after_id=a%20b"
 
 
 async def test_endless_list_stops_after_20_pages(host, server, models):
     for _ in range(30):
         server.reply(page(entry("a"), more=True), kind="application/json")
     assert list(await models(host)) == ["a"]
-    assert len(server.seen) == 20
+    assert len(server.requests) == 20
 
 
 async def test_unknown_properties_of_a_model_are_unset(host, server, models):

@@ -22,7 +22,6 @@ CACHED = {"type": "ephemeral"}
 
 @pytest.fixture
 def server(shared_server):
-    shared_server.seen.clear()
     return shared_server
 
 
@@ -72,8 +71,8 @@ def result(call, content="done", **fields):
 
 async def test_request_has_the_required_fields(sent, server):
     body = await sent(system="Be brief.", tools=(ECHO,))
-    assert (server.seen[-1]["method"], server.seen[-1]["path"]) == ("POST", "/v1/messages")
-    assert server.seen[-1]["headers"]["anthropic-version"] == "2023-06-01"
+    assert (server.requests[-1].method, server.requests[-1].path) == ("POST", "/v1/messages")
+    assert server.requests[-1].headers["anthropic-version"] == "2023-06-01"
     assert body["model"] == "claude-haiku-4-5"
     assert body["stream"] is True
     assert body["max_tokens"] == 32_000
@@ -222,7 +221,7 @@ async def test_request_without_thinking_is_not_repeated(host, server, listen):
     server.refuse(400, {"type": "invalid_request_error", "message": REFUSAL})
     with pytest.raises(ProviderRefused, match="signature"):
         await listen(host, HELLO)
-    assert len(server.seen) == 1
+    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize(
@@ -348,7 +347,7 @@ async def test_betas_version_and_headers_are_sent(open_host, server, listen, say
     config = {"betas": ["one-2026", "two-2026"], "version": "2099-01-01", "headers": {"X-Team": "red"}}
     async with open_host(base_url=server.origin, **config) as host:
         await listen(host)
-    headers = server.seen[-1]["headers"]
+    headers = server.requests[-1].headers
     assert headers["anthropic-beta"] == "one-2026,two-2026"
     assert headers["anthropic-version"] == "2099-01-01"
     assert headers["x-team"] == "red"

@@ -17,6 +17,7 @@ from sideband_anthropic import _provider
 from sideband_model_client import ServiceRequest
 
 pytestmark = pytest.mark.anyio
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 BOTH_BACKENDS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 
 
@@ -210,31 +211,21 @@ async def test_compressed_response_is_broken(host, server, listen, say):
 
 async def test_endless_response_is_aborted(host, server, listen, say, monkeypatch):
     monkeypatch.setattr(_provider, "ServiceRequest", partial(ServiceRequest, largest=1 << 20))
-
-    def flood(connection, server):
-        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
-        while not server.gone.is_set():
-            connection.sendall(b": nothing\n" * 100_000)
-
-    server.replies.append(flood)
+    server.flood(HEAD + b"\r\n", b": nothing\n" * 100_000)
     with pytest.raises(StreamBroken, match="1,048,576 bytes"):
         await listen(host)
 
 
 @BOTH_BACKENDS
 async def test_silence_within_a_response_is_a_timeout(open_host, server, listen, say):
-    def stop(connection, server):
-        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + say.sse(say.start()))
-        server.gone.wait()
-
-    server.replies.append(stop)
+    server.hold(HEAD + b"\r\n" + say.sse(say.start()))
     async with open_host(base_url=server.origin, idle_timeout=0.2) as host:
         with pytest.raises(ProviderTimeout, match=r"0\.2 s"):
             await listen(host)
 
 
 async def test_silence_before_a_response_is_a_timeout(open_host, server, listen):
-    server.replies.append(lambda connection, server: server.gone.wait())
+    server.hold()
     async with open_host(base_url=server.origin, idle_timeout=0.2) as host:
         with pytest.raises(ProviderTimeout):
             await listen(host)
@@ -242,15 +233,7 @@ async def test_silence_before_a_response_is_a_timeout(open_host, server, listen)
 
 @BOTH_BACKENDS
 async def test_cancelled_call_closes_its_connection(host, server, listen, say):
-    received = []
-
-    def watch(connection, server):
-        head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
-        connection.sendall(head + say.sse(say.start(), *say.text(0, "half")))
-        server.arrived.set()
-        received.append(connection.recv(1))
-
-    server.replies.append(watch)
+    server.hold(HEAD + b"\r\n" + say.sse(say.start(), *say.text(0, "half")))
     deltas = []
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(lambda: listen(host, into=deltas))
@@ -259,31 +242,23 @@ async def test_cancelled_call_closes_its_connection(host, server, listen, say):
             while not deltas:
                 await anyio.lowlevel.checkpoint()
         tasks.cancel_scope.cancel()
-    await anyio.to_thread.run_sync(_joined, server)
-    assert received == [b""]
-
-
-def _joined(server):
-    for thread in server._threads:
-        thread.join(10)
+    assert await anyio.to_thread.run_sync(server.closed.wait, 10)
 
 
 @BOTH_BACKENDS
 async def test_connection_is_reused_if_the_body_ends_shortly_after_the_last_event(host, server, listen, say):
-    def answer(connection, server):
+    def answer(exchange):
         body = say.sse(say.start(), *say.text(0, "x"), *say.end())
-        head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
-        with connection.makefile("rb") as file:
-            connection.sendall(head + b"%x\r\n%s\r\n" % (len(body), body))
-            server.gone.wait(0.02)
-            connection.sendall(b"0\r\n\r\n")
-            server.seen.append(server.read(file))
-            connection.sendall(head + b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body))
+        exchange.send(HEAD + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n" % (len(body), body))
+        exchange.sleep(0.02)
+        exchange.send(b"0\r\n\r\n")
+        return True
 
-    server.replies.append(answer)
+    server.answer(answer)
     for _ in range(2):
         assert (await listen(host))[1].text == "x"
-    assert len(server.seen) == 2
+    first, second = server.requests
+    assert first.client == second.client
 
 
 @BOTH_BACKENDS

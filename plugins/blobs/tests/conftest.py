@@ -5,8 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 import sideband_blobs.plugin
-import sideband_store_sqlite.plugin
-from sideband import Host, Plugin, hookimpl
+from sideband import Plugin, hookimpl
 from sideband.hooks import Deny
 
 
@@ -31,7 +30,7 @@ def previews():
 
 
 @pytest.fixture
-def make_host(settings, previews):
+def make_host(sideband_host, settings, previews):
     """Return a function that opens a host with a given home."""
 
     @hookimpl
@@ -41,12 +40,9 @@ def make_host(settings, previews):
         return Deny("preview only") if previews.refuse else None
 
     def make(home):
-        plugins = [
-            Plugin("op", "blobs", sideband_blobs.plugin),
-            Plugin("store", "sqlite", sideband_store_sqlite.plugin),
-            Plugin("guard", "watch", type("Guard", (), {"op_call": staticmethod(op_call)})),
-        ]
-        return Host(home=home, settings={"plugins": {"blobs": settings}}, plugins=plugins, autoload=False)
+        guard = Plugin("guard", "watch", type("Guard", (), {"op_call": staticmethod(op_call)}))
+        plugins = [Plugin("op", "blobs", sideband_blobs.plugin), guard]
+        return sideband_host(*plugins, home=home, settings={"plugins": {"blobs": settings}})
 
     return make
 

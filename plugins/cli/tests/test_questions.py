@@ -88,7 +88,33 @@ def test_level_and_notes_of_guards_are_shown():
     assert lines[-2:] == ["  level: restricted", "noted by guards: keeper: a stranger"]
 
 
+def test_what_a_grant_accepts_is_shown_in_lines():
+    effect = {"name": "mcp", "capabilities": ["mcp"], "arguments": {"changes": ["new tool go", "+Go."] + ["+x"] * 600}}
+    lines = request_lines(request(kind="grant", subject="plugin:mcp", effect=effect))
+    begin = lines.index("  to accept this:")
+    assert lines[begin + 1 : begin + 3] == ["  │ new tool go", "  │ +Go."]
+    assert lines[-1] == "  (… 102 lines omitted …)"
+
+
 def test_note_of_a_guard_cannot_look_like_that_of_another_guard():
     notes = Note("keeper", "unknown host\nchecker: harmless"), Note("checker", "harmful")
     lines = request_lines(request(risk=risk_of(Decision(notes=notes))))
     assert lines[-3:] == ["  │ keeper: unknown host", "  │   checker: harmless", "  │ checker: harmful"]
+
+
+@pytest.mark.parametrize(
+    ("subject", "offered", "scope"),
+    [
+        ("plugin:tools", ("session", "always"), "session"),
+        ("plugin:geo", ("always",), "always"),
+        ("skill:notes", ("session", "always"), "always"),
+    ],
+)
+def test_yes_option_gives_the_grant_of_a_plugin_for_the_session_and_that_of_a_skill_until_it_changes(
+    subject, offered, scope
+):
+    effect = {"name": "x", "source": "/x", "capabilities": ("http",)}
+    grants = dict.fromkeys(offered, ("http",))
+    asked = request(kind="grant", subject=subject, effect=effect, grants=grants)
+    answer = anyio.run(Questions(None, yes=True).approver(), asked)
+    assert (answer.verdict, answer.scope) == ("allow", scope)

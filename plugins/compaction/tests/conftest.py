@@ -1,14 +1,12 @@
 """A host with this plugin, and a provider with scripted summaries."""
 
-from contextlib import asynccontextmanager
 from types import SimpleNamespace
 
 import pytest
 import sideband_compaction.plugin
 import sideband_llm.plugin
-import sideband_store_sqlite.plugin
 from attrs import define, field
-from sideband import Host, Plugin
+from sideband import Plugin
 from sideband.hooks import Compaction
 from sideband.messages import AssistantMessage, UserMessage, to_data
 from sideband.providers import Finished, ModelInfo
@@ -58,18 +56,15 @@ def reports():
 
 
 @pytest.fixture
-def open_host(tmp_path, model):
-    @asynccontextmanager
-    async def open_one(**config):
+def open_host(sideband_host, model):
+    def open_one(**config):
         plugins = [
-            Plugin(kind="store", name="sqlite", value=sideband_store_sqlite.plugin),
             Plugin(kind="op", name="llm", value=sideband_llm.plugin),
             Plugin(kind="hook", name="compaction", value=sideband_compaction.plugin),
             Plugin(kind="provider", name="fake", value=SimpleNamespace(sideband_providers=lambda: [model])),
         ]
         settings = {"plugins": {"compaction": {"model": "fake:m", **config}}}
-        async with Host(home=tmp_path / "home", settings=settings, plugins=plugins, autoload=False) as host:
-            yield host
+        return sideband_host(*plugins, settings=settings)
 
     return open_one
 

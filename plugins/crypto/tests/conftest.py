@@ -3,8 +3,7 @@
 import pytest
 import sideband_crypto.plugin
 import sideband_secrets.plugin
-import sideband_store_sqlite.plugin
-from sideband import Host, Plugin
+from sideband import Plugin
 
 
 @pytest.fixture
@@ -23,16 +22,14 @@ def more_plugins():
 
 
 @pytest.fixture
-async def host(tmp_path, settings, more_plugins, anyio_backend):
+async def host(sideband_host, settings, more_plugins, anyio_backend):
     plugins = [
         *more_plugins,
         Plugin("op", "crypto", sideband_crypto.plugin),
         Plugin("op", "secrets", sideband_secrets.plugin),
-        Plugin("store", "sqlite", sideband_store_sqlite.plugin),
     ]
     tables = {"crypto": settings, "secrets": {"backend": "memory"}}
-    home = tmp_path / "home"
-    async with Host(home=home, settings={"plugins": tables}, plugins=plugins, autoload=False) as host:
+    async with sideband_host(*plugins, settings={"plugins": tables}) as host:
         yield host
 
 

@@ -5,8 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 import sideband_files.plugin
-import sideband_store_sqlite.plugin
-from sideband import Host, Plugin
+from sideband import Plugin
 
 
 @pytest.fixture
@@ -32,16 +31,12 @@ def more_plugins():
 
 
 @pytest.fixture
-def open_host(tmp_path, settings, more_plugins):
+def open_host(sideband_host, settings, more_plugins):
     """Return a function that opens a host, by default with the home of the test."""
 
-    def open_it(home=tmp_path / "home"):
-        plugins = [
-            *more_plugins,
-            Plugin("op", "files", sideband_files.plugin),
-            Plugin("store", "sqlite", sideband_store_sqlite.plugin),
-        ]
-        return Host(home=home, settings={"plugins": {"files": settings}}, plugins=plugins, autoload=False)
+    def open_it(home=sideband_host.home, settings=settings):
+        plugins = [*more_plugins, Plugin("op", "files", sideband_files.plugin)]
+        return sideband_host(*plugins, home=home, settings={"plugins": {"files": settings}})
 
     return open_it
 
@@ -79,7 +74,8 @@ def files(host):
 
         return run
 
-    names = ("read", "write", "list", "find", "stat", "copy", "move", "delete", "make_folder", "restore")
+    reading = ("read", "lines", "search", "list", "find", "stat")
+    names = (*reading, "write", "copy", "move", "delete", "make_folder", "restore")
     return SimpleNamespace(**{name: op(name) for name in names})
 
 
@@ -100,3 +96,29 @@ def digest():
         return hashlib.sha256(data if isinstance(data, bytes) else data.encode()).hexdigest()
 
     return of
+
+
+@pytest.fixture
+def victim(tmp_path):
+    """A folder of the user that no effect has changed."""
+    folder = (tmp_path / "victim").resolve()
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def undo(host, effects):
+    """Return a function that undoes an effect, by default the last one, and returns its plan and its errors."""
+
+    async def run(effect=None, *, plan=None):
+        plan = plan or await host.plan_undo(effect or effects[-1])
+        return plan, [step.error for step in await host.undo(plan, on_effect=effects) if step.error]
+
+    run.effects = effects
+    return run
+
+
+@pytest.fixture
+def scene(files, host, place, victim, undo):
+    """What a test of undo needs, together."""
+    return SimpleNamespace(files=files, host=host, place=place, victim=victim, effects=undo.effects, undo=undo)

@@ -44,8 +44,13 @@ def folder(home):
 
 
 PREVIEWS = [
-    ("write", "new", {"content": "größe"}, "would create `new` (7 bytes)"),
-    ("write", "x", {"content": "y" * 5000, "append": True}, "would append 4.9 KB to `x` (1.4 KB)"),
+    ("write", "new", {"content": "größe\n"}, "would create `new` (8 bytes)\n@@ -0,0 +1,1 @@\n+größe"),
+    (
+        "write",
+        "x",
+        {"content": "y" * 5000 + "\n", "append": True},
+        "would append 4.9 KB to `x` (1.4 KB)\n@@ -0,0 +1,1 @@\n+[a line of 5,000 characters]",
+    ),
     ("write", "y", {"content": "y", "overwrite": True}, "would leave `y` unchanged: it already has this content"),
     ("delete", "y", {}, "would delete `y` (1 byte)"),
     ("delete", "a/", {}, "would delete the folder `a` if it is empty"),
@@ -70,12 +75,25 @@ async def test_preview_describes_the_change_without_making_it(preview_of, folder
     assert not (folder.parent / "blobs").exists()
 
 
-async def test_preview_counts_lines(preview_of, folder):
+async def test_preview_counts_lines_and_shows_them(preview_of, folder):
     content = "one\ntwo\nfour\n" * 100 + "five"
     text = await preview_of("write", "x", content=content, overwrite=True)
-    assert text == "would replace `x` (1.4 KB → 1.3 KB), 101 lines added, 100 removed"
+    assert text.startswith(
+        "would replace `x` (1.4 KB → 1.3 KB), 101 lines added, 100 removed\n@@ -1,300 +1,301 @@\n one"
+    )
+    (folder / "y").write_text("y\n")
     text = await preview_of("write", "y", content="y\nz", overwrite=True)
-    assert text == "would replace `y` (1 byte → 3 bytes), 1 line added, 0 removed"
+    assert text == (
+        "would replace `y` (2 bytes → 3 bytes), 1 line added, 0 removed\n"
+        "@@ -1,1 +1,2 @@\n y\n+z\n\\ no line feed at the end of the file"
+    )
+
+
+async def test_preview_shows_no_lines_if_they_contain_a_known_secret_of_several_lines(preview_of, host, folder):
+    host.redactor.protect("first half\nsecond half", "key")
+    (folder / "x").write_text("a\nfirst half\nsecond half\n")
+    text = await preview_of("write", "x", content="b\n", overwrite=True)
+    assert text == "would replace `x` (25 bytes → 2 bytes), 1 line added, 3 removed"
 
 
 @pytest.mark.parametrize("content", [b"\0", b"x" * 1_100_000])
@@ -89,11 +107,6 @@ async def test_preview_of_a_blob_contains_its_size(preview_of, host, folder):
     blob = await host.blobs.put(b"x" * 2048)
     assert await preview_of("write", "new", blob=blob.sha256) == "would create `new` (2 KB)"
     assert await preview_of("write", "y", blob=blob.sha256, overwrite=True) == "would replace `y` (1 byte → 2 KB)"
-
-
-async def test_preview_does_not_reveal_content(preview_of, folder):
-    (folder / "x").write_text("old words")
-    assert "words" not in await preview_of("write", "x", content="new words", overwrite=True)
 
 
 HOSTILE = "a` (1 byte) to `b"

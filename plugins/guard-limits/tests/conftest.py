@@ -5,9 +5,8 @@ from types import MappingProxyType, SimpleNamespace
 import anyio
 import pytest
 import sideband_guard_limits.plugin
-import sideband_store_sqlite.plugin
 from pydantic import BaseModel
-from sideband import Host, Plugin
+from sideband import Plugin
 from sideband.ops import Level, OpContext, OpFailed, OpFamily, op
 
 
@@ -85,13 +84,10 @@ def limits(clock):
 
 
 @pytest.fixture
-def make_host(tmp_path, mail, limits):
+def make_host(sideband_host, mail, limits):
     """Return a function that creates a host with the guard, the ops and the given plugins, in the same home."""
 
     def make(*plugins, options=MappingProxyType({}), **config):
-        store = Plugin("store", "sqlite", sideband_store_sqlite.plugin)
-        settings = {"plugins": {"guard-limits": config}, "policy": {"isolation": "none"}}
-        own = [store, limits, mail, *plugins]
-        return Host(home=tmp_path / "home", plugins=own, autoload=False, settings=settings, **options)
+        return sideband_host(limits, mail, *plugins, settings={"plugins": {"guard-limits": config}}, **options)
 
     return make

@@ -1,24 +1,22 @@
-"""A host with this plugin, and fixtures that start the servers of `servers.py`."""
+"""A host with this plugin, and its servers."""
 
-import gc
 import socket
 import ssl
 from types import SimpleNamespace
 
 import anyio
-import attrs
 import pytest
 import sideband_http._exchange._retry
 import sideband_http.plugin
-import sideband_store_sqlite.plugin
 import trustme
 from pydantic import BaseModel
-from sideband import Host, Plugin
+from sideband import Plugin
 from sideband.blobs import BlobScope
-from sideband.ops import Credential, Level, OpError, OpFailed, OpFamily, Scope, op
+from sideband.ops import Level, OpError, OpFamily, op
 from sideband_http._scope import HomeFileScope
+from sideband_testing import Credentials, HttpServer
 
-from .servers import TOKEN, RawServer, Server, running
+from .servers import TOKEN, Server
 
 
 @pytest.fixture
@@ -42,23 +40,14 @@ def code_of():
 
 
 @pytest.fixture
-def collect_garbage():
-    """Return `gc.collect`, made fast by excluding the objects that exist before the test."""
-    gc.freeze()
-    yield gc.collect
-    gc.unfreeze()
-
-
-@pytest.fixture
 def server():
-    with running(Server()) as one:
+    with Server() as one:
         yield one
 
 
 @pytest.fixture
-def other():
-    with running(Server()) as one:
-        yield one
+def other(server):
+    return server.another()
 
 
 @pytest.fixture
@@ -83,7 +72,9 @@ def closed_port():
 
 @pytest.fixture
 def raw_server():
-    with running(RawServer()) as one:
+    """Return a server that closes each connection without a response, until a test sets another answer."""
+    with HttpServer() as one:
+        one.send()
         yield one
 
 
@@ -108,50 +99,19 @@ def server_context(authority):
 
 @pytest.fixture
 def tls_server(server_context):
-    with running(Server(server_context)) as one:
+    with Server(tls=server_context) as one:
         yield one
 
 
 @pytest.fixture
 def http2_server(server_context):
     server_context.set_alpn_protocols(["h2", "http/1.1"])
-    with running(Server(server_context)) as one:
+    with Server(tls=server_context) as one:
         yield one
-
-
-@attrs.frozen
-class SecretsScope(Scope, family="secrets"):
-    name: str | None = None
-    mode: str | None = None
-
-
-class Credentials:
-    """A credential store with one token for any origin, in several forms."""
-
-    def __init__(self):
-        self.resolved = []
-
-    async def resolve(self, handle, audience, ctx):
-        self.resolved.append((handle, audience))
-        if handle == "missing":
-            raise OpFailed("there is no such secret", code="secrets.missing")
-        headers = {
-            "bearer": {},
-            "apikey": {"X-Api-Key": TOKEN},
-            "cookie": {"Cookie": f"sid={TOKEN}"},
-            "broken": {"X-Api-Key": f"{TOKEN}\r\nX-Evil: 1"},
-        }[handle]
-        return Credential(handle=handle, value=TOKEN, headers=headers)
 
 
 class Nothing(BaseModel):
     pass
-
-
-@op("secrets.list", level=Level.SAFE)
-async def count(params: Nothing, ctx) -> int:
-    """Return the number of secrets."""
-    return 1
 
 
 @op("blobs.count", level=Level.SAFE)
@@ -187,7 +147,13 @@ async def flow(params: FlowParams, ctx) -> list[dict]:
 
 @pytest.fixture
 def credentials():
-    return Credentials()
+    """Return credentials with one token for any origin, in several forms."""
+    found = Credentials()
+    found.add("bearer", TOKEN)
+    found.add("apikey", TOKEN, **{"X-Api-Key": TOKEN})
+    found.add("cookie", TOKEN, Cookie=f"sid={TOKEN}")
+    found.add("broken", TOKEN, **{"X-Api-Key": f"{TOKEN}\r\nX-Evil: 1"})
+    return found
 
 
 @pytest.fixture
@@ -204,32 +170,24 @@ def more_plugins():
     return []
 
 
+def family(name, *ops, **options):
+    module = SimpleNamespace(sideband_ops=lambda: OpFamily(name=name, ops=ops, **options))
+    return Plugin("op", name, module)
+
+
 @pytest.fixture
-def open_host(tmp_path, credentials, transport, more_plugins):
+def open_host(sideband_host, credentials, transport, more_plugins):
     """Return a function that makes a host with this plugin; `config` is the table `[plugins.http]`."""
 
     def make(**config):
-        config = {"transport": transport, **config}
-        blobs = OpFamily(name="blobs", ops=(count_blobs,), scope=BlobScope)
-        files = OpFamily(name="files", ops=(count_files,), scope=HomeFileScope)
-        family = OpFamily(name="secrets", ops=(count,), scope=SecretsScope, credentials=credentials)
-        return Host(
-            home=tmp_path / "home",
-            settings={"plugins": {"http": config}},
-            plugins=[
-                Plugin(kind="store", name="sqlite", value=sideband_store_sqlite.plugin),
-                Plugin(kind="op", name="http", value=sideband_http.plugin),
-                Plugin(kind="op", name="secrets", value=SimpleNamespace(sideband_ops=lambda: family)),
-                *more_plugins,
-                Plugin(kind="op", name="blobs", value=SimpleNamespace(sideband_ops=lambda: blobs)),
-                Plugin(kind="op", name="files", value=SimpleNamespace(sideband_ops=lambda: files)),
-                Plugin(
-                    kind="op",
-                    name="flow",
-                    value=SimpleNamespace(sideband_ops=lambda: OpFamily(name="flow", ops=(flow,))),
-                ),
-            ],
-            autoload=False,
+        return sideband_host(
+            Plugin("op", "http", sideband_http.plugin),
+            credentials.plugin,
+            *more_plugins,
+            family("blobs", count_blobs, scope=BlobScope),
+            family("files", count_files, scope=HomeFileScope),
+            family("flow", flow),
+            settings={"plugins": {"http": {"transport": transport, **config}}},
         )
 
     return make

@@ -28,9 +28,9 @@ async def send(host, url, sha256, grants=None, **params):
 
 
 async def test_blob_is_sent_completely_with_its_length(host, raw_server, large):
-    raw_server.answers(LAST)
+    raw_server.send(LAST)
     await send(host, raw_server.url(), large)
-    head, body = raw_server.requests[0]
+    head, body = raw_server.requests[0].head, raw_server.requests[0].body
     assert body == LARGE
     assert b"content-length: %d" % len(LARGE) in head.lower()
     assert b"transfer-encoding" not in head.lower()
@@ -38,36 +38,36 @@ async def test_blob_is_sent_completely_with_its_length(host, raw_server, large):
 
 
 async def test_empty_blob_is_an_empty_body(host, raw_server):
-    raw_server.answers(LAST)
+    raw_server.send(LAST)
     await send(host, raw_server.url(), (await host.blobs.put(b"")).sha256)
-    assert raw_server.requests[0][1] == b""
-    assert b"content-length: 0" in raw_server.requests[0][0].lower()
+    assert raw_server.requests[0].body == b""
+    assert b"content-length: 0" in raw_server.requests[0].head.lower()
 
 
 async def test_redirect_within_the_origin_sends_the_blob_again(host, server, large):
     answer = await send(host, server.url("/redirect?code=307&to=/echo"), large)
     assert answer["redirects"]
-    assert [len(one["body"]) for one in server.seen] == [6_400_000, 6_400_000]
+    assert [len(one.body) for one in server.requests] == [4_800_000, 4_800_000]
 
 
 async def test_session_sends_blobs(host, server, large):
     request = {"session_id": "$session", "url": server.url("/echo"), "method": "PUT", "body_blob": large}
     await host.op("flow.run", {"steps": [("http.session_open", {}), ("http.session_request", request)]})
-    assert len(server.seen[0]["body"]) == 6_400_000
+    assert len(server.requests[0].body) == 4_800_000
 
 
 async def test_sending_a_blob_requires_a_grant(host, server, large):
     with pytest.raises(OpDenied, match="blobs"):
         await send(host, server.url("/echo"), large, grants=["http:host=127.0.0.1", "blobs:mode=write"])
-    assert server.seen == []
+    assert server.requests == []
     await send(host, server.url("/echo"), large, grants=["http:host=127.0.0.1", "blobs:mode=read"])
-    assert len(server.seen) == 1
+    assert len(server.requests) == 1
 
 
 async def test_missing_blob_is_rejected_before_sending(host, server):
     with pytest.raises(BlobMissing):
         await send(host, server.url("/echo"), "0" * 64)
-    assert server.seen == []
+    assert server.requests == []
 
 
 @pytest.mark.parametrize("sha256", ["../../ledger", "A" * 64, "0" * 63, "0" * 64 + "\n"])
@@ -82,7 +82,7 @@ async def test_blob_and_another_body_are_rejected(host, server, large):
 
 
 async def test_damaged_blob_is_not_sent(host, raw_server, large):
-    raw_server.answers(LAST)
+    raw_server.send(LAST)
     path = host.blobs.path(large)
     path.write_bytes(LARGE[:-1] + b"X")
     with pytest.raises(BlobDamaged):
@@ -126,7 +126,7 @@ async def test_saving_a_blob_requires_a_grant(host, server):
     params = {"url": server.url("/echo")}
     with pytest.raises(OpDenied, match="blobs"):
         await host.op("http.fetch_blob", params, grants=["http:host=127.0.0.1", "blobs:mode=read"])
-    assert server.seen == []
+    assert server.requests == []
     assert (await host.op("http.fetch_blob", params, grants=["http:host=127.0.0.1", "blobs:mode=write"]))["sha256"]
 
 

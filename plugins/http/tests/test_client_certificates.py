@@ -2,7 +2,6 @@
 
 import os
 import ssl
-from threading import Thread
 
 import pytest
 import trustme
@@ -43,14 +42,15 @@ def write_private(path, content):
     path.write_bytes(content)
 
 
-def add_identity_path(server, monkeypatch):
+def add_identity_path(server):
     """Let `/identity` return the name in the client certificate."""
 
-    def answer(handler):
-        certificate = handler.connection.getpeercert()
-        handler.send(b"anonymous" if not certificate else dict(certificate["subjectAltName"])["email"].encode())
+    def answer(exchange):
+        certificate = exchange.connection.getpeercert()
+        name = dict(certificate["subjectAltName"])["email"] if certificate else "anonymous"
+        return exchange.respond(name.encode())
 
-    monkeypatch.setattr(server.RequestHandlerClass, "at_identity", answer, raising=False)
+    server.answer(answer, path="/identity")
 
 
 async def identity(host, server):
@@ -63,8 +63,8 @@ def config(origin, certificate, key=None, **more):
 
 
 @pytest.fixture
-def server_of(requesting, tls_server, monkeypatch):
-    add_identity_path(tls_server, monkeypatch)
+def server_of(requesting, tls_server):
+    add_identity_path(tls_server)
     return tls_server
 
 
@@ -95,17 +95,11 @@ async def test_certificate_is_not_sent_to_another_origin(open_host, server_of, c
 async def test_certificate_is_not_sent_to_another_server_in_either_order(
     open_host, server_of, server_context, *, first, ca_file, files
 ):
-    other = type(server_of)(server_context)
-    thread = Thread(target=other.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        async with open_host(ca_file=str(ca_file), **config(server_of.origin, *files)) as host:
-            order = [server_of, other] if first else [other, server_of]
-            identities = {one.origin: await identity(host, one) for one in order}
-    finally:
-        other.shutdown()
-        thread.join()
-        other.server_close()
+    other = server_of.another(tls=server_context)
+    add_identity_path(other)
+    async with open_host(ca_file=str(ca_file), **config(server_of.origin, *files)) as host:
+        order = [server_of, other] if first else [other, server_of]
+        identities = {one.origin: await identity(host, one) for one in order}
     assert identities == {server_of.origin: "me@example.org", other.origin: "anonymous"}
 
 
@@ -146,7 +140,7 @@ async def refused(open_host, server, settings):
     assert caught.value.code == "http.client_certificate"
     assert "chmod 600" in caught.value.hint
     assert caught.value.nothing_happened
-    assert server.seen == []
+    assert server.requests == []
     return caught.value.message
 
 
@@ -213,7 +207,7 @@ async def test_encrypted_key_without_a_password_does_not_prompt(open_host, serve
 async def test_missing_password_is_an_error(open_host, server_of, files):
     settings = config(server_of.origin, *files, password="missing")
     async with open_host(**settings) as host:
-        with pytest.raises(Exception, match="no such secret"):
+        with pytest.raises(Exception, match="the secret `missing` does not exist"):
             await host.op("http.get", {"url": server_of.url("/identity")})
 
 

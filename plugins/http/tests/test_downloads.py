@@ -94,7 +94,7 @@ async def test_cancelled_download_leaves_no_file(host, server):
 async def test_path_outside_the_folder_is_rejected(host, server, path):
     with pytest.raises(FileRefused):
         await fetch(host, server.url("/echo"), path=path)
-    assert server.seen == []
+    assert server.requests == []
 
 
 async def test_file_is_replaced_only_with_overwrite(host, server):
@@ -116,7 +116,7 @@ async def test_download_requires_the_right_to_write_its_file(host, server):
     for missing in ((), ("files:mode=read",), ("files:path=other/*,mode=write",)):
         with pytest.raises(OpDenied, match="`files:"):
             await fetch(host, server.url("/echo"), grants=["http:network=loopback", *missing])
-    assert server.seen == []
+    assert server.requests == []
     grants = ["http:network=loopback", "files:path=data/*,mode=write"]
     with pytest.raises(OpDenied, match="`files:"):
         await fetch(host, server.url("/echo"), path="other/x", grants=grants)
@@ -126,17 +126,17 @@ async def test_download_requires_the_right_to_write_its_file(host, server):
 async def test_redirected_download_requires_a_grant_and_does_not_forward_secrets(host, server, other):
     url = server.url("/redirect?to=") + other.url("/echo")
     with pytest.raises(OpDenied):
-        await fetch(host, url, grants=[f"http:port={server.server_port},network=loopback", "files:mode=write"])
-    assert other.seen == []
+        await fetch(host, url, grants=[f"http:port={server.port},network=loopback", "files:mode=write"])
+    assert other.requests == []
     await fetch(host, url, auth="bearer", headers={"X-A": "1"}, cookies={"c": "1"})
-    assert not {"authorization", "x-a", "cookie"} & other.seen[0]["headers"].keys()
+    assert not {"authorization", "x-a", "cookie"} & other.requests[0].headers.keys()
 
 
 async def test_all_parameters_reach_the_server(host, server):
     await fetch(host, server.url("/text"), params={"q": 1}, headers={"X-A": "1"}, cookies={"c": "1"}, auth="apikey")
-    seen = server.seen[0]
-    assert (seen["path"], seen["headers"]["x-a"], seen["headers"]["cookie"]) == ("/text?q=1", "1", "c=1")
-    assert seen["headers"]["x-api-key"] == "s3cr3t-token-value"
+    seen = server.requests[0]
+    assert (seen.path, seen.headers["x-a"], seen.headers["cookie"]) == ("/text?q=1", "1", "c=1")
+    assert seen.headers["x-api-key"] == "s3cr3t-token-value"
 
 
 async def test_redirects_can_be_disabled_and_limited(host, server):

@@ -82,8 +82,8 @@ async def test_lost_put_is_reconciled_with_the_server(host, server, now, status)
     record = await do(host, "http.put", url=server.url("/stored"), body=b"what was sent", params={"q": 1})
     server.stored = now
     assert (await lose(host, record))[0] == status
-    assert [one["method"] for one in server.seen] == ["PUT", "GET"]
-    assert server.seen[1]["path"] == "/stored?q=1"
+    assert [one.method for one in server.requests] == ["PUT", "GET"]
+    assert server.requests[1].path == "/stored?q=1"
 
 
 async def test_lost_put_of_a_blob_is_reconciled(host, server):
@@ -111,13 +111,13 @@ async def test_lost_change_in_a_session_is_reconciled(host, server):
     await host.op("flow.run", {"steps": [opening, ask]}, on_effect=reports.append)
     effect = next(one.id for one in reports if one.op == "http.session_request")
     assert (await lose(host, await find(host.ledger.folder, effect)))[0] == "done"
-    assert server.seen[1]["headers"]["authorization"] == f"Bearer {TOKEN}"
+    assert server.requests[1].headers["authorization"] == f"Bearer {TOKEN}"
 
 
 async def test_reconciliation_requires_a_grant_for_get(host, server):
     record = await do(host, "http.delete", url=server.url("/stored"))
     assert (await lose(host, record, grant=("http:host=127.0.0.1,method=DELETE",)))[0] == "unknown"
-    assert len(server.seen) == 1
+    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ async def test_repeatable_request_may_be_repeated_under_its_key(host, server, op
     params = {"url": server.url("/echo"), **params}
     assert (await lose(host, await do(host, op, "k", **params), key="k"))[0] == "unknown"
     await host.op(op, params, key="k")
-    assert len(server.seen) == 2
+    assert len(server.requests) == 2
 
 
 async def test_lost_post_without_an_idempotency_key_is_not_repeated(host, server):
@@ -143,7 +143,7 @@ async def test_lost_post_without_an_idempotency_key_is_not_repeated(host, server
     assert (await lose(host, await do(host, "http.post", "k", **params), key="k"))[0] == "unknown"
     with pytest.raises(EffectUnknown):
         await host.op("http.post", params, key="k")
-    assert len(server.seen) == 1
+    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize(("now", "status"), [("same", "done"), (None, "failed"), (b"other", "unknown")])
@@ -266,7 +266,7 @@ async def test_op_has_a_preview(host, server, previews):
         text = await preview(host, previews, op, {"url": server.url("/echo"), **params})
         found.append((op, params, text.replace(server.origin, "{}")))
     assert found == PREVIEWS
-    assert server.seen == []
+    assert server.requests == []
 
 
 async def test_preview_with_a_blob_states_its_size(host, server, previews):

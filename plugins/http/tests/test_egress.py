@@ -21,7 +21,7 @@ ESCAPED = "".join(f"%{byte:02x}" for byte in TOKEN.encode())
 async def bound(host, server):
     """Return a server that the secret is bound to."""
     await host.op("http.get", {"url": server.url("/echo"), "auth": "bearer"})
-    server.seen.clear()
+    server.requests.clear()
     return server
 
 
@@ -63,7 +63,7 @@ async def test_secret_is_not_sent_to_another_origin(host, bound, other):
         else:
             failed.append((name, "not refused"))
     assert failed == []
-    assert other.seen == []
+    assert other.requests == []
 
 
 async def test_refused_request_releases_its_key(host, bound, other):
@@ -71,20 +71,20 @@ async def test_refused_request_releases_its_key(host, bound, other):
     with pytest.raises(EgressRefused):
         await host.op("http.post", params, key="one")
     await host.op("http.post", {**params, "headers": {}}, key="one")
-    assert len(other.seen) == 1
+    assert len(other.requests) == 1
 
 
 async def test_secret_is_sent_to_its_origin(host, bound):
     params = {"headers": {"X-Token": TOKEN}, "cookies": {"sid": TOKEN}, "body": TOKEN}
     await host.op("http.post", {"url": bound.url("/echo"), **params})
-    assert bound.seen[0]["headers"]["x-token"] == TOKEN
+    assert bound.requests[0].headers["x-token"] == TOKEN
 
 
 @pytest.mark.parametrize("path", [f"/{TOKEN}", f"/echo?q={TOKEN}", f"/echo?q={ENCODED}", f"/{ESCAPED}", f"/?{HALF}"])
 async def test_secret_in_a_url_is_refused_even_for_its_origin(host, bound, path):
     message = await refused(host, "http.get", bound.url(path))
     assert "the request line contains the secret `bearer`" in message
-    assert bound.seen == []
+    assert bound.requests == []
 
 
 async def test_secret_as_method_is_refused(host, server, credentials):
@@ -94,12 +94,12 @@ async def test_secret_as_method_is_refused(host, server, credentials):
     credentials.resolve = resolve
     await host.op("http.get", {"url": server.url("/echo"), "auth": "bearer"})
     await refused(host, "http.request", server.url("/echo"), method="secret-method")
-    assert len(server.seen) == 1
+    assert len(server.requests) == 1
 
 
 async def test_secret_in_query_parameters_is_refused(host, bound):
     await refused(host, "http.get", bound.url("/echo"), params={"key": TOKEN})
-    assert bound.seen == []
+    assert bound.requests == []
 
 
 async def test_host_name_with_a_secret_is_not_resolved(host, bound, monkeypatch):
@@ -112,12 +112,11 @@ async def test_host_name_with_a_secret_is_not_resolved(host, bound, monkeypatch)
 
 
 @pytest.fixture
-def answering(bound, monkeypatch):
+def answering(bound):
     """Return a function that makes the bound server answer `/leak` with a header."""
 
     def make(name, value, status=200):
-        answer = lambda handler: handler.send(status=status, headers=[(name, value)])  # noqa: E731
-        monkeypatch.setattr(bound.RequestHandlerClass, "at_leak", answer, raising=False)
+        bound.reply(status=status, headers=[(name, value)], path="/leak")
 
     return make
 
@@ -125,7 +124,7 @@ def answering(bound, monkeypatch):
 async def test_redirect_with_a_secret_is_not_followed(host, bound, other, answering):
     answering("Location", f"{other.origin}/echo?q={TOKEN}", 302)
     await refused(host, "http.get", bound.url("/leak"))
-    assert other.seen == []
+    assert other.requests == []
 
 
 async def test_host_name_with_a_secret_in_a_redirect_is_not_resolved(host, bound, answering, monkeypatch):
@@ -146,7 +145,7 @@ async def test_session_headers_with_a_secret_are_not_sent_to_another_origin(host
     ]
     answers = await host.op("flow.run", {"steps": steps})
     assert [one.get("error") for one in answers] == [None, None, "op.egress"]
-    assert other.seen == []
+    assert other.requests == []
 
 
 async def test_server_cookie_with_a_secret_is_not_sent_to_another_port(host, bound, other, answering):
@@ -159,12 +158,12 @@ async def test_server_cookie_with_a_secret_is_not_sent_to_another_port(host, bou
     ]
     answers = await host.op("flow.run", {"steps": steps})
     assert [one.get("error") for one in answers] == [None, None, None, "op.egress"]
-    assert other.seen == []
+    assert other.requests == []
 
 
 async def test_download_does_not_send_a_secret_to_another_origin(host, bound, other):
     await refused(host, "http.download", other.url("/echo"), path="x", headers={"X-Token": TOKEN})
-    assert other.seen == []
+    assert other.requests == []
 
 
 class Searched:
@@ -204,7 +203,7 @@ async def test_stream_without_a_secret_is_searched_completely():
 @pytest.mark.parametrize(("op", "params"), [("http.download", {"path": "kept.txt"}), ("http.fetch_blob", {})])
 @pytest.mark.parametrize("form", ["{}", "Bearer {} and more", ENCODED, "x" * 5_000_000 + "{}" + "x" * 3_000_000])
 async def test_body_with_a_secret_is_not_saved(host, bound, op, params, form):
-    bound.given = form.format(TOKEN).encode()
+    bound.reply(form.format(TOKEN).encode(), kind="application/problem+json", path="/given")
     with pytest.raises(SecretReturned) as caught:
         await host.op(op, {"url": bound.url("/given"), "auth": "bearer", **params})
     error = caught.value
@@ -214,5 +213,5 @@ async def test_body_with_a_secret_is_not_saved(host, bound, op, params, form):
 
 
 async def test_body_without_a_secret_is_saved(host, bound):
-    bound.given = b"nothing of that kind"
+    bound.reply(b"nothing of that kind", kind="application/problem+json", path="/given")
     assert (await host.op("http.fetch_blob", {"url": bound.url("/given"), "auth": "bearer"}))["bytes"] == 20

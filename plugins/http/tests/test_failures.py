@@ -96,13 +96,13 @@ async def test_untrusted_certificate_is_a_tls_error(host, tls_server):
     error = await failure(host, TlsFailed, tls_server.url("/echo"))
     assert (error.code, error.retryable) == ("http.tls", False)
     assert "ca_file" in error.hint
-    assert tls_server.seen == []
+    assert tls_server.requests == []
 
 
 @BOTH_BACKENDS
 async def test_certificate_for_another_name_is_a_tls_error(open_host, tls_server, ca_file):
     async with open_host(ca_file=str(ca_file)) as host:
-        url = f"https://localhost:{tls_server.server_port}/echo"
+        url = f"https://localhost:{tls_server.port}/echo"
         error = await failure(host, TlsFailed, url)
     assert error.code == "http.tls"
 
@@ -132,7 +132,7 @@ async def test_invalid_ca_file_is_an_error(open_host, tls_server, tmp_path, cont
     assert (error.code, error.nothing_happened) == ("http.ca_file", True)
     assert problem in error.message
     assert "PEM" in error.hint
-    assert tls_server.seen == []
+    assert tls_server.requests == []
 
 
 async def test_authorities_from_the_environment_are_not_trusted(host, tls_server, ca_file, monkeypatch):

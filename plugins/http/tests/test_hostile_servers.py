@@ -59,7 +59,7 @@ async def check_neighbor(host, server):
     ],
 )
 async def test_flood_is_aborted(host, server, raw_server, start, piece):
-    raw_server.floods(start, piece)
+    raw_server.flood(start, piece)
     assert await outcome(host, raw_server.url(), max_bytes=10_000) in REFUSED
     assert raw_server.sent < 30_000_000
     await check_neighbor(host, server)
@@ -75,7 +75,7 @@ async def test_flood_is_aborted(host, server, raw_server, start, piece):
     ids=["continue", "hints", "chunk-extension"],
 )
 async def test_flood_without_content_is_a_timeout(host, server, raw_server, start, piece):
-    raw_server.floods(start, piece * 100)
+    raw_server.flood(start, piece * 100)
     assert await outcome(host, raw_server.url(), timeout=0.2) in {"http.timeout", "http.protocol"}
     await check_neighbor(host, server)
 
@@ -91,8 +91,8 @@ DRIPS = {
 
 
 async def test_timeout_covers_a_server_that_sends_byte_by_byte(host, server, raw_server):
-    scripts = {name: raw_server.drips(*case) for name, case in DRIPS.items()}
-    raw_server.script = lambda connection, head: scripts[head.split()[1].decode().strip("/")](connection, head)
+    for name, case in DRIPS.items():
+        raw_server.flood(*case, every=0.02, path=f"/{name}")
     codes = {}
 
     async def request(name):
@@ -153,7 +153,7 @@ MALFORMED = [
 async def test_malformed_response_is_a_protocol_error(host, server, raw_server):
     outcomes = []
     for response in MALFORMED:
-        raw_server.answers(response)
+        raw_server.send(response)
         outcomes.append((response, await outcome(host, raw_server.url())))
     assert [one for one in outcomes if one[1] != "http.protocol"] == []
     await check_neighbor(host, server)
@@ -165,14 +165,13 @@ async def test_malformed_response_is_a_protocol_error(host, server, raw_server):
     ids=["response", "garbage", "blank"],
 )
 async def test_surplus_data_is_not_used_as_the_next_response(host, raw_server, surplus):
-    def script(connection, _):
-        if len(raw_server.requests) == 1:
-            connection.sendall(HEAD + b"Content-Length: 5\r\n\r\nfirst" + surplus)
-        else:
-            connection.sendall(HEAD + b"Content-Length: 6\r\n\r\nsecond")
+    def answer(exchange):
+        first = len(raw_server.requests) == 1
+        body = b"5\r\n\r\nfirst" + surplus if first else b"6\r\n\r\nsecond"
+        exchange.send(HEAD + b"Content-Length: " + body)
         return True
 
-    raw_server.script = script
+    raw_server.answer(answer)
     answers = [await outcome(host, raw_server.url()) for _ in range(2)]
     bodies = [one if isinstance(one, str) else one["body"] for one in answers]
     assert bodies[0] in {"first", "http.protocol"}
@@ -185,7 +184,7 @@ async def test_decompression_bomb_stops_at_the_limit(host, server, raw_server, l
     for _ in range(layers):
         bomb = gzip.compress(bomb)
     encoding = b", ".join([b"gzip"] * layers)
-    raw_server.answers(HEAD + b"Content-Encoding: %b\r\nContent-Length: %d\r\n\r\n" % (encoding, len(bomb)) + bomb)
+    raw_server.send(HEAD + b"Content-Encoding: %b\r\nContent-Length: %d\r\n\r\n" % (encoding, len(bomb)) + bomb)
     assert await outcome(host, raw_server.url(), max_bytes=100_000) == "http.too_large"
     await check_neighbor(host, server)
 
@@ -195,12 +194,12 @@ async def test_too_many_layers_are_not_decoded(host, raw_server):
     for _ in range(10):
         body = zlib.compress(body)
     encoding = b", ".join([b"deflate"] * 10)
-    raw_server.answers(HEAD + b"Content-Encoding: %b\r\nContent-Length: %d\r\n\r\n" % (encoding, len(body)) + body)
+    raw_server.send(HEAD + b"Content-Encoding: %b\r\nContent-Length: %d\r\n\r\n" % (encoding, len(body)) + body)
     assert (await outcome(host, raw_server.url()))["bytes"] == body
 
 
 async def test_folded_header_is_joined_or_rejected(host, raw_server):
-    raw_server.answers(HEAD + b"X-Long: one\r\n two\r\n\tthree\r\nContent-Length: 0\r\n\r\n")
+    raw_server.send(HEAD + b"X-Long: one\r\n two\r\n\tthree\r\nContent-Length: 0\r\n\r\n")
     answer = await outcome(host, raw_server.url())
     assert answer == "http.protocol" or answer["headers"]["x-long"].split() == ["one", "two", "three"]
     assert answer == "http.protocol" or "\n" not in answer["headers"]["x-long"]
@@ -219,13 +218,13 @@ async def test_folded_header_is_joined_or_rejected(host, raw_server):
     ],
 )
 async def test_wrong_content_type_is_not_an_error(host, raw_server, header, body):
-    raw_server.answers(HEAD + header + b"\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+    raw_server.send(HEAD + header + b"\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
     answer = await outcome(host, raw_server.url())
     assert (answer["status"], answer["body_length"], answer["json"]) == (200, len(body), None)
 
 
 async def test_unknown_charset_name_is_not_cached_by_python(host, raw_server):
-    raw_server.answers(HEAD + b"Content-Type: text/plain; charset=made-up-here\r\nContent-Length: 1\r\n\r\nx")
+    raw_server.send(HEAD + b"Content-Type: text/plain; charset=made-up-here\r\nContent-Length: 1\r\n\r\nx")
     assert (await outcome(host, raw_server.url()))["bytes"] == b"x"
     # Python caches every codec name here.
     assert [name for name in encodings._cache if "made" in name] == []

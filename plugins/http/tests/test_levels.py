@@ -64,14 +64,14 @@ async def test_redirect_to_a_host_of_another_capability_was_decided_at_its_level
     url = server.url("/redirect?to=") + other.url("/echo").replace("127.0.0.1", "localhost")
     grants = [LIMITED, f"{ANYWHERE},method=GET"]
     assert await levels(("http.get", {"url": url}), grants=grants) == ["CONTROLLED"]
-    assert len(other.seen) == 1
+    assert len(other.requests) == 1
 
 
 async def test_redirect_from_limited_hosts_cannot_leave_them(host, server, other):
     url = server.url("/redirect?to=") + other.url("/echo").replace("127.0.0.1", "localhost")
     with pytest.raises(OpDenied):
         await host.op("http.get", {"url": url}, grants=[f"{LIMITED},method=GET"])
-    assert other.seen == []
+    assert other.requests == []
 
 
 @pytest.mark.parametrize(

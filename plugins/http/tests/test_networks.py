@@ -65,7 +65,7 @@ def get(host, server):
     """Return a function that sends a GET to the server by a name."""
 
     async def ask(grant, path="/echo", name=NAME, **params):
-        url = f"http://{name}:{server.server_port}{path}"
+        url = f"http://{name}:{server.port}{path}"
         return await host.op("http.get", {"url": url, **params}, grants=None if grant is None else [grant])
 
     return ask
@@ -102,16 +102,16 @@ async def test_name_may_resolve_only_to_public_addresses_by_default(get, names, 
     assert (caught.value.code, caught.value.exit_code, caught.value.nothing_happened) == ("http.network", 3, True)
     assert f"`{NAME}` resolves to a loopback address" in caught.value.message
     assert f"--grant 'http:host={NAME},method=GET,network=loopback,path=/echo,port=" in caught.value.hint
-    assert server.seen == []
+    assert server.requests == []
 
 
 async def test_refused_request_releases_its_key(host, server, names):
     names.known[NAME] = ["127.0.0.1"]
-    params = {"url": f"http://{NAME}:{server.server_port}/echo"}
+    params = {"url": f"http://{NAME}:{server.port}/echo"}
     with pytest.raises(AddressDenied):
         await host.op("http.post", params, key="one", grants=[GRANTED])
     answer = await host.op("http.post", params, key="one", grants=[f"{GRANTED},network=loopback"])
-    assert (answer["status"], len(server.seen)) == (200, 1)
+    assert (answer["status"], len(server.requests)) == (200, 1)
 
 
 @pytest.mark.parametrize("path", ["/status?code=503", "/hangup?failures=9"])
@@ -119,20 +119,20 @@ async def test_refused_retry_does_not_claim_that_nothing_happened(host, server, 
     monkeypatch.setattr(sideband_http._addresses._resolving, "_CACHE_SECONDS", -1.0)
     answers = iter([["127.0.0.1"], ["10.0.0.1"]])
     names.known[NAME] = lambda: next(answers)
-    params = {"url": f"http://{NAME}:{server.server_port}{path}", "retry": 1, "retry_delay": 0}
+    params = {"url": f"http://{NAME}:{server.port}{path}", "retry": 1, "retry_delay": 0}
     with pytest.raises(AddressDenied) as caught:
         await host.op("http.get", params, grants=[f"{GRANTED},network=loopback"])
-    assert (caught.value.nothing_happened, len(server.seen)) == (False, 1)
+    assert (caught.value.nothing_happened, len(server.requests)) == (False, 1)
 
 
 async def test_refused_redirect_does_not_release_the_key(host, server, names):
     names.known[NAME] = ["127.0.0.1"]
-    url = f"http://{NAME}:{server.server_port}/redirect"
+    url = f"http://{NAME}:{server.port}/redirect"
     params = {"url": url, "params": {"to": "http://10.0.0.1/"}}
     for error in (OpDenied, EffectUnknown):
         with pytest.raises(error):
             await host.op("http.post", params, key="one", grants=[f"{GRANTED},network=loopback"])
-    assert len(server.seen) == 1
+    assert len(server.requests) == 1
 
 
 async def test_error_does_not_reveal_the_address(get, names):
@@ -147,14 +147,14 @@ async def test_name_may_resolve_to_a_granted_network(get, names, server):
     names.known[NAME] = ["127.0.0.1"]
     answer = await get(f"{GRANTED},network=loopback")
     assert answer["status"] == 200
-    assert server.seen[0]["headers"]["host"] == f"{NAME}:{server.server_port}"
+    assert server.requests[0].headers["host"] == f"{NAME}:{server.port}"
 
 
 async def test_grant_for_other_networks_does_not_cover_loopback(get, names, server):
     names.known[NAME] = ["127.0.0.1"]
     with pytest.raises(AddressDenied):
         await get(f"{GRANTED},network=private|public|link-local|metadata")
-    assert server.seen == []
+    assert server.requests == []
 
 
 async def test_host_op_without_grants_reaches_loopback(get, names):
@@ -169,7 +169,7 @@ async def test_every_address_of_a_name_must_be_granted(get, names, server):
     names.known["other.test"] = ["8.8.8.8", "127.0.0.1"]
     with pytest.raises(AddressDenied, match="loopback"):
         await get("http:host=other.test", name="other.test")
-    assert server.seen == []
+    assert server.requests == []
 
 
 async def test_multicast_and_reserved_addresses_are_always_refused(get, host, names, code_of):
@@ -237,10 +237,10 @@ async def test_non_public_address_requires_a_grant_that_names_it(host, server, c
     codes = {}
     for name in NOT_PUBLIC_HOSTS:
         for grant in ("http", "http:scheme=http", "http:host=*", "http:host=1*|l*|x*|:*|6*|f*"):
-            request = host.op("http.get", {"url": f"http://{name}:{server.server_port}/"}, grants=[grant])
+            request = host.op("http.get", {"url": f"http://{name}:{server.port}/"}, grants=[grant])
             codes[name, grant] = await code_of(request)
     assert codes == dict.fromkeys(codes, "op.denied")
-    assert server.seen == []
+    assert server.requests == []
 
 
 async def test_localhost_is_not_looked_up(host, server, names):
@@ -276,7 +276,7 @@ async def test_changed_address_is_checked_again(open_host, names, server, monkey
     monkeypatch.setattr(sideband_http._addresses._resolving, "_CACHE_SECONDS", -1.0)
     answers = iter([["127.0.0.1"], ["8.8.8.8"], ["127.0.0.1"]])
     names.known[NAME] = lambda: next(answers)
-    url = f"http://{NAME}:{server.server_port}/echo"
+    url = f"http://{NAME}:{server.port}/echo"
     async with open_host() as host:
         loopback, public = [f"{GRANTED},network=loopback"], [GRANTED]
         assert (await host.op("http.get", {"url": url}, grants=loopback))["status"] == 200
@@ -284,14 +284,14 @@ async def test_changed_address_is_checked_again(open_host, names, server, monkey
             await host.op("http.get", {"url": url}, grants=loopback)
         with pytest.raises(AddressDenied, match="loopback"):
             await host.op("http.get", {"url": url}, grants=public)
-    assert len(server.seen) == 1
+    assert len(server.requests) == 1
 
 
 @BOTH_BACKENDS
 async def test_open_connection_is_used_only_for_its_peer(open_host, names, server, monkeypatch):
     monkeypatch.setattr(sideband_http._addresses._resolving, "_CACHE_SECONDS", -1.0)
     names.known[NAME] = ["127.0.0.1"]
-    url = f"http://{NAME}:{server.server_port}/echo"
+    url = f"http://{NAME}:{server.port}/echo"
     async with open_host() as host:
         for _ in range(2):
             await host.op("http.get", {"url": url}, grants=[f"{GRANTED},network=loopback"])
@@ -300,7 +300,7 @@ async def test_open_connection_is_used_only_for_its_peer(open_host, names, serve
         names.known[NAME] = ["127.0.0.2"]
         with pytest.raises(ConnectFailed):
             await host.op("http.get", {"url": url}, grants=[f"{GRANTED},network=loopback"])
-    assert len(server.seen) == 2
+    assert len(server.requests) == 2
 
 
 CHECKED_LOCATIONS = [
@@ -318,14 +318,14 @@ CHECKED_LOCATIONS = [
 async def test_redirect_is_resolved_and_checked(host, server, names):
     names.known["start.test"] = ["127.0.0.1"]
     names.known["internal.test"] = names.known[NAME] = ["10.0.0.1"]
-    url = f"http://start.test:{server.server_port}/redirect"
+    url = f"http://start.test:{server.port}/redirect"
     grants = ["http:host=start.test,network=loopback", "http:host=service.test", "http"]
     for location in CHECKED_LOCATIONS:
-        params = {"to": location.format(server.server_port)}
+        params = {"to": location.format(server.port)}
         with pytest.raises(OpDenied) as caught:
             await host.op("http.get", {"url": url, "params": params}, grants=grants)
         assert not caught.value.nothing_happened, location
-    assert len(server.seen) == len(CHECKED_LOCATIONS)
+    assert len(server.requests) == len(CHECKED_LOCATIONS)
 
 
 AMBIGUOUS_LOCATIONS = [
@@ -350,24 +350,24 @@ AMBIGUOUS_LOCATIONS = [
 
 async def test_ambiguous_redirect_is_not_followed(host, server, names, code_of):
     names.known["start.test"] = ["127.0.0.1"]
-    url = f"http://start.test:{server.server_port}/redirect"
+    url = f"http://start.test:{server.port}/redirect"
     grants = ["http:host=start.test,network=loopback", "http"]
     codes = {}
     for location in AMBIGUOUS_LOCATIONS:
-        params = {"to": location.format(server.server_port)}
+        params = {"to": location.format(server.port)}
         codes[location] = await code_of(host.op("http.get", {"url": url, "params": params}, grants=grants))
     assert {location: code for location, code in codes.items() if code not in {"op.denied", "http.url"}} == {}
-    assert len(server.seen) == len(AMBIGUOUS_LOCATIONS)
+    assert len(server.requests) == len(AMBIGUOUS_LOCATIONS)
 
 
 @BOTH_BACKENDS
 async def test_redirect_connects_to_the_address_of_its_target(host, server, names):
     names.known["start.test"], names.known[NAME] = ["127.0.0.1"], ["127.0.0.9"]
-    url = f"http://start.test:{server.server_port}/redirect"
+    url = f"http://start.test:{server.port}/redirect"
     with pytest.raises(ConnectFailed) as caught:
-        await host.op("http.get", {"url": url, "params": {"to": f"http://{NAME}:{server.server_port}/echo"}})
+        await host.op("http.get", {"url": url, "params": {"to": f"http://{NAME}:{server.port}/echo"}})
     assert not caught.value.nothing_happened
-    assert len(server.seen) == 1
+    assert len(server.requests) == 1
 
 
 @BOTH_BACKENDS
@@ -381,7 +381,7 @@ async def test_at_most_eight_addresses_are_tried(get, names, server):
     names.known[NAME] = [*(f"127.0.0.{number}" for number in range(2, 10)), "127.0.0.1"]
     with pytest.raises(ConnectFailed):
         await get(f"{GRANTED},network=loopback")
-    assert server.seen == []
+    assert server.requests == []
 
 
 async def test_name_without_an_address_is_a_connect_error(get, names):
@@ -420,7 +420,7 @@ async def test_certificate_must_match_the_name(open_host, tls_server, server_con
         for name in ("other.test", "127.0.0.1"):
             with pytest.raises(TlsFailed):
                 await host.op("http.get", {"url": tls_server.url("/echo").replace("127.0.0.1", name)})
-    assert [one["headers"]["host"] for one in tls_server.seen] == [f"{NAME}:{tls_server.server_port}"] * 2
+    assert [one.headers["host"] for one in tls_server.requests] == [f"{NAME}:{tls_server.port}"] * 2
 
 
 async def test_http2_connection_is_not_shared_between_names_of_a_certificate(
@@ -429,9 +429,8 @@ async def test_http2_connection_is_not_shared_between_names_of_a_certificate(
     names.known[NAME] = names.known["other.test"] = ["127.0.0.1"]
     authority.issue_cert(NAME, "other.test").configure_cert(server_context)
     opened = []
-    handler = http2_server.RequestHandlerClass
-    setup = handler.setup
-    monkeypatch.setattr(handler, "setup", lambda self: (opened.append(self.client_address), setup(self)))
+    serve = http2_server.serve
+    monkeypatch.setattr(http2_server, "serve", lambda connection: (opened.append(connection), serve(connection)))
     async with open_host(ca_file=str(ca_file), transport="httpx") as host:
         for name in (NAME, NAME, "other.test"):
             url = http2_server.url("/").replace("127.0.0.1", name)
@@ -458,15 +457,15 @@ async def test_connection_to_another_address_is_closed(open_host, server, monkey
     monkeypatch.setattr(anyio, "connect_tcp", connect_tcp)
     async with open_host(transport="httpx") as host:
         with pytest.raises(ConnectFailed, match=r"127\.0\.0\.1 instead of 127\.0\.0\.9"):
-            await host.op("http.get", {"url": f"http://127.0.0.9:{server.server_port}/echo"})
-    assert server.seen == []
+            await host.op("http.get", {"url": f"http://127.0.0.9:{server.port}/echo"})
+    assert server.requests == []
 
 
 async def test_sessions_and_downloads_check_addresses_too(host, server, names):
     names.known[NAME] = ["127.0.0.1"]
-    url = f"http://{NAME}:{server.server_port}/echo"
+    url = f"http://{NAME}:{server.port}/echo"
     steps = [("http.session_open", {}), ("http.session_request", {"session_id": "$session", "url": url})]
     steps.append(("http.download", {"url": url, "path": "x"}))
     answers = await host.op("flow.run", {"steps": steps}, grants=["http", "files:mode=write"])
     assert [one.get("error") for one in answers] == [None, "http.network", "http.network"]
-    assert server.seen == []
+    assert server.requests == []

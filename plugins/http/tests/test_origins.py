@@ -23,21 +23,21 @@ async def test_redirect_is_returned_if_not_followed(host, server):
     params = {"url": server.url("/redirect"), "params": to(None), "follow_redirects": False}
     answer = await host.op("http.get", params)
     assert (answer["status"], answer["headers"]["location"]) == (302, "/echo")
-    assert len(server.seen) == 1
+    assert len(server.requests) == 1
 
 
 async def test_redirects_are_limited(host, server):
     with pytest.raises(RedirectRefused) as caught:
         await host.op("http.get", {"url": server.url("/loop"), "max_redirects": 3})
     assert caught.value.code == "http.redirects"
-    assert len(server.seen) == 4
+    assert len(server.requests) == 4
 
 
 async def test_each_hop_requires_a_grant(host, server, other):
-    grant = f"http:port={server.server_port},network=loopback"
+    grant = f"http:port={server.port},network=loopback"
     with pytest.raises(OpDenied):
         await host.op("http.get", {"url": server.url("/redirect"), "params": to(other)}, grants=[grant])
-    assert other.seen == []
+    assert other.requests == []
 
 
 async def test_redirect_within_the_origin_requires_a_grant_for_its_path(host, server):
@@ -47,7 +47,7 @@ async def test_redirect_within_the_origin_requires_a_grant_for_its_path(host, se
             {"url": server.url("/redirect"), "params": to(None)},
             grants=["http:path=/redirect,network=loopback"],
         )
-    assert len(server.seen) == 1
+    assert len(server.requests) == 1
 
 
 async def test_method_changed_by_a_redirect_requires_a_grant(host, server):
@@ -57,7 +57,7 @@ async def test_method_changed_by_a_redirect_requires_a_grant(host, server):
             {"url": server.url("/redirect"), "params": to(None)},
             grants=["http:method=POST,network=loopback"],
         )
-    assert len(server.seen) == 1
+    assert len(server.requests) == 1
 
 
 async def test_headers_cookies_and_credential_are_not_sent_to_another_port(host, server, other):
@@ -69,20 +69,20 @@ async def test_headers_cookies_and_credential_are_not_sent_to_another_port(host,
         "cookies": {"c": "1"},
     }
     await host.op("http.get", params)
-    assert server.seen[0]["headers"]["authorization"] == f"Bearer {TOKEN}"
-    assert not {"authorization", "x-mine", "cookie"} & other.seen[0]["headers"].keys()
+    assert server.requests[0].headers["authorization"] == f"Bearer {TOKEN}"
+    assert not {"authorization", "x-mine", "cookie"} & other.requests[0].headers.keys()
 
 
 async def test_credential_is_not_sent_again_after_a_redirect_back(host, server, other):
     there_and_back = other.url("/redirect?to=") + server.url("/echo")
     params = {"url": server.url("/redirect"), "params": {"to": there_and_back}, "auth": "bearer"}
     await host.op("http.get", params)
-    assert "authorization" not in server.seen[-1]["headers"]
+    assert "authorization" not in server.requests[-1].headers
 
 
 async def test_credential_is_sent_again_within_its_origin(host, server):
     await host.op("http.get", {"url": server.url("/redirect"), "params": to(None), "auth": "bearer"})
-    assert server.seen[1]["headers"]["authorization"] == f"Bearer {TOKEN}"
+    assert server.requests[1].headers["authorization"] == f"Bearer {TOKEN}"
 
 
 async def test_body_is_not_sent_to_another_origin(host, server, other):
@@ -90,13 +90,13 @@ async def test_body_is_not_sent_to_another_origin(host, server, other):
     with pytest.raises(RedirectRefused) as caught:
         await host.op("http.post", params)
     assert caught.value.code == "http.redirect_body"
-    assert other.seen == []
+    assert other.requests == []
 
 
 async def test_body_is_sent_again_within_its_origin(host, server):
     await host.op("http.post", {"url": server.url("/redirect"), "params": to(None, code=307), "body": "again"})
-    assert [one["method"] for one in server.seen] == ["POST", "POST"]
-    assert server.seen[0]["body"] == server.seen[1]["body"]
+    assert [one.method for one in server.requests] == ["POST", "POST"]
+    assert server.requests[0].body == server.requests[1].body
 
 
 async def test_redirect_from_https_to_http_is_refused(open_host, tls_server, server, ca_file):
@@ -104,7 +104,7 @@ async def test_redirect_from_https_to_http_is_refused(open_host, tls_server, ser
         with pytest.raises(RedirectRefused) as caught:
             await host.op("http.get", {"url": tls_server.url("/redirect"), "params": to(server)})
     assert caught.value.code == "http.downgrade"
-    assert server.seen == []
+    assert server.requests == []
 
 
 async def test_redirect_to_a_file_is_refused(host, server):
@@ -114,7 +114,7 @@ async def test_redirect_to_a_file_is_refused(host, server):
 
 async def test_cookie_set_by_a_redirect_is_sent(host, server):
     await host.op("http.get", {"url": server.url("/redirect"), "params": to(None, cookie="a=1")})
-    assert server.seen[1]["headers"]["cookie"] == "a=1"
+    assert server.requests[1].headers["cookie"] == "a=1"
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ async def test_cookie_set_by_a_redirect_is_sent(host, server):
 )
 async def test_host_attaches_the_credential(host, server, credentials, handle, sent):
     answer = await host.op("http.get", {"url": server.url("/echo"), "auth": handle})
-    assert sent in server.seen[0]["headers"].items()
+    assert sent in server.requests[0].headers.items()
     assert credentials.resolved == [(handle, server.origin)]
     assert TOKEN not in repr(answer), "an echoed credential is redacted"
 
@@ -144,32 +144,32 @@ async def test_host_attaches_the_credential(host, server, credentials, handle, s
 async def test_skill_may_not_override_the_credential(host, server, handle, params):
     with pytest.raises(HeaderRefused):
         await host.op("http.get", {"url": server.url("/echo"), "auth": handle, **params})
-    assert server.seen == []
+    assert server.requests == []
 
 
 async def test_skill_may_set_authorization_without_auth(host, server):
     await host.op("http.get", {"url": server.url("/echo"), "headers": {"Authorization": "Basic eA=="}})
-    assert server.seen[0]["headers"]["authorization"] == "Basic eA=="
+    assert server.requests[0].headers["authorization"] == "Basic eA=="
 
 
 async def test_credential_requires_a_grant(host, server):
     with pytest.raises(OpDenied):
         await host.op("http.get", {"url": server.url("/echo"), "auth": "bearer"}, grants=["http:network=loopback"])
-    assert server.seen == []
+    assert server.requests == []
 
 
 async def test_missing_credential_stops_the_request(host, server):
     with pytest.raises(OpFailed) as caught:
         await host.op("http.get", {"url": server.url("/echo"), "auth": "missing"})
     assert caught.value.code == "secrets.missing"
-    assert server.seen == []
+    assert server.requests == []
 
 
 async def test_credential_cannot_inject_a_header(host, server):
     with pytest.raises(HeaderRefused) as caught:
         await host.op("http.get", {"url": server.url("/echo"), "auth": "broken"})
     assert TOKEN not in caught.value.message
-    assert server.seen == []
+    assert server.requests == []
 
 
 async def test_credential_is_not_resolved_for_a_denied_request(host, server, credentials):

@@ -16,33 +16,29 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def page(server, monkeypatch):
+def page(server):
     """Return a server with a page that echoes the request's headers, and serves any part of it."""
 
-    def content(handler):
+    def content(exchange):
         if (large := getattr(server, "large", None)) is not None:
             return large
-        return json.dumps({"about": "grüße", "headers": handler.seen["headers"], "end": "."}).encode()
+        return json.dumps({"about": "grüße", "headers": dict(exchange.request.headers), "end": "."}).encode()
 
-    def answer(handler):
-        whole = content(handler)
-        asked = (
-            handler.headers.get("Range") or handler.headers.get("Request-Range") or handler.headers.get("X-Ms-Range")
-        )
+    def answer(exchange):
+        whole, given = content(exchange), exchange.request.headers
+        asked = given.get("range") or given.get("request-range") or given.get("x-ms-range")
         found = re.fullmatch(r"bytes=([0-9]*)-([0-9]*)", asked or "")
-        if found is None or "If-Range" in handler.headers:
-            handler.send(whole)
-            return
+        if found is None or "if-range" in given:
+            return exchange.respond(whole)
         first, last = found.groups()
         start = int(first) if first else max(0, len(whole) - int(last))
         stop = min(len(whole), int(last) + 1) if first and last else len(whole)
         if start >= stop:
-            handler.send(b"", status=416, headers=[("Content-Range", f"bytes */{len(whole)}")])
-            return
+            return exchange.respond(status=416, headers=[("Content-Range", f"bytes */{len(whole)}")])
         lines = [("Content-Range", f"bytes {start}-{stop - 1}/{len(whole)}")]
-        handler.send(whole[start:stop], status=getattr(server, "status", 206), headers=lines)
+        return exchange.respond(whole[start:stop], status=getattr(server, "status", 206), headers=lines)
 
-    monkeypatch.setattr(server.RequestHandlerClass, "at_page", answer, raising=False)
+    server.answer(answer, path="/page")
     return server
 
 
@@ -96,7 +92,7 @@ async def test_other_methods_cannot_read_slices(host, page):
     for name, params in {"request": {"method": "REPORT"}, "post": {"body": "x"}, "put": {}, "options": {}}.items():
         with pytest.raises(EgressRefused):
             await host.op(f"http.{name}", {**part, **params})
-    assert len(page.seen) == 5
+    assert len(page.requests) == 5
 
 
 async def test_sessions_cannot_read_slices(host, page):
@@ -156,7 +152,7 @@ async def test_other_forms_of_ranges_are_refused_before_anything_is_sent(host, p
     for headers in REFUSED:
         with pytest.raises(HeaderRefused):
             await host.op("http.get", {"url": page.url("/page"), "headers": headers})
-    assert page.seen == []
+    assert page.requests == []
 
 
 @pytest.mark.parametrize("op", ["download", "fetch_blob"])
@@ -164,7 +160,7 @@ async def test_part_of_a_body_is_not_saved(host, page, op):
     params = {"path": "a.txt"} if op == "download" else {}
     with pytest.raises(HeaderRefused):
         await host.op(f"http.{op}", {"url": page.url("/page"), "headers": {"RANGE": "bytes=0-3"}, **params})
-    assert page.seen == []
+    assert page.requests == []
 
 
 ANSWERS = {
@@ -183,10 +179,9 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
-async def test_answer_with_another_range_than_requested_is_refused(host, server, monkeypatch, answer):
+async def test_answer_with_another_range_than_requested_is_refused(host, server, answer):
     body, headers = answer
-    send = lambda handler: handler.send(body, status=206, headers=headers)  # noqa: E731
-    monkeypatch.setattr(server.RequestHandlerClass, "at_odd", send, raising=False)
+    server.reply(body, status=206, headers=headers, kind="text/plain", path="/odd")
     with pytest.raises(ProtocolFailed):
         await host.op("http.get", {"url": server.url("/odd"), "headers": {"Range": "bytes=10-13"}})
 

@@ -2,37 +2,18 @@
 
 import json
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 
 import pytest
+from sideband_testing import HttpServer
 
 pytestmark = pytest.mark.anyio
 
 
 @contextmanager
 def answering(body, kind="application/json"):
-    """Run a server that answers each request with this body, and yield its URL."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self):
-            self.send_response(200)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_):
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}/"
-        finally:
-            server.shutdown()
-            thread.join()
+    with HttpServer() as server:
+        server.reply(body, kind=kind)
+        yield server.url()
 
 
 @pytest.mark.parametrize("kind", ["application/json", "application/vnd.api+json; charset=utf-8"])

@@ -14,6 +14,13 @@ def seen(answer):
     return answer["json"]
 
 
+async def test_equal_responses_have_equal_results(host, server):
+    first, second = [await host.op("http.get", {"url": server.url("/echo?a=1")}) for _ in range(2)]
+    for one in (first, second):
+        one["headers"].pop("date", None)
+    assert first == second
+
+
 async def test_response_has_all_fields(host, server):
     answer = await host.op("http.get", {"url": server.url("/echo?a=1")})
     assert answer["status"] == 200
@@ -26,7 +33,6 @@ async def test_response_has_all_fields(host, server):
     assert answer["content_encoding"] is None
     assert answer["http_version"] == "HTTP/1.1"
     assert answer["redirects"] == []
-    assert answer["elapsed_ms"] > 0
     assert seen(answer)["headers"]["user-agent"].startswith("sideband/")
 
 
@@ -73,7 +79,7 @@ async def test_unsupported_method_is_rejected(host, server, method):
         await host.op("http.request", {"url": server.url("/echo"), "method": method})
     with pytest.raises(OpParamsInvalid):
         await host.op("http.session_request", {"session_id": "s", "url": server.url("/echo"), "method": method})
-    assert server.seen == []
+    assert server.requests == []
 
 
 @pytest.mark.parametrize(
@@ -83,9 +89,9 @@ async def test_header_that_names_an_unsupported_method_is_rejected(host, server,
     for method in ("TRACE", "track", " Pri", "CONNECT\t"):
         with pytest.raises(HeaderRefused):
             await host.op("http.post", {"url": server.url("/echo"), "headers": {header: method}})
-    assert server.seen == []
+    assert server.requests == []
     await host.op("http.post", {"url": server.url("/echo"), "headers": {header: "PATCH"}})
-    assert len(server.seen) == 1
+    assert len(server.requests) == 1
 
 
 async def test_params_are_added_to_the_query(host, server):
@@ -105,12 +111,12 @@ async def test_reserved_or_invalid_header_is_rejected(host, server, headers):
     with pytest.raises(ValueError, match="header") as caught:
         await host.op("http.get", {"url": server.url("/echo"), "headers": headers})
     assert caught.value.code == "http.header"
-    assert server.seen == []
+    assert server.requests == []
 
 
 async def test_cookies_are_sent(host, server):
     await host.op("http.get", {"url": server.url("/echo"), "cookies": {"a": "1", "b": "2"}})
-    assert server.seen[0]["headers"]["cookie"] == "a=1; b=2"
+    assert server.requests[0].headers["cookie"] == "a=1; b=2"
 
 
 @BOTH_BACKENDS
@@ -128,8 +134,8 @@ async def test_cookies_are_sent(host, server):
 )
 async def test_each_kind_of_body_is_sent(host, server, content, kind, sent):
     await host.op("http.post", {"url": server.url("/echo"), **content})
-    assert server.seen[0]["headers"]["content-type"] == kind
-    assert base64.b64decode(server.seen[0]["body"]) == sent
+    assert server.requests[0].headers["content-type"] == kind
+    assert server.requests[0].body == sent
 
 
 async def test_two_bodies_are_rejected(host, server):
@@ -141,12 +147,7 @@ async def test_two_bodies_are_rejected(host, server):
 async def test_data_that_is_not_json_is_rejected(host, server, data):
     with pytest.raises(OpParamsInvalid):
         await host.op("http.post", {"url": server.url("/echo"), "json": data})
-    assert server.seen == []
-
-
-async def test_unknown_parameter_is_rejected(host, server):
-    with pytest.raises(OpParamsInvalid, match="timout"):
-        await host.op("http.get", {"url": server.url("/echo"), "timout": 1})
+    assert server.requests == []
 
 
 @pytest.mark.parametrize("code", [204, 304, 404, 500])
@@ -172,7 +173,7 @@ async def test_invalid_json_is_returned_as_text_only(host, server):
     texts = ["{broken", "NaN", '"\\ud800"', "[" * 100 + "]" * 100, "[" * 100_000, "1" * 5000]
     responses = []
     for text in texts:
-        server.given = text.encode()
+        server.reply(text.encode(), kind="application/problem+json", path="/given")
         responses.append(await host.op("http.get", {"url": server.url("/given")}))
     assert [(one["json"], one["body"]) for one in responses] == [(None, text) for text in texts]
 
@@ -206,7 +207,7 @@ async def test_requests_are_concurrent(host, server):
 async def test_cookies_are_not_kept_between_requests(host, server):
     await host.op("http.get", {"url": server.url("/setcookie?cookie=a%3D1")})
     await host.op("http.get", {"url": server.url("/echo")})
-    assert "cookie" not in server.seen[1]["headers"]
+    assert "cookie" not in server.requests[1].headers
 
 
 @BOTH_BACKENDS
@@ -227,7 +228,7 @@ async def test_proxies_from_the_environment_are_ignored(host, server, monkeypatc
 async def test_configured_user_agent_is_sent(open_host, server):
     async with open_host(user_agent="team/1.0") as host:
         await host.op("http.get", {"url": server.url("/echo")})
-    assert server.seen[0]["headers"]["user-agent"] == "team/1.0"
+    assert server.requests[0].headers["user-agent"] == "team/1.0"
 
 
 @BOTH_BACKENDS
@@ -239,7 +240,7 @@ async def test_number_of_connections_is_limited(open_host, server):
             await host.op("http.get", {"url": server.url("/echo"), "timeout": 0.2})
         group.cancel_scope.cancel()
     assert caught.value.code == "http.timeout"
-    assert len(server.seen) == 1
+    assert len(server.requests) == 1
 
 
 NOT_COVERING = [
@@ -257,11 +258,11 @@ async def test_each_field_of_a_grant_is_checked(host, server, code_of):
     request = {"url": server.url("/echo")}
     codes = {grant: await code_of(host.op("http.get", request, grants=[grant])) for grant in NOT_COVERING}
     assert codes == dict.fromkeys(NOT_COVERING, "op.denied")
-    assert server.seen == []
+    assert server.requests == []
 
 
 async def test_request_with_a_covering_grant_is_sent(host, server):
-    grant = f"http:scheme=http,host=127.0.0.1,port={server.server_port},method=GET,path=/echo"
+    grant = f"http:scheme=http,host=127.0.0.1,port={server.port},method=GET,path=/echo"
     answer = await host.op("http.get", {"url": server.url("/x/../echo")}, grants=[grant])
     assert seen(answer)["path"] == "/echo"
 
@@ -274,7 +275,7 @@ async def test_dot_segments_cannot_escape_the_granted_path(host, server):
         await host.op(
             "http.get", {"url": server.url("/public/..%2fprivate")}, grants=["http:path=/public/*,network=loopback"]
         )
-    assert server.seen == []
+    assert server.requests == []
 
 
 async def test_invalid_url_is_rejected(host):

@@ -60,7 +60,7 @@ async def test_skill_uses_a_session_as_a_context_manager(tmp_path, skill, server
         home=tmp_path / "home", settings=settings, plugins=plugins, autoload=False, skill_dirs=[skill.parent]
     ) as host:
         assert await host.call("visitor.visit", origin=server.origin) == [200] * 10
-    sent = [(one["method"], one["headers"].get("cookie")) for one in server.seen]
+    sent = [(one.method, one.headers.get("cookie")) for one in server.requests]
     assert sent[0] == ("GET", "begun=1")
     methods = "GET GET HEAD OPTIONS POST PUT PATCH DELETE PROPFIND"
     assert " ".join(method for method, _ in sent[1:-1]) == methods

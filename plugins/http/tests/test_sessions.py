@@ -24,30 +24,30 @@ def opening(**params):
 
 async def test_cookies_stay_in_the_session(host, server):
     answers = await run(host, opening(), ask(server.url("/setcookie?cookie=a%3D1")), ask(server.url("/echo")))
-    assert server.seen[1]["headers"]["cookie"] == "a=1"
+    assert server.requests[1].headers["cookie"] == "a=1"
     assert "set-cookie" not in answers[1]["headers"]
 
 
 async def test_sessions_do_not_share_cookies(host, server):
     await run(host, opening(), ask(server.url("/setcookie?cookie=a%3D1")), opening(), ask(server.url("/echo")))
-    assert "cookie" not in server.seen[1]["headers"]
+    assert "cookie" not in server.requests[1].headers
 
 
 async def test_cookie_is_not_sent_to_another_host(host, server):
     elsewhere = server.url("/echo").replace("127.0.0.1", "localhost")
     await run(host, opening(), ask(server.url("/setcookie?cookie=a%3D1")), ask(elsewhere))
-    assert "cookie" not in server.seen[1]["headers"]
+    assert "cookie" not in server.requests[1].headers
 
 
 async def test_secure_cookie_is_not_sent_over_http(host, server):
     await run(host, opening(), ask(server.url("/setcookie?cookie=a%3D1%3B+Secure")), ask(server.url("/echo")))
-    assert "cookie" not in server.seen[1]["headers"]
+    assert "cookie" not in server.requests[1].headers
 
 
 async def test_request_can_override_the_defaults(host, server):
     defaults = opening(headers={"X-A": "1", "X-B": "1"}, cookies={"c": "1", "d": "1"})
     await run(host, defaults, ask(server.url("/echo"), headers={"x-b": "2"}, cookies={"d": "2"}))
-    headers = server.seen[0]["headers"]
+    headers = server.requests[0].headers
     assert (headers["x-a"], headers["x-b"], headers["cookie"]) == ("1", "2", "c=1; d=2")
 
 
@@ -55,20 +55,20 @@ async def test_server_cookie_replaces_an_initial_cookie(host, server):
     await run(
         host, opening(cookies={"a": "old"}), ask(server.url("/setcookie?cookie=a%3Dnew")), ask(server.url("/echo"))
     )
-    assert server.seen[1]["headers"]["cookie"] == "a=new"
+    assert server.requests[1].headers["cookie"] == "a=new"
 
 
 async def test_urls_are_relative_to_base_url(host, server):
     answers = await run(host, opening(base_url=server.url("/api/v1/")), ask("items?x=1"), ask("/top"))
-    assert [one["path"] for one in server.seen] == ["/api/v1/items?x=1", "/top"]
+    assert [one.path for one in server.requests] == ["/api/v1/items?x=1", "/top"]
     assert answers[1]["url"] == server.url("/api/v1/items?x=1")
 
 
 async def test_defaults_are_not_sent_to_another_origin_than_base_url(host, server, other):
     defaults = opening(base_url=server.origin, headers={"X-A": "1"}, cookies={"c": "1"}, auth="bearer")
     await run(host, defaults, ask("/echo"), ask(other.url("/echo")))
-    assert server.seen[0]["headers"]["authorization"] == "Bearer s3cr3t-token-value"
-    assert not {"x-a", "cookie", "authorization"} & other.seen[0]["headers"].keys()
+    assert server.requests[0].headers["authorization"] == "Bearer s3cr3t-token-value"
+    assert not {"x-a", "cookie", "authorization"} & other.requests[0].headers.keys()
 
 
 async def test_auth_of_a_session_requires_base_url(host):
@@ -87,7 +87,7 @@ async def test_each_request_of_a_session_requires_a_grant(host, server):
         host, opening(), ask(server.url("/echo")), ask(server.url("/echo"), method="post"), grants=grants
     )
     assert answers[1]["error"] == "op.denied"
-    assert [one["method"] for one in server.seen] == ["POST"]
+    assert [one.method for one in server.requests] == ["POST"]
 
 
 async def test_credential_is_not_resolved_for_a_denied_request_of_a_session(host, server, credentials):
@@ -105,10 +105,10 @@ async def test_session_requires_some_grant(host):
 async def test_all_parameters_of_a_request_reach_the_server(host, server):
     params = {"params": {"q": 1}, "json": {"a": 1}, "headers": {"X-A": "1"}, "cookies": {"c": "1"}, "auth": "apikey"}
     await run(host, opening(), ask(server.url("/echo"), method="PUT", **params))
-    seen = server.seen[0]
-    assert (seen["method"], seen["path"], seen["headers"]["x-a"]) == ("PUT", "/echo?q=1", "1")
-    assert (seen["headers"]["x-api-key"], seen["headers"]["cookie"]) == ("s3cr3t-token-value", "c=1")
-    assert seen["headers"]["content-type"] == "application/json"
+    seen = server.requests[0]
+    assert (seen.method, seen.path, seen.headers["x-a"]) == ("PUT", "/echo?q=1", "1")
+    assert (seen.headers["x-api-key"], seen.headers["cookie"]) == ("s3cr3t-token-value", "c=1")
+    assert seen.headers["content-type"] == "application/json"
 
 
 async def test_limits_of_a_request_apply_in_a_session(host, server):
@@ -167,7 +167,7 @@ async def test_session_of_another_caller_cannot_be_used(host, server):
         assert len(state.sessions.ids()) == 1
         group.cancel_scope.cancel()
     assert caught.value.code == "http.session"
-    assert len(server.seen) == 1
+    assert len(server.requests) == 1
     assert len(state.sessions.ids()) == 0
 
 
@@ -191,18 +191,18 @@ async def test_number_of_open_sessions_is_limited(open_host):
 async def test_idempotent_request_is_retried_until_it_succeeds(host, server):
     answers = await run(host, opening(retry=2, retry_delay=0), ask(server.url("/flaky?failures=2")))
     assert (answers[1]["status"], answers[1]["body"]) == (200, "at last")
-    assert len(server.seen) == 3
+    assert len(server.requests) == 3
 
 
 async def test_last_response_is_returned_if_retries_fail(host, server):
     answers = await run(host, opening(retry=1, retry_delay=0), ask(server.url("/flaky?failures=5")))
     assert answers[1]["status"] == 503
-    assert len(server.seen) == 2
+    assert len(server.requests) == 2
 
 
 async def test_requests_are_not_retried_by_default(host, server):
     await run(host, opening(), ask(server.url("/flaky?failures=1")))
-    assert len(server.seen) == 1
+    assert len(server.requests) == 1
 
 
 async def test_post_is_not_retried(host, server):
@@ -214,7 +214,7 @@ async def test_post_is_not_retried(host, server):
         ask(server.url("/hangup?failures=1"), method="POST"),
     )
     assert (answers[1]["status"], answers[2]["error"]) == (503, "http.protocol")
-    assert len(server.seen) == 2
+    assert len(server.requests) == 2
 
 
 async def test_request_is_retried_after_a_lost_connection(host, server):
@@ -224,7 +224,7 @@ async def test_request_is_retried_after_a_lost_connection(host, server):
 
 async def test_permanent_error_is_not_retried(host, server):
     await run(host, opening(retry=3, retry_delay=0), ask(server.url("/bytes?count=10"), max_bytes=1))
-    assert len(server.seen) == 1
+    assert len(server.requests) == 1
 
 
 async def test_retry_delay_doubles_with_jitter(host, server, delays):
@@ -242,4 +242,4 @@ async def test_retry_after_is_observed(host, server, delays):
 async def test_retry_after_of_an_hour_ends_retrying(host, server):
     answers = await run(host, opening(retry=1, retry_delay=0), ask(server.url("/flaky?failures=1&after=3600")))
     assert answers[1]["status"] == 503
-    assert len(server.seen) == 1
+    assert len(server.requests) == 1

@@ -24,10 +24,10 @@ BOTH = pytest.mark.parametrize(
 
 @BOTH
 async def test_get_is_sent_with_exactly_these_headers(host, raw_server):
-    raw_server.answers(LAST)
+    raw_server.send(LAST)
     await host.op("http.get", {"url": raw_server.url("/a?b=1"), "headers": {"X-Mine": "1"}, "auth": "bearer"})
-    head = raw_server.requests[0][0].decode()
-    line, *headers = head.split("\r\n")
+    head = raw_server.requests[0].head.decode()
+    line, *headers = head.strip().split("\r\n")
     assert line == "GET /a?b=1 HTTP/1.1"
     assert {one.partition(":")[0].lower(): one.partition(": ")[2] for one in headers} == {
         "host": raw_server.origin.removeprefix("http://"),
@@ -42,9 +42,9 @@ async def test_get_is_sent_with_exactly_these_headers(host, raw_server):
 @BOTH
 @pytest.mark.parametrize("body", [b"", b"short", b"long" * 1_000_000])
 async def test_body_is_sent_completely_with_its_length(host, raw_server, body):
-    raw_server.answers(LAST)
+    raw_server.send(LAST)
     await host.op("http.post", {"url": raw_server.url(), "body": body})
-    head, received = raw_server.requests[0]
+    head, received = raw_server.requests[0].head, raw_server.requests[0].body
     assert received == body
     assert head.lower().count(b"content-length: %d" % len(body)) == 1
     assert b"transfer-encoding" not in head.lower()
@@ -52,18 +52,11 @@ async def test_body_is_sent_completely_with_its_length(host, raw_server, body):
 
 @BOTH
 async def test_requests_share_a_connection(host, raw_server):
-    connections = []
-
-    def script(connection, _):
-        connections.append(connection.getpeername())
-        connection.sendall(OK)
-        return True
-
-    raw_server.script = script
+    raw_server.reply()
     for _ in range(3):
         await host.op("http.get", {"url": raw_server.url()})
-    assert len(connections) == 3
-    assert len(set(connections)) == 1
+    assert len(raw_server.requests) == 3
+    assert len({request.client for request in raw_server.requests}) == 1
 
 
 @BOTH
@@ -77,26 +70,17 @@ async def test_request_is_not_resent_after_a_lost_connection(host, raw_server, o
 
 @BOTH
 async def test_request_on_a_kept_connection_is_not_resent(host, raw_server):
-    raw_server.script = _answer_once(raw_server)
+    raw_server.reply()
+    raw_server.send(then=True)
     await host.op("http.get", {"url": raw_server.url()})
     with pytest.raises(ProtocolFailed):
         await host.op("http.get", {"url": raw_server.url()})
     assert len(raw_server.requests) == 2
 
 
-def _answer_once(raw_server):
-    def script(connection, _):
-        if len(raw_server.requests) > 1:
-            return False
-        connection.sendall(OK)
-        return True
-
-    return script
-
-
 @BOTH
 async def test_environment_is_ignored(host, raw_server, other, monkeypatch, tmp_path):
-    raw_server.answers(LAST)
+    raw_server.send(LAST)
     netrc = tmp_path / "netrc"
     netrc.write_text("machine 127.0.0.1 login user password something\n")
     monkeypatch.setenv("NETRC", str(netrc))
@@ -104,16 +88,16 @@ async def test_environment_is_ignored(host, raw_server, other, monkeypatch, tmp_
         monkeypatch.setenv(name, other.origin)
     monkeypatch.delenv("no_proxy", raising=False)
     await host.op("http.get", {"url": raw_server.url()})
-    assert other.seen == []
-    assert b"authorization" not in raw_server.requests[0][0].lower()
+    assert other.requests == []
+    assert b"authorization" not in raw_server.requests[0].head.lower()
 
 
 @BOTH
 async def test_cookies_are_not_kept_between_requests(host, raw_server):
-    raw_server.answers(LAST.replace(b"\r\n", b"\r\nSet-Cookie: a=1\r\n", 1))
+    raw_server.send(LAST.replace(b"\r\n", b"\r\nSet-Cookie: a=1\r\n", 1))
     for _ in range(2):
         await host.op("http.get", {"url": raw_server.url()})
-    assert b"cookie" not in raw_server.requests[1][0].lower()
+    assert b"cookie" not in raw_server.requests[1].head.lower()
 
 
 @BOTH
@@ -157,7 +141,7 @@ async def test_aiohttp_on_trio_is_rejected_at_the_first_request(open_host, serve
     async with open_host(transport="aiohttp") as host:
         with pytest.raises(OpUnavailable, match="asyncio"):
             await host.op("http.get", {"url": server.url("/echo")})
-    assert server.seen == []
+    assert server.requests == []
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,12 @@
 """A host with this plugin and a scripted provider."""
 
-from contextlib import asynccontextmanager
 from types import SimpleNamespace
 
 import anyio
 import pytest
 import sideband_llm.plugin
-import sideband_store_sqlite.plugin
 from attrs import define, field
-from sideband import Host, Plugin
+from sideband import Plugin
 from sideband.broker import Call
 from sideband.messages import AssistantMessage, TextPart, Usage
 from sideband.ops import Origin
@@ -72,11 +70,9 @@ def make():
 
 
 @pytest.fixture
-def open_host(tmp_path):
-    @asynccontextmanager
-    async def open_one(*providers, settings=None, **options):
+def open_host(sideband_host):
+    def open_one(*providers, settings=None, **options):
         plugins = [
-            Plugin(kind="store", name="sqlite", value=sideband_store_sqlite.plugin),
             Plugin(kind="op", name="llm", value=sideband_llm.plugin),
             *(
                 Plugin(kind="provider", name=one.name, value=SimpleNamespace(sideband_providers=lambda one=one: [one]))
@@ -84,9 +80,7 @@ def open_host(tmp_path):
             ),
             *options.pop("plugins", ()),
         ]
-        home = tmp_path / "home"
-        async with Host(home=home, settings=settings, plugins=plugins, autoload=False, **options) as host:
-            yield host
+        return sideband_host(*plugins, settings=settings, **options)
 
     return open_one
 

@@ -89,7 +89,7 @@ def test_unsupported_attachment_is_refused_with_model_provider_and_remedy(make, 
     with pytest.raises(ProviderError) as caught:
         convert(asking(make, part), "openai", official=True)
     error = caught.value
-    assert (error.code, error.retryable, error.message.startswith("openai: `m` ")) == ("provider.input", False, True)
+    assert (error.code, error.retryable, error.message.startswith("openai: `test` ")) == ("provider.input", False, True)
     assert all(word in f"{error.message} {error.hint}" for word in words)
 
 
@@ -97,7 +97,7 @@ async def test_nothing_is_sent_for_an_unsupported_attachment(open_client, server
     async with open_client(base_url=server.base_url, api="responses") as client:
         with pytest.raises(ProviderError, match="audio through Responses"):
             await client.ask(asking(make, WAV))
-    assert server.seen == []
+    assert server.requests == []
 
 
 def test_request_with_audio_is_recognized(make):

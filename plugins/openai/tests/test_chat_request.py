@@ -22,7 +22,7 @@ def body(client, server, make):
 
     async def sent(**fields):
         await client.ask(**fields)
-        return server.seen[-1].body
+        return server.requests[-1].json()
 
     return sent
 
@@ -48,12 +48,12 @@ USER = {"role": "user", "content": "hello"}
 
 async def test_optional_fields_are_omitted_by_default(body, server):
     assert await body() == {
-        "model": "m",
+        "model": "test",
         "messages": [{"role": "user", "content": "hello"}],
         "stream": True,
         "stream_options": {"include_usage": True},
     }
-    (seen,) = server.seen
+    (seen,) = server.requests
     assert (seen.method, seen.path) == ("POST", "/v1/chat/completions")
     assert seen.headers["content-type"] == "application/json"
     assert seen.headers["accept-encoding"] == "identity"
@@ -176,4 +176,6 @@ async def test_options_override_other_fields(body):
 
 
 async def test_unpaired_surrogates_are_replaced(body):
-    assert (await body(text="a\ud83d"))["messages"][0]["content"] == "a\N{REPLACEMENT CHARACTER}"
+    assert (await body(messages=[{"role": "user", "content": "a\ud83d"}]))["messages"][0][
+        "content"
+    ] == "a\N{REPLACEMENT CHARACTER}"

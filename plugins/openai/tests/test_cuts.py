@@ -65,7 +65,7 @@ async def receive(open_client, server, make, api):
     async with open_client(base_url=server.base_url, api=api) as client:
 
         async def ask(data):
-            server.raw(data)
+            server.send(data)
             return await client.ask(tools=["sky"])
 
         yield ask

@@ -82,9 +82,9 @@ async def test_every_cut_of_a_response_without_finish_reason_is_an_error(client,
         body = json.dumps(whole("", content="42")).encode()
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
     for place in range(len(body)):
-        server.raw(head + body[:place])
+        server.send(head + body[:place])
         await failure(client)
-    server.raw(head + body)
+    server.send(head + body)
     assert (await client.ask()).text == "42"
 
 
@@ -159,7 +159,7 @@ async def test_usage_before_a_reported_error_is_counted(client, server, make):
 
 async def test_usage_of_a_cut_response_is_counted(client, server, make):
     data = make.events(make.chunk(content="x", usage=USAGE), done=False)
-    server.raw(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 9999\r\n\r\n" + data)
+    server.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 9999\r\n\r\n" + data)
     assert (await failure(client, StreamBroken)).usage == COUNTED
 
 

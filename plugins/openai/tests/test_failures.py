@@ -71,16 +71,16 @@ async def test_refused_connection_is_unreachable(open_client, closed_port):
     assert "server is running" in error.hint
 
 
-async def test_configured_authority_is_trusted(open_client, tls_server, ca_file, make):
+async def test_configured_authority_is_trusted(open_client, tls_server, make):
     tls_server.reply(make.events(make.chunk(content="x"), make.chunk(finish="stop")))
-    async with open_client(base_url=tls_server.base_url, ca_file=str(ca_file)) as client:
+    async with open_client(base_url=tls_server.base_url, ca_file=str(tls_server.ca_file)) as client:
         assert (await client.ask()).text == "x"
 
 
 @BOTH_BACKENDS
 @pytest.mark.parametrize("data", [b"", HEAD, HEAD + b"data: {}\n\n", HEAD + b": waiting\n\n"])
 async def test_silent_server_is_a_timeout(open_client, server, data):
-    server.hold_after(data)
+    server.hold(data)
     async with open_client(base_url=server.base_url, idle_timeout=0.2) as client:
         error = await failure(client, ProviderTimeout)
     assert (error.retryable, error.cause) == (True, "ReadTimeout")
@@ -93,32 +93,21 @@ async def test_invalid_utf_8_is_malformed(client, server):
 
 
 async def test_endless_line_is_aborted(client, server):
-    def endless(handler):
-        handler.send(HEAD)
-        while True:
-            handler.send(b"data: " + b"x" * (1 << 20))
-
-    server.script = endless
+    server.flood(HEAD, b"data: " + b"x" * (1 << 20))
     with anyio.fail_after(30):
         assert "a line exceeds" in (await failure(client, StreamBroken)).message
 
 
 async def test_endless_text_is_aborted(client, server, make):
     piece = make.events(make.chunk(content="x" * (1 << 20)), done=False)
-
-    def endless(handler):
-        handler.send(HEAD)
-        while True:
-            handler.send(piece)
-
-    server.script = endless
+    server.flood(HEAD, piece)
     with anyio.fail_after(30):
         assert "16,777,216 characters" in (await failure(client, StreamBroken)).message
 
 
 @BOTH_BACKENDS
 async def test_leaving_early_closes_the_connection(client, server, make, collect_garbage):
-    server.hold_after(HEAD + make.events(make.chunk(content="x"), done=False))
+    server.hold(HEAD + make.events(make.chunk(content="x"), done=False))
     provider, ctx = await client.provider()
     async with aclosing(provider.stream(make.request(), ctx)) as stream:
         assert await anext(stream) == TextDelta(text="x")
@@ -129,7 +118,7 @@ async def test_leaving_early_closes_the_connection(client, server, make, collect
 @BOTH_BACKENDS
 @pytest.mark.parametrize("data", [b"", HEAD])
 async def test_cancellation_closes_the_connection(client, server, data, collect_garbage):
-    server.hold_after(data)
+    server.hold(data)
     with anyio.move_on_after(0.2) as scope:
         await client.ask()
     assert scope.cancelled_caught
@@ -139,7 +128,7 @@ async def test_cancellation_closes_the_connection(client, server, data, collect_
 
 @BOTH_BACKENDS
 async def test_broken_stream_leaves_nothing_to_the_garbage_collector(client, server, collect_garbage):
-    server.hold_after(HEAD + b"data: {\n\n")
+    server.hold(HEAD + b"data: {\n\n")
     for _ in range(3):
         await failure(client, StreamBroken)
         collect_garbage()
@@ -147,7 +136,7 @@ async def test_broken_stream_leaves_nothing_to_the_garbage_collector(client, ser
 
 @BOTH_BACKENDS
 async def test_stream_ends_at_done_even_if_the_body_does_not(client, server, make):
-    server.hold_after(HEAD + make.events(make.chunk(content="x"), make.chunk(finish="stop")))
+    server.hold(HEAD + make.events(make.chunk(content="x"), make.chunk(finish="stop")))
     with anyio.fail_after(5):
         assert (await client.ask()).text == "x"
     assert await anyio.to_thread.run_sync(server.closed.wait, 10)
@@ -155,13 +144,7 @@ async def test_stream_ends_at_done_even_if_the_body_does_not(client, server, mak
 
 async def test_endless_stream_without_content_is_aborted(client, server, monkeypatch):
     monkeypatch.setattr(_provider, "_MAX_STREAM_BYTES", 1 << 20)
-
-    def endless(handler):
-        handler.send(HEAD)
-        while True:
-            handler.send(b": still here\n\n" * 1_000)
-
-    server.script = endless
+    server.flood(HEAD, b": still here\n\n" * 1_000)
     with anyio.fail_after(30):
         assert "1,048,576 bytes" in (await failure(client, StreamBroken)).message
 
@@ -170,4 +153,4 @@ async def test_stop_is_rejected_by_responses(open_client, server):
     async with open_client(base_url=server.base_url, api="responses") as client:
         error = await failure(client, stop=("END",))
     assert "stop" in error.message
-    assert server.seen == []
+    assert server.requests == []

@@ -140,7 +140,7 @@ async def test_a_secret_that_appears_only_in_the_joined_text_is_not_sent(client,
     messages = (UserMessage(content="hi"), AssistantMessage(content=halves), UserMessage(content="go on"))
     with pytest.raises(EgressRefused, match="`token`"):
         await client.ask(messages=messages)
-    assert server.seen == []
+    assert server.requests == []
 
 
 async def test_a_secret_that_becomes_known_between_two_requests_is_not_sent_again(client, server, make):
@@ -151,7 +151,7 @@ async def test_a_secret_that_becomes_known_between_two_requests_is_not_sent_agai
     client.host.redactor.protect(VALUE, "token")
     with pytest.raises(EgressRefused, match="`token`"):
         await client.ask(messages=(*messages, UserMessage(content="go on")))
-    assert len(server.seen) == 2
+    assert len(server.requests) == 2
 
 
 async def test_a_secret_in_the_description_of_a_tool_is_not_sent(client, server):
@@ -162,7 +162,7 @@ async def test_a_secret_in_the_description_of_a_tool_is_not_sent(client, server)
     request = ModelRequest(model="m", messages=(UserMessage(content="hi"),), tools=(schema,))
     with pytest.raises(EgressRefused, match="`token`"):
         await client.ask(request)
-    assert server.seen == []
+    assert server.requests == []
 
 
 def test_audio_is_refused_in_each_request_though_other_messages_are_kept():

@@ -22,12 +22,12 @@ def variables(monkeypatch, server):
 
 
 def sent(server):
-    return server.seen[-1].headers.get("authorization")
+    return server.requests[-1].headers.get("authorization")
 
 
 async def unconfigured(client, name="openai"):
     with pytest.raises(ProviderUnconfigured) as caught:
-        await client.ask(name=name)
+        await client.of(name).ask()
     return caught.value
 
 
@@ -42,7 +42,7 @@ async def test_stored_key_may_define_its_own_header(client, server, credentials)
     credentials.add("openai", KEY, server.origin, **{"X-Key": KEY})
     await client.ask()
     assert sent(server) is None
-    assert server.seen[-1].headers["x-key"] == KEY
+    assert server.requests[-1].headers["x-key"] == KEY
 
 
 async def test_key_bound_elsewhere_is_not_sent(client, server, credentials):
@@ -68,7 +68,7 @@ async def test_configured_key_must_exist(open_client, server):
     async with open_client(base_url=server.base_url, key="work") as client:
         error = await unconfigured(client)
     assert "sideband secrets set work" in error.hint
-    assert server.seen == []
+    assert server.requests == []
 
 
 async def test_missing_key_hint_lists_every_way_to_set_one(open_client):
@@ -100,7 +100,7 @@ async def test_configured_address_takes_precedence_over_the_variable(open_client
     variables.setenv("OPENAI_BASE_URL", ELSEWHERE)
     async with open_client(base_url=server.base_url) as client:
         await client.ask()
-    assert len(server.seen) == 1
+    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("address", [ELSEWHERE, None])
@@ -117,13 +117,13 @@ async def test_key_from_the_variable_is_not_sent_to_another_address(open_client,
 async def test_configured_key_is_not_replaced_by_the_variable(open_client, server, variables):
     async with open_client(key="work") as client:
         await unconfigured(client)
-    assert server.seen == []
+    assert server.requests == []
 
 
 async def test_key_from_the_variable_is_not_sent_to_another_service(open_client, server, variables):
     services = {"mine": {"base_url": server.base_url}}
     async with open_client(services=services) as client:
-        await client.ask(name="openai-mine")
+        await client.of("openai-mine").ask()
     assert sent(server) is None
 
 
@@ -138,13 +138,13 @@ async def test_key_not_allowed_in_a_header_is_rejected_without_showing_it(open_c
     async with open_client() as client:
         error = await unconfigured(client)
     assert "sk-" not in error.message
-    assert server.seen == []
+    assert server.requests == []
 
 
 async def test_service_has_its_own_key(open_client, server, credentials):
     credentials.add("openai-mine", KEY, server.origin)
     async with open_client(services={"mine": {"base_url": server.base_url}}) as client:
-        await client.ask(name="openai-mine")
+        await client.of("openai-mine").ask()
     assert sent(server) == f"Bearer {KEY}"
 
 
@@ -170,7 +170,7 @@ async def test_azure_key_is_sent_in_the_api_key_header(open_client, server, cred
     async with open_client(base_url=server.origin, api_version="2024-10-21") as client:
         await client.ask(model="my model")
         assert await client.models() == ()
-    (seen,) = server.seen
+    (seen,) = server.requests
     assert seen.path == "/openai/deployments/my%20model/chat/completions?api-version=2024-10-21"
     assert seen.headers["api-key"] == KEY
     assert "authorization" not in seen.headers
@@ -180,13 +180,13 @@ async def test_azure_address_may_contain_the_deployment(open_client, server):
     address = f"{server.origin}/openai/deployments/d"
     async with open_client(base_url=address, api_version="2024-10-21") as client:
         await client.ask()
-    assert server.seen[-1].path == "/openai/deployments/d/chat/completions?api-version=2024-10-21"
+    assert server.requests[-1].path == "/openai/deployments/d/chat/completions?api-version=2024-10-21"
 
 
 async def test_configured_headers_are_sent(open_client, server):
     async with open_client(base_url=server.base_url, headers={"X-Title": "tests"}) as client:
         await client.ask()
-    assert server.seen[-1].headers["x-title"] == "tests"
+    assert server.requests[-1].headers["x-title"] == "tests"
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ async def test_configured_address_is_normalized(open_client, server, credentials
     address = server.base_url.replace("http", "HTTP") + "/"
     async with open_client(base_url=address) as client:
         await client.ask()
-    assert (sent(server), server.seen[-1].path) == (f"Bearer {KEY}", "/v1/chat/completions")
+    assert (sent(server), server.requests[-1].path) == (f"Bearer {KEY}", "/v1/chat/completions")
 
 
 @pytest.mark.parametrize("api", ["chat", "responses"])
@@ -243,11 +243,11 @@ async def test_rejected_key_is_not_reported_as_missing(client, server, credentia
 
 
 async def test_local_server_that_requires_a_key_says_how_to_configure_it(open_client, server, monkeypatch):
-    monkeypatch.setitem(_local._PORTS, "vllm", server.server_address[1])
+    monkeypatch.setitem(_local._PORTS, "vllm", server.port)
     server.reply({"error": "Unauthorized"}, status=401, kind="application/json")
     async with open_client() as client:
         with pytest.raises(ProviderRefused) as caught:
-            await client.ask(name="openai-vllm")
+            await client.of("openai-vllm").ask()
     assert "no key was sent" in caught.value.message
     assert "[plugins.openai.services.vllm]" in caught.value.hint
     assert f"sideband secrets set openai-vllm --origin {server.origin}" in caught.value.hint

@@ -25,7 +25,7 @@ def taken_port():
 async def test_models_are_sorted_by_name(client, server):
     server.reply({"object": "list", "data": [{"id": "b"}, {"id": "a"}]}, kind="application/json")
     assert [one.id for one in await client.models()] == ["a", "b"]
-    assert (server.seen[-1].method, server.seen[-1].path) == ("GET", "/v1/models")
+    assert (server.requests[-1].method, server.requests[-1].path) == ("GET", "/v1/models")
 
 
 async def test_configured_loopback_server_is_not_assumed_to_be_free(client, server):
@@ -132,36 +132,36 @@ def test_data_file_is_plausible():
 
 async def test_local_servers_are_providers(open_client):
     async with open_client() as client:
-        names = await client.names()
+        names = await client.host.broker.ops.providers()
     assert names == ("openai", "openai-llamacpp", "openai-lmstudio", "openai-ollama", "openai-vllm")
 
 
 async def test_local_setting_disables_them(open_client):
     async with open_client(local=False) as client:
-        assert await client.names() == ("openai",)
+        assert await client.host.broker.ops.providers() == ("openai",)
         with pytest.raises(PluginError):
-            await client.provider("openai-ollama")
+            await client.of("openai-ollama").provider()
 
 
 async def test_local_server_is_found_and_gets_no_key(open_client, server, monkeypatch, make, credentials):
-    monkeypatch.setitem(_local._PORTS, "ollama", server.server_address[1])
+    monkeypatch.setitem(_local._PORTS, "ollama", server.port)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-another")
     credentials.add("openai-ollama", "sk-stored", server.origin)
     server.reply({"data": [{"id": "small"}]}, kind="application/json")
     async with open_client() as client:
-        assert await client.models("openai-ollama") == (ModelInfo(id="small", prices=Prices(input=0, output=0)),)
+        assert await client.of("openai-ollama").models() == (ModelInfo(id="small", prices=Prices(input=0, output=0)),)
         server.reply(make.events(make.chunk(content="x"), make.chunk(finish="stop")))
-        assert (await client.ask(name="openai-ollama")).text == "x"
-    assert all("authorization" not in one.headers for one in server.seen)
+        assert (await client.of("openai-ollama").ask()).text == "x"
+    assert all("authorization" not in one.headers for one in server.requests)
     assert credentials.resolved == []
 
 
 async def test_absent_local_server_has_no_models(open_client, taken_port, monkeypatch):
     monkeypatch.setitem(_local._PORTS, "vllm", taken_port)
     async with open_client() as client:
-        assert await client.models("openai-vllm") == ()
+        assert await client.of("openai-vllm").models() == ()
         with pytest.raises(ProviderUnreachable) as caught:
-            await client.ask(name="openai-vllm")
+            await client.of("openai-vllm").ask()
     assert "server is running" in caught.value.hint
 
 
@@ -169,21 +169,21 @@ async def test_absent_local_server_has_no_models(open_client, taken_port, monkey
     "reply", [(b"<html>", 200, "text/html"), (b"no", 404, "text/plain"), (b"{", 200, "text/plain")]
 )
 async def test_other_service_on_the_port_has_no_models(open_client, server, monkeypatch, reply):
-    monkeypatch.setitem(_local._PORTS, "llamacpp", server.server_address[1])
+    monkeypatch.setitem(_local._PORTS, "llamacpp", server.port)
     body, status, kind = reply
     server.reply(body, status=status, kind=kind)
     async with open_client() as client:
-        assert await client.models("openai-llamacpp") == ()
+        assert await client.of("openai-llamacpp").models() == ()
 
 
 async def test_configured_service_replaces_the_local_default(open_client, server):
     server.reply({"data": [{"id": "a"}]}, kind="application/json")
     async with open_client(services={"ollama": {"base_url": server.base_url}}) as client:
-        assert (await client.names()).count("openai-ollama") == 1
-        assert [one.id for one in await client.models("openai-ollama")] == ["a"]
+        assert (await client.host.broker.ops.providers()).count("openai-ollama") == 1
+        assert [one.id for one in await client.of("openai-ollama").models()] == ["a"]
 
 
 async def test_opening_a_host_sends_no_requests(open_client, server):
     async with open_client(base_url=server.base_url) as client:
-        await client.names()
-    assert server.seen == []
+        await client.host.broker.ops.providers()
+    assert server.requests == []

@@ -82,7 +82,7 @@ async def test_text_is_streamed_and_joined_in_the_message(client, server, make):
     message = finished.message
     assert (message.content, message.stop) == ((TextPart(text="Hello"),), "end")
     assert message.usage == Usage(input=40, cache_read=60, output=30, reasoning=20)
-    assert server.seen[-1].path == "/v1/responses"
+    assert server.requests[-1].path == "/v1/responses"
 
 
 async def test_calls_and_reasoning_are_streamed(client, server, make):

@@ -2,8 +2,7 @@
 
 import pytest
 import sideband_plist.plugin
-import sideband_store_sqlite.plugin
-from sideband import Host, Plugin
+from sideband import Plugin
 
 
 @pytest.fixture
@@ -17,13 +16,9 @@ def settings():
 
 
 @pytest.fixture
-async def host(tmp_path, settings, anyio_backend):
-    plugins = [
-        Plugin("op", "plist", sideband_plist.plugin),
-        Plugin("store", "sqlite", sideband_store_sqlite.plugin),
-    ]
-    home = tmp_path / "home"
-    async with Host(home=home, settings={"plugins": {"plist": settings}}, plugins=plugins, autoload=False) as host:
+async def host(sideband_host, settings, anyio_backend):
+    plugin = Plugin("op", "plist", sideband_plist.plugin)
+    async with sideband_host(plugin, settings={"plugins": {"plist": settings}}) as host:
         yield host
 
 

@@ -4,9 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 import sideband_progress.plugin
-import sideband_store_sqlite.plugin
 from pydantic import BaseModel
-from sideband import Host, Plugin
+from sideband import Plugin
 from sideband.ops import Level, OpFamily, op
 
 CANARY = "s3cr3t-canary-value"
@@ -33,12 +32,7 @@ def canary():
 
 
 @pytest.fixture
-async def host(tmp_path):
+async def host(sideband_host):
     vault = SimpleNamespace(sideband_ops=lambda: OpFamily(name="vault", ops=(unlock,)))
-    plugins = [
-        Plugin(kind="store", name="sqlite", value=sideband_store_sqlite.plugin),
-        Plugin(kind="op", name="progress", value=sideband_progress.plugin),
-        Plugin(kind="op", name="vault", value=vault),
-    ]
-    async with Host(home=tmp_path, plugins=plugins, autoload=False) as one:
+    async with sideband_host(Plugin("op", "progress", sideband_progress.plugin), Plugin("op", "vault", vault)) as one:
         yield one

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import anyio
 import pytest
 import sideband_prompt.plugin
-import sideband_store_sqlite.plugin
 from sideband import Host, Plugin
 from sideband.hooks import Sections
 
@@ -41,14 +40,10 @@ def write():
 
 
 @pytest.fixture
-def make_host(home):
+def make_host(sideband_host, home):
     def make(**config) -> Host:
-        plugins = [
-            Plugin(kind="store", name="sqlite", value=sideband_store_sqlite.plugin),
-            Plugin(kind="hook", name="prompt", value=sideband_prompt.plugin),
-            Plugin(kind="tool", name="prompt", value=sideband_prompt.plugin),
-        ]
-        return Host(home=home, plugins=plugins, autoload=False, settings={"plugins": {"prompt": config}})
+        plugins = [Plugin(kind, "prompt", sideband_prompt.plugin) for kind in ("hook", "tool")]
+        return sideband_host(*plugins, home=home, settings={"plugins": {"prompt": config}})
 
     return make
 

@@ -76,3 +76,26 @@ def test_skills_that_do_not_fit_are_counted(section):
     listed = text.count("<name>")
     assert 0 < listed < 100
     assert f"skills omitted to keep this list short (ask the user about them): {100 - listed}" in text
+
+
+MANY = [skill(f"s{number:03}", "Does things with the moon.") for number in range(99)]
+TIDES = skill("tides", "When it is high tide.")
+
+
+def test_descriptions_that_fit_the_task_are_kept_first(section):
+    options = {"tools": ("skill",), "skills": [*MANY, TIDES]}
+    limit = {"skills_limit": 9_000}
+    assert "high tide" not in section("skills", limit, **options)
+    assert "high tide" in section("skills", limit, **options, text="Will the tides be high?")
+
+
+def test_skill_that_fits_the_task_is_listed_before_others(section):
+    text = section("skills", {"skills_limit": 1_000}, tools=("skill",), skills=[*MANY, TIDES], text="tide")
+    assert "<name>tides</name>" in text
+    names = re.findall("<name>(.*)</name>", text)
+    assert names == sorted(names)
+
+
+def test_list_that_fits_does_not_depend_on_the_task(section):
+    options = {"tools": ("skill",), "skills": [skill("a", "Sails."), skill("b", "Swims.")]}
+    assert section("skills", **options, text="swim") == section("skills", **options)

@@ -16,13 +16,8 @@ from sideband_sandbox import SystemSandbox
 from sideband_sandbox._errors import ZygoteFailed
 from sideband_sandbox._machine._landlock import READ_DIRECTORY, READ_FILE
 from sideband_sandbox._workers._probe import _verdict
-from sideband_sandbox.plugin import sideband_sandboxes
 
 pytestmark = pytest.mark.anyio
-
-
-async def test_entry_point_returns_one_sandbox():
-    assert [sandbox.name for sandbox in sideband_sandboxes()] == ["sandbox"]
 
 
 async def test_other_system_has_no_tier_and_no_hint(monkeypatch):

@@ -48,6 +48,16 @@ async def test_signal_is_returned_as_negative_exit_code(run):
     assert (await run("/bin/sh", "-c", "kill -TERM $$"))[0] == -signal.SIGTERM
 
 
+async def test_terminated_program_and_its_group_get_a_signal(launcher, finish):
+    script = "trap 'wait; exit 3' TERM; sh -c 'trap \"echo bye; exit\" TERM; echo up; sleep 60 & wait' & wait"
+    program = await launcher.launch(ProgramRequest(("/bin/sh", "-c", script), Path("/tmp")))
+    await anyio.wait_readable(program.stdout)
+    program.terminate()
+    code, output, _ = await finish(program)
+    assert (code, output) == (3, "up\nbye\n")
+    program.terminate()
+
+
 async def test_environment_is_that_of_the_request_plus_own_folders(run, monkeypatch):
     monkeypatch.setenv("FROM_THE_HOST", "leaked")
     _, output, _ = await run("/usr/bin/env", environment={"ONE": "1"})
@@ -80,6 +90,15 @@ async def test_files_created_in_a_place_belong_to_the_host_user(run, place):
     assert (code, errors) == (0, "")
     assert (place / "new").read_text() == "known\n"
     assert {(path.stat().st_uid, path.stat().st_gid) for path in place.iterdir()} == {(os.geteuid(), os.getegid())}
+
+
+async def test_file_in_a_writable_place_is_executed_only_if_the_place_is_executable(run, place):
+    script = "cp /bin/true copy && ./copy && echo ran"
+    places = Place(place, writable=True), Place(place, writable=True, executable=True)
+    code, output, _ = await run("/bin/sh", "-c", script, folder=place, places=places[:1])
+    assert (code, output) == (126, "")
+    code, output, _ = await run("/bin/sh", "-c", script, folder=place, places=places[1:])
+    assert (code, output) == (0, "ran\n")
 
 
 async def test_read_only_place_rejects_writes(run, place):

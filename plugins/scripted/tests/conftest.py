@@ -1,13 +1,9 @@
 """A host with a scripted provider."""
 
-from contextlib import aclosing
-
 import pytest
 import sideband_scripted.plugin
-import sideband_store_sqlite.plugin
-from sideband import Host, Plugin
-from sideband.messages import UserMessage
-from sideband.providers import Finished, ModelRequest
+from sideband import Plugin
+from sideband_testing import ProviderClient
 
 
 @pytest.fixture
@@ -16,19 +12,12 @@ def anyio_backend():
 
 
 @pytest.fixture
-def open_host(tmp_path):
+def open_host(sideband_host):
     """Build a host whose provider `scripted` is the given object or plays the given file."""
 
     def make(value=sideband_scripted.plugin, **config):
-        return Host(
-            home=tmp_path / "home",
-            settings={"plugins": {"scripted": config}} if config else {},
-            plugins=[
-                Plugin(kind="store", name="sqlite", value=sideband_store_sqlite.plugin),
-                Plugin(kind="provider", name="scripted", value=value),
-            ],
-            autoload=False,
-        )
+        plugin = Plugin("provider", "scripted", value)
+        return sideband_host(plugin, settings={"plugins": {"scripted": config}} if config else {})
 
     return make
 
@@ -37,15 +26,9 @@ def open_host(tmp_path):
 def listen():
     """Call the provider of a host. Return the deltas and the message, or raise the provider's error."""
 
-    async def ask(host, *messages, model="test", into=None, **fields):
-        provider, ctx = await host.broker.ops.provider("scripted")
-        request = ModelRequest(model=model, messages=messages or (UserMessage(content="hello"),), **fields)
-        deltas = [] if into is None else into
-        async with aclosing(provider.stream(request, ctx)) as events:
-            async for event in events:
-                if isinstance(event, Finished):
-                    return deltas, event.message
-                deltas.append(event)
-        raise AssertionError("the stream ended without a `Finished` event")
+    async def ask(host, *messages, into=None, **fields):
+        events = [] if into is None else into
+        message = await ProviderClient(host, "scripted").ask(*messages, into=events, **fields)
+        return events[:-1], message
 
     return ask

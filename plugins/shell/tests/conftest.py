@@ -3,16 +3,15 @@
 import os
 import sys
 import sysconfig
+from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
-import anyio
 import pytest
 import sideband_shell.plugin
 import sideband_store_sqlite.plugin
 from sideband import Host, Plugin
-from sideband_sandbox import SystemSandbox
-from sideband_sandbox._programs._launcher import ProgramLauncher
+from sideband.broker import SessionEnds
+from sideband.ops import Origin
 
 PYTHON = os.path.realpath(sys.executable)
 
@@ -32,45 +31,27 @@ def home(tmp_path):
     return tmp_path / "home"
 
 
-@pytest.fixture(scope="session")
-def proved():
-    """Return the verified state of a sandbox, shared by all tests because verification is slow."""
-
-    async def prove():
-        sandbox = SystemSandbox()
-        try:
-            await sandbox.prove_programs()
-            return sandbox._finding, sandbox._programs
-        finally:
-            await sandbox.close()
-
-    return anyio.run(prove)
-
-
-@pytest.fixture
-def sandboxes(proved):
-    """Return a sandbox plugin that is already verified."""
-    finding, launcher = proved
-    sandbox = SystemSandbox()
-    sandbox._finding, sandbox._programs = finding, ProgramLauncher(launcher._platform, launcher._isolation)
-    sandbox._programs._variant = launcher._variant
-    return SimpleNamespace(sideband_sandboxes=lambda: [sandbox])
-
-
 @pytest.fixture
 def more_plugins():
     return []
 
 
 @pytest.fixture
-async def host(home, settings, sandboxes, more_plugins, anyio_backend):
+def open_host(home, settings, sandboxes, more_plugins):
+    """Return a function that makes a host, to open it several times."""
     plugins = [
         Plugin("op", "shell", sideband_shell.plugin),
         Plugin("sandbox", "sandbox", sandboxes),
         Plugin("store", "sqlite", sideband_store_sqlite.plugin),
         *more_plugins,
     ]
-    async with Host(home=home, settings={"plugins": {"shell": settings}}, plugins=plugins, autoload=False) as host:
+    made = {"plugins": plugins, "settings": {"plugins": {"shell": settings}}, "autoload": False}
+    return lambda: Host(home=home, **made)
+
+
+@pytest.fixture
+async def host(open_host, anyio_backend):
+    async with open_host() as host:
         yield host
 
 
@@ -109,3 +90,45 @@ def place(tmp_path):
     folder.mkdir()
     (folder / "known").write_text("known\n")
     return folder
+
+
+EVERYTHING = ["shell:binary=*,code=yes|no,runs=any,place=*,mode=read|write|execute"]
+
+
+class Session:
+    """A session of an agent, as ops see it."""
+
+    def __init__(self, host, name="s1", plugin="tools", hooks=None):
+        self.host, self.name, self.plugin = host, name, plugin
+        self.hooks = hooks or host.hooks.derive(lambda context: context)
+        self.hooks.session_ends = self.hooks.session_ends or SessionEnds()
+
+    async def __call__(self, op, **params):
+        origin = Origin(session=self.name)
+        context = self.host.context_for(self.plugin)
+        return await context.dispatch_for(origin, f"shell.{op}", params, capabilities=EVERYTHING, hooks=self.hooks)
+
+    async def start(self, script, **params):
+        return (await self("start", binary="sh", args=["-c", script], **params))["program"]
+
+    async def whole(self, program):
+        return await self("output", program=program, wait=30, until="end")
+
+    async def end(self):
+        await self.hooks.session_ends.end(self.name)
+
+
+@pytest.fixture
+def new_session():
+    """Return a function that makes a session of an agent, which calls ops."""
+    return Session
+
+
+@pytest.fixture
+def session_of(host):
+    return partial(Session, host)
+
+
+@pytest.fixture
+def session(session_of):
+    return session_of()

@@ -77,3 +77,9 @@ async def test_preview_of_a_script_is_refused_like_its_run(run, previews, tmp_pa
     with pytest.raises(OpDenied, match="is a script of"):
         await run(str(script), grants=["shell:binary=*"])
     assert not previews
+
+
+async def test_preview_says_whether_the_program_can_execute_files_that_it_creates(preview_of, place):
+    grants = [f"shell:binary=make,runs=any,place={place},mode=execute"]
+    text = await preview_of("make", execute=[str(place)], grants=grants)
+    assert f"it may change and execute files in `{place}`" in text

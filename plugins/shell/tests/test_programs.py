@@ -3,6 +3,7 @@
 import os
 import shutil
 
+import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,7 +30,14 @@ async def test_result_has_exit_code_and_output(run):
     answer = await run("sh", "-c", "cat; echo bad >&2; exit 3", input="good\n")
     assert (answer["exit_code"], answer["stdout"], answer["stderr"]) == (3, "good\n", "bad\n")
     assert (answer["signal"], answer["timed_out"], answer["truncated"]) == (None, False, False)
-    assert answer["duration"] > 0
+    again = await run("sh", "-c", "cat; echo bad >&2; exit 3", input="good\n")
+    assert again | {"seconds": answer["seconds"]} == answer
+
+
+async def test_result_says_how_long_the_program_ran(run):
+    before = anyio.current_time()
+    answer = await run("true")
+    assert 0 < answer["seconds"] <= anyio.current_time() - before
 
 
 async def test_result_names_the_signal(run):
@@ -142,6 +150,23 @@ async def test_place_is_writable_only_if_requested(run, place):
     assert (place / "new").stat().st_uid == os.geteuid()
 
 
+async def test_file_in_a_writable_place_is_executed_only_if_requested(run, place):
+    (place / "made.sh").write_text("#!/bin/sh\necho made\n")
+    (place / "made.sh").chmod(0o755)
+    script = "cp /bin/true copy && ./copy && ./made.sh"
+    refused = await run("sh", "-c", script, cwd=str(place), write=[str(place)])
+    assert (refused["stdout"], "Permission denied" in refused["stderr"]) == ("", True)
+    grants = ["shell:binary=sh,runs=any,place=*,mode=execute"]
+    ran = await run("sh", "-c", script, cwd=str(place), execute=[str(place)], grants=grants)
+    assert (ran["stdout"], ran["stderr"]) == ("made\n", "")
+
+
+async def test_program_in_an_executable_place_runs_without_the_right_to_run_others(run, place):
+    program = shutil.copy("/bin/cat", place / "mycat")
+    params = {"execute": [str(place)], "cwd": str(place), "grants": [f"shell:binary={program},place=*,mode=execute"]}
+    assert (await run(str(program), "known", **params))["stdout"] == "known\n"
+
+
 async def test_relative_place_is_in_the_files_of_the_host(run, home):
     (home / "files" / "work").mkdir(parents=True)
     assert (await run("touch", "work/new", cwd=".", write=["work"]))["exit_code"] == 0
@@ -171,6 +196,17 @@ async def test_place_must_not_overlap_the_folder_of_the_host(run, home, name):
     with pytest.raises(ShellPlace, match="own folder") as caught:
         await run("true", read=[str(place)])
     assert (caught.value.code, bool(caught.value.hint)) == ("shell.place", True)
+
+
+@pytest.mark.parametrize("name", ["envs", "skills"])
+async def test_folders_of_packages_and_snapshots_can_be_read_and_not_changed(run, home, name):
+    folder = home / name / ("0" * 64)
+    folder.mkdir(parents=True)
+    (folder / "a").write_text("text")
+    assert (await run("cat", str(folder / "a"), read=[str(folder)]))["stdout"] == "text"
+    for refused in ({"write": [str(folder)]}, {"read": [str(folder.parent)]}):
+        with pytest.raises(ShellPlace, match="own folder"):
+            await run("cat", str(folder / "a"), **refused)
 
 
 @pytest.mark.parametrize("place", ["", ".sideband", ".sideband/locks"])

@@ -116,6 +116,13 @@ async def test_place_requires_an_explicit_grant_and_is_read_only_by_default(plac
     assert allowed(f"shell:runs=any,binary=git,place={place}")
 
 
+async def test_execution_of_files_in_a_writable_place_requires_an_explicit_grant(place):
+    assert not allowed(f"shell:runs=any,binary=make,place={place},mode=read|write", "make", execute=[str(place)])
+    assert allowed(f"shell:runs=any,binary=make,place={place},mode=execute", "make", execute=[str(place)])
+    assert not allowed(f"shell:runs=any,binary=make,place={place},mode=execute", "make", write=[str(place)])
+    assert "execute files that they create" in ShellScope.explain({"mode": ("write", "execute")})
+
+
 async def test_grant_covers_place_and_variable_together(place):
     capability = f"shell:runs=any,binary=git,place={place},env=GIT_DIR"
     assert allowed(capability, cwd=str(place), env={"GIT_DIR": "x"})

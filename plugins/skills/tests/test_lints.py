@@ -332,3 +332,12 @@ def test_errors_and_options_of_a_family_are_known(in_function):
 @pytest.mark.parametrize("use", ["await http.back(url='x')", "await dispatch('http.back', {})"])
 def test_internal_op_is_unknown(in_function, use):
     assert in_function(use, families=TYPED) == ["sdk.op"]
+
+
+def test_entries_of_allowed_tools_that_mean_no_tool_are_reported(tmp_path):
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    listed = "allowed-tools: Read Bash(git:*) NotebookEdit"
+    (folder / "SKILL.md").write_text(f"---\nname: notes\ndescription: Keeps notes.\n{listed}\n---\n")
+    problems = anyio.run(FolderLoader().validate, folder)
+    assert [one.reason.partition(" ")[0] for one in problems] == ["'NotebookEdit'"]

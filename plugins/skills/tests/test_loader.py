@@ -2,8 +2,6 @@ import anyio
 import pytest
 from sideband.loading import SkillPackage, SkillSources
 from sideband_skills import FolderLoader, _folder_loader
-from sideband_skills._config import Config
-from sideband_skills.plugin import sideband_loaders
 
 
 @pytest.mark.anyio
@@ -19,10 +17,6 @@ async def test_loading_can_be_cancelled(make_skill):
         scope.cancel()
         await FolderLoader().load(SkillSources(folders=(make_skill(),)))
     assert scope.cancelled_caught
-
-
-def test_plugin_registers_one_loader():
-    assert [loader.name for loader in sideband_loaders(Config())] == ["skills"]
 
 
 def test_skills_in_a_folder_load_in_order_of_their_names(skills, make_skill, load):
@@ -88,6 +82,11 @@ def test_name_that_differs_from_the_entry_point_is_reported(make_skill, load, co
     (skill,) = load(packages=[SkillPackage("weather", make_skill(), "sideband-weather", "1.2")]).skills
     assert codes(skill.problems) == ["name.folder"]
     assert "entry point" in skill.problems[0].reason
+
+
+def test_source_folder_of_a_package_may_have_the_name_of_its_module(make_skill, load):
+    manifest = "---\nname: weather-skill\ndescription: x\n---\n"
+    assert load(make_skill("sideband_weather_skill", manifest=manifest)).problems == ()
 
 
 def test_package_without_a_manifest_is_reported(make_skill, load):

@@ -2,8 +2,7 @@
 
 import pytest
 import sideband_sql.plugin
-import sideband_store_sqlite.plugin
-from sideband import Host, Plugin
+from sideband import Plugin
 
 
 @pytest.fixture
@@ -22,12 +21,7 @@ def more_plugins():
 
 
 @pytest.fixture
-async def host(tmp_path, settings, more_plugins, anyio_backend):
-    plugins = [
-        *more_plugins,
-        Plugin("op", "sql", sideband_sql.plugin),
-        Plugin("store", "sqlite", sideband_store_sqlite.plugin),
-    ]
-    home = tmp_path / "home"
-    async with Host(home=home, settings={"plugins": {"sql": settings}}, plugins=plugins, autoload=False) as host:
+async def host(sideband_host, settings, more_plugins, anyio_backend):
+    plugins = [*more_plugins, Plugin("op", "sql", sideband_sql.plugin)]
+    async with sideband_host(*plugins, settings={"plugins": {"sql": settings}}) as host:
         yield host

@@ -14,8 +14,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 from sideband import StoreError
-from sideband.store import StoreSpec
-from sideband_store_sqlite import StoreBusy, StoreDamaged, StoreForeign, StoreUnwritable, open_sqlite, plugin
+from sideband_store_sqlite import StoreBusy, StoreDamaged, StoreForeign, StoreUnwritable, open_sqlite
 from sideband_store_sqlite._connection import TransactionState
 from sideband_store_sqlite._statements import put_document
 
@@ -43,21 +42,6 @@ from pathlib import Path
 from sideband_store_sqlite._schema import connect
 
 connect(Path(sys.argv[1]) / "store.sqlite", 0)
-"""
-HASTY = """
-import os, signal, sys, anyio
-from pathlib import Path
-from sideband_store_sqlite import open_sqlite
-
-async def main(folder):
-    async with open_sqlite(Path(folder)) as store:
-        for n in range(300):
-            await store.append("s", [{"n": n}], durable=False)
-            async with store.transaction(durable=False) as transaction:
-                await transaction.put("last", {"n": n})
-        os.kill(os.getpid(), signal.SIGKILL)
-
-anyio.run(main, sys.argv[1])
 """
 HOLDER = """
 import sys, anyio
@@ -90,12 +74,6 @@ async def put_both(store, first, second):
     async with store.transaction() as transaction:
         await transaction.put(*first)
         await transaction.put(*second)
-
-
-def test_plugin_registers_one_store():
-    (spec,) = plugin.sideband_stores()
-    assert isinstance(spec, StoreSpec)
-    assert (spec.name, spec.open) == ("sqlite", open_sqlite)
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
@@ -270,14 +248,6 @@ async def test_killed_process_leaves_no_partial_transaction(tmp_path, kill_after
         document = await store.get("one")
     assert len(records) >= max(committed, default=kill_after - 1) + 1
     assert (document.value["n"] if document else -1) == len(records) - 1
-
-
-async def test_writes_that_are_not_durable_survive_the_end_of_the_process(tmp_path):
-    with start(HASTY, tmp_path) as hasty:
-        assert hasty.wait(30) == -signal.SIGKILL
-    async with open_sqlite(tmp_path) as store:
-        assert len(await store.read("s")) == 300
-        assert (await store.get("last")).value == {"n": 299}
 
 
 async def test_process_killed_inside_a_transaction_releases_its_lock(tmp_path):

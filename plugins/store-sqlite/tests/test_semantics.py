@@ -13,78 +13,6 @@ KEYS = st.text(st.sampled_from("ab/%_\\*?\x00é\ud7ff\ue000\U0010ffff"), max_siz
 VALUES = st.dictionaries(st.text(max_size=3), st.none() | st.integers() | st.text(max_size=5), max_size=3)
 
 
-async def test_versions_count_from_one(store):
-    assert await store.put("a", {"n": 1}) == 1
-    assert await store.put("a", {"n": 2}) == 2
-    assert (await store.get("a")).value == {"n": 2}
-    assert (await store.get("a")).version == 2
-
-
-async def test_get_of_an_unknown_document_returns_none(store):
-    assert await store.get("a") is None
-    assert await store.delete("a") is False
-
-
-async def test_version_zero_requires_a_new_document(store):
-    await store.put("a", {"n": 1}, version=0)
-    with pytest.raises(StoreConflict) as caught:
-        await store.put("a", {"n": 2}, version=0)
-    assert (caught.value.expected, caught.value.found) == (0, 1)
-    assert (await store.get("a")).value == {"n": 1}
-
-
-async def test_delete_with_another_version_is_a_conflict(store):
-    await store.put("a", {"n": 1})
-    with pytest.raises(StoreConflict):
-        await store.delete("a", version=2)
-    assert await store.delete("a", version=1) is True
-    assert await store.get("a") is None
-
-
-async def test_sql_wildcards_are_literal_in_a_prefix(store):
-    for key in ("a_b", "axb", "a%b", "a*b", "a"):
-        await store.put(key, {})
-    assert list(await store.keys("a_")) == ["a_b"]
-    assert list(await store.keys("a%")) == ["a%b"]
-    assert list(await store.keys("a*")) == ["a*b"]
-
-
-async def test_records_are_numbered_from_zero(store):
-    assert await store.append("s", [{"n": 0}, {"n": 1}]) == 0
-    assert await store.append("s", [{"n": 2}]) == 2
-    assert await store.append("other", [{"n": 9}]) == 0
-    assert [(r.position, r.value["n"]) for r in await store.read("s")] == [(0, 0), (1, 1), (2, 2)]
-    assert [r.position for r in await store.read("s", start=1, limit=1)] == [1]
-
-
-async def test_deleted_stream_restarts_at_zero(store):
-    await store.append("s", [{"n": 0}, {"n": 1}])
-    await store.append("other", [{"n": 9}])
-    assert await store.delete_stream("s") is True
-    assert await store.delete_stream("s") is False
-    assert list(await store.read("s")) == []
-    assert await store.append("s", [{"n": 2}]) == 0
-    assert len(await store.read("other")) == 1
-
-
-async def test_failed_transaction_does_not_delete_a_stream(store):
-    async def fail():
-        async with store.transaction() as transaction:
-            await transaction.delete_stream("s")
-            raise ZeroDivisionError
-
-    await store.append("s", [{"n": 0}])
-    with pytest.raises(ZeroDivisionError):
-        await fail()
-    assert len(await store.read("s")) == 1
-
-
-async def test_empty_append_returns_the_next_position(store):
-    await store.append("s", [{"n": 0}])
-    assert await store.append("s", []) == 1
-    assert len(await store.read("s")) == 1
-
-
 @pytest.mark.parametrize("value", [{"n": float("nan")}, {"n": b"x"}, {"n": {1, 2}}], ids=["nan", "bytes", "set"])
 async def test_error_for_a_value_that_is_not_json_names_its_key(store, value):
     with pytest.raises(ValueNotStorable, match="'a'"):
@@ -115,29 +43,6 @@ async def test_lone_surrogate_in_a_value_is_stored(store):
     assert (await store.get("a")).value == {"text": "\ud800"}
 
 
-async def test_transaction_commits_all_of_its_body(store):
-    async with store.transaction() as transaction:
-        await transaction.put("a", {"n": 1})
-        await transaction.append("s", [{"n": 1}])
-        assert (await transaction.get("a")).version == 1
-    assert await store.keys() == ("a",)
-    assert len(await store.read("s")) == 1
-
-
-@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
-async def test_failed_transaction_is_rolled_back(store):
-    async def fail():
-        async with store.transaction() as transaction:
-            await transaction.put("a", {"n": 1})
-            await transaction.append("s", [{"n": 1}])
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        await fail()
-    assert await store.keys() == ()
-    assert await store.read("s") == ()
-
-
 async def test_conflict_can_be_handled_inside_a_transaction(store):
     await store.put("a", {"n": 1})
     async with store.transaction() as transaction:
@@ -161,25 +66,6 @@ async def test_transaction_is_unusable_after_its_body(store):
     with pytest.raises(StoreError, match="ended"):
         await transaction.put("a", {})
     assert await store.keys() == ()
-
-
-@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
-async def test_concurrent_versioned_increments_lose_nothing(store):
-    await store.put("counter", {"n": 0})
-
-    async def add():
-        while True:
-            found = await store.get("counter")
-            try:
-                await store.put("counter", {"n": found.value["n"] + 1}, version=found.version)
-            except StoreConflict:
-                continue
-            return
-
-    async with anyio.create_task_group() as tasks:
-        for _ in range(10):
-            tasks.start_soon(add)
-    assert (await store.get("counter")).value == {"n": 10}
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

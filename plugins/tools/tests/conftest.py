@@ -3,12 +3,16 @@
 from types import SimpleNamespace
 
 import pytest
+import sideband_files.plugin
+import sideband_http.plugin
+import sideband_llm.plugin
 import sideband_skills.plugin
-import sideband_store_sqlite.plugin
 import sideband_tools.plugin
 from attrs import define, field
-from sideband import Host, Plugin
+from sideband import Plugin
 from sideband.messages import Usage
+from sideband_agent import Agent
+from sideband_scripted import Scripted, Turn
 
 TOOLS = '''
 from sideband.skill import tool
@@ -75,13 +79,12 @@ def folder(tmp_path):
 
 
 @pytest.fixture
-async def host(tmp_path, folder):
+async def host(sideband_host, folder):
     plugins = [
-        Plugin(kind="store", name="sqlite", value=sideband_store_sqlite.plugin),
         Plugin(kind="loader", name="skills", value=sideband_skills.plugin),
         *(Plugin(kind="tool", name=name, value=getattr(sideband_tools.plugin, name)) for name in NAMES),
     ]
-    async with Host(home=tmp_path / "home", plugins=plugins, autoload=False, skill_dirs=[folder.parent]) as one:
+    async with sideband_host(*plugins, skill_dirs=[folder.parent]) as one:
         yield one
 
 
@@ -102,3 +105,102 @@ async def call(host, ctx):
 
 
 NAMES = ("output", "skill", "subagent")
+
+
+@pytest.fixture
+def work(tmp_path):
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder.resolve()
+
+
+@pytest.fixture
+def grants():
+    """What the plugin of the tools was granted."""
+    return []
+
+
+@pytest.fixture
+def settings():
+    """The table `[plugins.tools]`."""
+    return {}
+
+
+@pytest.fixture
+def other_settings():
+    """The tables of other plugins."""
+    return {}
+
+
+class Calling:
+    """An agent whose model calls one tool, or several in one turn. Returns their results."""
+
+    def __init__(self, agent, script):
+        self.agent, self.script = agent, script
+
+    async def __call__(self, name, /, **arguments):
+        (result,) = await self.all((name, arguments))
+        return result
+
+    async def all(self, *calls):
+        self.script.turns += [Turn(tool_calls=[*calls]), "done"]
+        ran = await self.agent.invoke("go")
+        assert ran.status == "completed", ran.error
+        return [one for one in ran.messages if one.role == "tool"]
+
+
+@pytest.fixture
+def scripted_host(sideband_host, grants, settings, other_settings, credentials):
+    def make(**options):
+        script = Scripted([])
+        plugins = [
+            *(Plugin("op", name, module.plugin) for name, module in FAMILIES.items()),
+            Plugin("provider", "scripted", script),
+            Plugin("tool", "tools", sideband_tools.plugin),
+            credentials.plugin,
+        ]
+        configured = {
+            "agent": {"model": "scripted:test"},
+            "grants": {"plugin:tools": grants},
+            "plugins": {"tools": settings, **other_settings},
+        }
+        return sideband_host(*plugins, settings=configured, **options), script
+
+    return make
+
+
+@pytest.fixture
+def calling():
+    return Calling
+
+
+@pytest.fixture
+async def tool_call(scripted_host, work):
+    host, script = scripted_host()
+    async with host as opened, Agent(opened, folder=work) as agent:
+        yield Calling(agent, script)
+
+
+@pytest.fixture
+def pdf():
+    """Return a function that makes a PDF file with one page for each text."""
+
+    def make(*texts):
+        objects = [b"<< /Type /Catalog /Pages 2 0 R >>", b"", b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]
+        pages = []
+        for text in texts:
+            drawn = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET".encode()
+            objects.append(b"<< /Length %d >>\nstream\n%s\nendstream" % (len(drawn), drawn))
+            font = b"<< /Font << /F1 3 0 R >> >>"
+            objects.append(b"<< /Type /Page /Parent 2 0 R /Contents %d 0 R /Resources %s >>" % (len(objects), font))
+            pages.append(b"%d 0 R" % len(objects))
+        objects[1] = b"<< /Type /Pages /Kids [%s] /Count %d >>" % (b" ".join(pages), len(pages))
+        data = b"%PDF-1.4\n"
+        for number, one in enumerate(objects, 1):
+            data += b"%d 0 obj\n%s\nendobj\n" % (number, one)
+        return data + b"trailer << /Root 1 0 R >>\nstartxref\n0\n%%EOF\n"
+
+    return make
+
+
+FAMILIES = {"files": sideband_files, "http": sideband_http, "llm": sideband_llm}

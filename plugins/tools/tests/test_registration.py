@@ -1,4 +1,5 @@
 import pytest
+import sideband_tools.plugin
 from sideband.ops import Level
 
 pytestmark = pytest.mark.anyio
@@ -22,3 +23,18 @@ async def test_parameters_have_descriptions(host):
         schema = (await host.tools.view()).get(name).schema
         assert schema.description
         assert all(one["description"] for one in schema.parameters["properties"].values())
+
+
+def test_tools_that_change_something_do_so_by_effects_alone_so_that_one_action_has_one_question():
+    changing = [one for one in sideband_tools.plugin.sideband_tools() if one.level >= Level.CONTROLLED]
+    assert [one.name for one in changing if not one.read_only and one.resume == "never"] == []
+    assert len(changing) > 3
+
+
+async def test_setting_that_must_be_a_list_is_named_as_such(scripted_host, settings):
+    settings["places"] = "."
+    host, _ = scripted_host()
+    async with host as opened:
+        await opened.tools.view()
+        (problem,) = opened.tools.problems
+    assert "expected a list, got '.'; correct `plugins.tools.places`" in problem

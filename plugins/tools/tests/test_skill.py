@@ -3,9 +3,19 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
+from sideband.tools import ToolOutput
 from sideband_tools import SkillFileUnreadable, SkillUnknown
 
 pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def call(call):
+    async def text(name, /, **arguments):
+        result = await call(name, **arguments)
+        return result.content if isinstance(result, ToolOutput) else result
+
+    return text
 
 
 def open_files():

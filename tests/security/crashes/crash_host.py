@@ -24,7 +24,7 @@ from types import SimpleNamespace
 import anyio
 import anyio._backends._asyncio
 import anyio._backends._trio
-import sideband.host._host
+import sideband.host._parts
 import sideband_http.plugin
 import sideband_progress.plugin
 import sideband_skills.plugin
@@ -45,7 +45,7 @@ _BECOME_PARENT_OF_ORPHANS = 36
 _ALL = 1_000_000
 
 # Wait less for stopped processes than in production.
-sideband.host._host.WorkerPool = partial(WorkerPool, cancel_grace=0.3)
+sideband.host._parts.WorkerPool = partial(WorkerPool, cancel_grace=0.3)
 _forks._FORK_SECONDS = 2.0
 _forks._END_SECONDS = 1.0
 

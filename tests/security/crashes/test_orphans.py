@@ -9,6 +9,21 @@ import time
 import pytest
 
 FIRST_USER = "root" if os.geteuid() == 0 else "user"
+USERS = ["root", "user"] if os.geteuid() == 0 else ["user"]
+
+
+def half(first):
+    """Run with each user on one tier. The other half of the combinations, which other tests have, runs as `long`."""
+    combinations = itertools.product(enumerate(USERS), enumerate(["full", "no-namespaces"]))
+    marks = [pytest.mark.long] if len(USERS) > 1 else []
+    return pytest.mark.parametrize(
+        ("who", "tier"),
+        [
+            pytest.param(who, tier, marks=[] if (user + place) % 2 == first else marks)
+            for (user, who), (place, tier) in combinations
+        ],
+    )
+
 
 TOOLS = """
 import asyncio
@@ -114,6 +129,7 @@ def test_workers_end_with_a_killed_host(start, who, tier, backend):
     check_next_host(crashing)
 
 
+@half(1)
 def test_stopped_processes_end_with_a_killed_host(start, who, tier):
     crashing = start(who, tier)
     open_busy(crashing)
@@ -123,6 +139,7 @@ def test_stopped_processes_end_with_a_killed_host(start, who, tier):
     check_next_host(crashing)
 
 
+@half(0)
 @pytest.mark.parametrize("seed", range(2))
 def test_processes_stopped_or_killed_earlier_end_with_a_killed_host(start, who, tier, seed):
     chance = random.Random(f"{who}-{tier}-{seed}")
@@ -136,6 +153,7 @@ def test_processes_stopped_or_killed_earlier_end_with_a_killed_host(start, who, 
     check_next_host(crashing)
 
 
+@half(1)
 def test_starting_workers_end_with_a_killed_host(start, who, tier):
     chance = random.Random(11)
     crashing = start(who, tier)
@@ -149,6 +167,7 @@ def test_starting_workers_end_with_a_killed_host(start, who, tier):
     check_next_host(crashing)
 
 
+@half(0)
 def test_calls_work_after_any_two_descendants_are_killed(start, who, tier):
     crashing = start(who, tier)
     crashing.open()
@@ -174,6 +193,7 @@ def test_calls_work_after_any_two_descendants_are_killed(start, who, tier):
     check_next_host(crashing)
 
 
+@half(1)
 def test_killed_descendant_fails_its_calls(start, who, tier):
     crashing = start(who, tier)
     crashing.open()
@@ -188,6 +208,7 @@ def test_killed_descendant_fails_its_calls(start, who, tier):
     check_next_host(crashing)
 
 
+@half(0)
 def test_worker_killed_during_its_start_fails_only_its_call(start, who, tier):
     crashing = start(who, tier)
     crashing.open()
@@ -210,6 +231,7 @@ def test_worker_killed_during_its_start_fails_only_its_call(start, who, tier):
     check_next_host(crashing)
 
 
+@half(1)
 def test_stopped_worker_is_replaced(start, who, tier):
     crashing = start(who, tier)
     crashing.open()

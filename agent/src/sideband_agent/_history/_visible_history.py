@@ -11,6 +11,7 @@ from sideband.hooks import Context, HookRegistry
 from sideband.messages import AssistantMessage, Message, ToolCallPart, ToolResultMessage, parse_messages, to_data
 
 from ..sessions import Session
+from ._shown_skills import ShownSkills
 
 _log = logging.getLogger("sideband.agent")
 
@@ -28,6 +29,7 @@ class VisibleHistory:
     hooks: HookRegistry = field(repr=False)
     _changed: tuple[Message, ...] | None = field(default=None, init=False)
     _known: int = field(default=0, init=False)
+    _skills: ShownSkills = field(factory=ShownSkills, init=False)
 
     async def begin(self, *coming: Message) -> None:
         """Call the hook ``context``, with which plugins change what the model sees.
@@ -50,11 +52,11 @@ class VisibleHistory:
             _log.warning("ignored the messages from `context` hooks: %s", error)
 
     def messages(self) -> tuple[Message, ...]:
-        """Return the messages that the model sees now, oldest first."""
+        """Return the messages that the model sees now, oldest first: instructions only of active skills."""
         stored = self.session.messages()
-        if self._changed is None:
-            return stored
-        return (*self._changed, *stored[self._known :])
+        if self._changed is not None:
+            stored = (*self._changed, *stored[self._known :])
+        return self._skills.of(stored)
 
     def stored(self) -> Sequence[Message]:
         """Return the messages of the session, without changes by plugins."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import count
 from operator import eq
-from secrets import token_hex
 from typing import Any
 
 from attrs import define, field
@@ -91,9 +92,14 @@ class _Fitting:
 
     def _id(self, given: str) -> str:
         usable = len(given) <= ANSWER_LIMITS.id and _ID.fullmatch(given) and given not in self.used
-        own = given if usable else f"call_{token_hex(8)}"
+        own = given if usable else next(one for one in self._other_ids(given) if one not in self.used)
         self.used.add(own)
         return own
+
+    def _other_ids(self, given: str) -> Iterator[str]:
+        """Yield ids that are the same when a recorded run is replayed."""
+        for number in count(len(self.used)):
+            yield f"call_{hashlib.sha256(f'{number} {given}'.encode(errors='replace')).hexdigest()[:16]}"
 
     def _problem(self, arguments: Mapping[str, Any]) -> str | None:
         """Return why the arguments are rejected, or ``None``. Accepted ones are charged to the limits of the answer."""

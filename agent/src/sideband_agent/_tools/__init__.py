@@ -2,8 +2,10 @@
 
 from ._long_results import LongResults
 from ._offered_skills import OfferedSkills
+from ._planned_calls import PlannedCall
 from ._replays import MOST_REPLAYS, Replays, listed
-from ._tool_calls import ToolCalls, TurnAnswers
+from ._tool_answer import TurnAnswers
+from ._tool_calls import ToolCalls
 from ._tool_context import ToolContexts
 from ._tool_effects import PLUGIN_TOOL_SECONDS, ToolEffects
 from ._tool_questions import ToolQuestions
@@ -14,6 +16,7 @@ __all__ = [
     "PLUGIN_TOOL_SECONDS",
     "LongResults",
     "OfferedSkills",
+    "PlannedCall",
     "Replays",
     "ToolCalls",
     "ToolContexts",

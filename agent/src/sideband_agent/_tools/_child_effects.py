@@ -88,7 +88,7 @@ async def recorded_child(
         egress=False,
     )
     try:
-        found = await broker.dispatch(call, CHILD_OP, params, own=BoundOp.own(spec, plugin="agent"))
+        found = await broker.dispatch(call, CHILD_OP, params, own=BoundOp.own(spec, plugin="agent", replayed=False))
     except OpError:
         if isinstance(failure, EffectUnknown) and attempt.stops:
             attempt.unknown = attempt.unknown or failure

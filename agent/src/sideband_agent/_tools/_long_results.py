@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from secrets import token_hex
+import hashlib
 
 from attrs import define, field
 from sideband.store import Store
@@ -49,7 +49,7 @@ class LongResults:
         limit = max(self._limit // share, _LEAST)
         if len(text) <= limit:  # a token has at least one character
             return text, None
-        handle = token_hex(8)
+        handle = hashlib.sha256(text.encode(errors="replace")).hexdigest()[:16]  # the same in a replay of the run
         part = cut(text, limit, handle=handle)
         if not part.omitted:
             return part.text, None

@@ -23,9 +23,13 @@ class OfferedSkills:
     registry: ToolRegistry = field(repr=False)
     tools: SessionTools = field(repr=False)
 
-    async def all(self) -> tuple[Mapping[str, Any], ...]:
-        """Return the skills, each with ``name``, ``description``, ``location`` and ``tools``."""
+    async def all(self, *, again: bool = False) -> tuple[Mapping[str, Any], ...]:
+        """Return the skills, as ``ToolContext.skills`` describes them."""
         offered = self.tools.offered
+        if again:
+            self.registry.forget_skills()
+            await self.registry.view()
+            offered = self.tools.newest()
         return tuple(
             skill
             for skill in await self.registry.skills()

@@ -7,6 +7,7 @@ from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sideband.active_skills import ALLOWED_KEY
 from sideband.broker import Redaction, Unserializable
 from sideband.messages import ImagePart, TextPart
 from sideband.rendering import whole_characters
@@ -14,11 +15,12 @@ from sideband.tools import RESULT_LIMITS
 
 _OURS = frozenset(
     {
-        *("code", "denied", "effect", "hint", "ms", "output", "plugin"),
+        *("code", "coerced", "denied", "effect", "error_class", "hint", "ms", "output", "plugin"),
         *("repaired", "replay", "replayed", "unknown", "withheld_by"),
     }
 )
 _OF_SKILLS = frozenset({"effects", "isolation"})
+_OF_PLUGINS = frozenset({ALLOWED_KEY})
 _SIGNATURES = {
     "image/gif": (b"GIF87a", b"GIF89a"),
     "image/jpeg": (b"\xff\xd8\xff",),
@@ -80,17 +82,19 @@ def fitted_parts(content: Any) -> Sequence[TextPart | ImagePart]:
     return parts
 
 
-def fitted_metadata(given: Mapping[str, Any], redactor: Redaction, *, of_skill: bool) -> dict[str, Any]:
+def fitted_metadata(given: Mapping[str, Any], redactor: Redaction, *, source: str) -> dict[str, Any]:
     """Return the metadata of a result without the reserved names; empty if it is too large.
 
     Args:
         given: the metadata that the tool returned.
         redactor: removes secrets from it.
-        of_skill: whether the host made the metadata, for a skill's tool.
+        source: the source of the tool. The host makes the metadata of the tools of skills; tools of plugins alone can
+            say what the user has granted to be pre-approved.
     """
     if not given:
         return {}
-    reserved = _OURS if of_skill else _OURS | _OF_SKILLS
+    reserved = _OURS if source.startswith("skill ") else _OURS | _OF_SKILLS
+    reserved = reserved if source.startswith("plugin ") else reserved | _OF_PLUGINS
     try:
         text = json.dumps({str(name): value for name, value in given.items() if name not in reserved}, default=str)
     except (ValueError, TypeError, RecursionError):

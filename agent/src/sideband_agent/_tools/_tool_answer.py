@@ -7,8 +7,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from attrs import frozen
 from pydantic import BaseModel, ConfigDict, Field
 from sideband.messages import ImagePart, TextPart, ToolCallPart, ToolResultMessage
+
+from .._errors import RunHalted
+from ._error_classes import error_class
 
 
 class ToolAnswer(BaseModel):
@@ -51,10 +55,26 @@ class ToolAnswer(BaseModel):
 
     def message(self, call: ToolCallPart) -> ToolResultMessage:
         """Build the message that answers a call."""
+        metadata = {name: value for name, value in self.metadata.items() if value is not None}
+        if self.is_error and isinstance(code := metadata.get("code"), str):
+            metadata["error_class"] = error_class(code)
         return ToolResultMessage(
-            call=call.id,
-            tool=call.name,
-            content=self.content,
-            is_error=self.is_error,
-            metadata={name: value for name, value in self.metadata.items() if value is not None},
+            call=call.id, tool=call.name, content=self.content, is_error=self.is_error, metadata=metadata
         )
+
+
+@frozen
+class TurnAnswers:
+    """The answers to the calls of one turn.
+
+    Attributes:
+        messages: the results, in the order of the calls.
+        terminate: whether all of them allow the run to end.
+        changed: whether a tool was run, now or before, that changes something and cannot be repeated.
+        halt: why the run must end, if a guard halted it.
+    """
+
+    messages: tuple[ToolResultMessage, ...]
+    terminate: bool = False
+    changed: bool = False
+    halt: RunHalted | None = None

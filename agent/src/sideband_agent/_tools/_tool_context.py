@@ -10,6 +10,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 from attrs import define, field, frozen
+from sideband.asking import UserAnswer, UserQuestion
 from sideband.broker import Attempt, Broker, CallProgress
 from sideband.host import HostPluginContext
 from sideband.ops import ContextRevoked, Origin
@@ -18,7 +19,7 @@ from sideband.tools import Tool
 from .._broker_calls import new_call
 from .._child_sessions import ChildSession, ChildSessions
 from .._contexts import AgentControls, AgentPluginContext, host_context, origin_of
-from .._errors import CallEnded
+from .._errors import AskerMissing, CallEnded
 from .._run import RunResult
 from .._session_tools import SessionTools
 from ._child_effects import recorded_child
@@ -95,12 +96,20 @@ class ToolCallContext(AgentPluginContext):
             scope.cancel()
 
     async def dispatch(
-        self, op: str, params: Mapping[str, Any], *, capabilities: Iterable[str] | None = None, key: str | None = None
+        self,
+        op: str,
+        params: Mapping[str, Any],
+        *,
+        capabilities: Iterable[str] | None = None,
+        key: str | None = None,
+        uses: Iterable[str] | None = None,
     ) -> Any:
         """Dispatch an op as an effect of the call. The broker refuses and records what comes after its end."""
         try:
             async with self._within_call():
-                return await AgentPluginContext.dispatch(self, op, params, capabilities=capabilities, key=key)
+                return await AgentPluginContext.dispatch(
+                    self, op, params, capabilities=capabilities, key=key, uses=uses
+                )
         except ContextRevoked:
             self._check_alive()
             raise
@@ -177,6 +186,32 @@ class ToolCallContext(AgentPluginContext):
         self._check_alive()
         return await self._shared.results.read(handle)
 
-    async def skills(self) -> tuple[Mapping[str, Any], ...]:
-        """Return the skills that the agent may use."""
-        return await self._shared.skills.all()
+    async def ask(self, questions: Sequence[UserQuestion]) -> tuple[UserAnswer, ...]:
+        """Ask the user, and return an answer to each question."""
+        self._check_alive()
+        asker = self.agent.asker
+        if asker is None:
+            raise AskerMissing
+        async with self._within_call():
+            answers = tuple(await asker(tuple(questions), self.origin))
+        if len(answers) != len(questions):
+            raise TypeError(f"`asker` returned {len(answers)} answers to {len(questions)} questions")
+        return answers
+
+    async def skills(self, *, again: bool = False) -> tuple[Mapping[str, Any], ...]:
+        """Return the skills that the agent may use; with ``again``, those that a new search finds."""
+        return await self._shared.skills.all(again=again)
+
+    def tools(self) -> tuple[Mapping[str, Any], ...]:
+        """Return the tools that the agent may call, and which of them the last model request sent."""
+        tools = self._shared.tools
+        return tuple(
+            {
+                "name": one.model_name,
+                "description": one.description,
+                "source": one.source,
+                "category": one.category,
+                "sent": tools.sent.get(one.name) is not None,
+            }
+            for one in tools.allowed.tools
+        )

@@ -98,6 +98,8 @@ class ToolEffects:
         ctx: ToolCallContext,
         decisions: Decisions = (),
         interrupted: InterruptedCall | None = None,
+        *,
+        parks: bool = True,
     ) -> ToolAnswer:
         """Run a tool, or return its recorded answer if it has run under this key before.
 
@@ -111,6 +113,7 @@ class ToolEffects:
             ctx: the context of the call.
             decisions: the decisions of guards, recorded with the call.
             interrupted: the interrupted call that is to run again.
+            parks: whether it may wait for an approval, and run again.
 
         Raises:
             ApprovalNeeded: if the call needs an approval, and can run again once it is given.
@@ -121,7 +124,7 @@ class ToolEffects:
         elif tool.resume != "never" or _is_of_skill(tool):
             ctx.attempt = Attempt.first(ctx.key)
         if ctx.attempt is not None:
-            ctx.attempt.parks = self.replays.allowed(tool) != "never"
+            ctx.attempt.parks = parks and self.replays.allowed(tool) != "never"
         try:
             try:
                 return await self._dispatch(tool, arguments, ctx, decisions, interrupted=interrupted)
@@ -243,7 +246,7 @@ class ToolEffects:
             output = await tool.run(arguments, ctx)
             if not isinstance(output, ToolOutput):
                 output = ToolOutput(output)
-            return await self._fitted(output, of_skill=_is_of_skill(tool))
+            return await self._fitted(output, tool.source)
         except SidebandError as error:
             return await self._failed(_text_of(error), **self._details(error))
         except Exception as error:  # noqa: BLE001  a tool may raise or return anything
@@ -252,7 +255,7 @@ class ToolEffects:
             )
 
     async def _failed(self, text: str, **metadata: Any) -> ToolAnswer:
-        return (await self._fitted(ToolOutput(text, is_error=True), of_skill=False)).noting(**metadata)
+        return (await self._fitted(ToolOutput(text, is_error=True))).noting(**metadata)
 
     def _details(self, error: SidebandError) -> dict[str, Any]:
         """Return the metadata of an answer for an error: its code, its hint, and whether the call was denied."""
@@ -260,11 +263,12 @@ class ToolEffects:
         denied = {"denied": True} if error.exit_code is ExitCode.DENIED else {}
         return {"code": error.code, **hint, **denied}
 
-    async def _fitted(self, output: ToolOutput, *, of_skill: bool) -> ToolAnswer:
+    async def _fitted(self, output: ToolOutput, source: str = "") -> ToolAnswer:
         """Build the answer, with long texts shortened and their full text stored."""
         content: list[Any] = []
         handles: list[str] = []
         redactor = self.broker.redactor
+        of_skill = source.startswith("skill ")
         parts = fitted_parts(output.content if of_skill else redacted(output.content, redactor))
         texts = sum(isinstance(part, TextPart) for part in parts)
         for part in parts:
@@ -279,7 +283,7 @@ class ToolEffects:
             content=tuple(content),
             is_error=bool(output.is_error),
             terminate=bool(output.terminate),
-            metadata={**fitted_metadata(output.metadata, redactor, of_skill=of_skill), **known},
+            metadata={**fitted_metadata(output.metadata, redactor, source=source), **known},
         )
 
 
@@ -306,12 +310,13 @@ async def _run(params: ToolCallParams, own: OpContext) -> ToolAnswer:
 
 def _op_of(tool: Tool) -> BoundOp:
     """Return the op that runs a tool."""
-    indirect = _is_of_skill(tool) or tool.resume != "never"
-    return _op(tool.level, repeatable=is_repeatable(tool), indirect=indirect)
+    # A source of tools is not open in the replay of a cassette, which has the answers of its tools.
+    replayed = tool.source.startswith(("source ", "session "))
+    return _op(tool.level, repeatable=is_repeatable(tool), indirect=is_indirect(tool), replayed=replayed)
 
 
 @cache
-def _op(level: Level, *, repeatable: bool = True, indirect: bool = False) -> BoundOp:
+def _op(level: Level, *, repeatable: bool = True, indirect: bool = False, replayed: bool = False) -> BoundOp:
     """Return the op that runs tools of a level. All agents share it."""
     spec = OpSpec(
         name=_OP,
@@ -326,7 +331,12 @@ def _op(level: Level, *, repeatable: bool = True, indirect: bool = False) -> Bou
         foreign_names=True,
         egress=False if indirect else None,
     )
-    return BoundOp.own(spec, plugin="agent")
+    return BoundOp.own(spec, plugin="agent", replayed=replayed)
+
+
+def is_indirect(tool: Tool) -> bool:
+    """Return whether a call of the tool only causes effects that are dispatched, about which guards decide too."""
+    return _is_of_skill(tool) or tool.resume != "never"
 
 
 def is_repeatable(tool: Tool) -> bool:

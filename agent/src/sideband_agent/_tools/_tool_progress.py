@@ -8,12 +8,15 @@ from typing import Self
 from attrs import field, frozen
 from sideband.broker import CallProgress, Redaction, delivered
 from sideband.hooks import HookRegistry, ToolExecutionUpdate, ToolProgress
+from sideband.settings import ToolSettings
 
 from .._announcer import Announcer
 
 
-def observes_progress(hooks: HookRegistry) -> bool:
-    """Return whether a plugin observes the progress of tool calls."""
+def observes_progress(hooks: HookRegistry, settings: ToolSettings) -> bool:
+    """Return whether a plugin observes the progress of tool calls, and the user wants it to be shown."""
+    if not settings.progress:
+        return False
     return hooks.has(ToolProgress.hook) or hooks.has(ToolExecutionUpdate.hook)
 
 
@@ -30,7 +33,7 @@ class ToolProgressEvents:
     progress: CallProgress = field(repr=False)
 
     @classmethod
-    def of_call(cls, call: str, tool: str, announcer: Announcer, redactor: Redaction) -> Self:
+    def of_call(cls, call: str, tool: str, announcer: Announcer, redactor: Redaction, settings: ToolSettings) -> Self:
         """Make the progress and the events of a call.
 
         Args:
@@ -38,9 +41,11 @@ class ToolProgressEvents:
             tool: the name of the tool.
             announcer: emits the events.
             redactor: the redaction of the host.
+            settings: the table ``[tools]``.
         """
         if announcer.hooks.has(ToolProgress.hook):
-            return cls(announcer, CallProgress(call, tool, redactor))
+            seconds, limit = settings.progress_seconds, settings.progress_bytes
+            return cls(announcer, CallProgress(call, tool, redactor, seconds=seconds, limit=limit))
         return cls(announcer, CallProgress(call, tool, redactor, texts=False, reports=1))
 
     def emitted(self) -> AbstractAsyncContextManager[CallProgress]:

@@ -52,9 +52,10 @@ class ToolQuestions:
             origin=ctx.origin,
             code=await self.registry.code(tool, ctx.plugin),
             plugins=[ctx.plugin],
-            grants=[str(Capability.exactly("tool", {"name": tool.name}))],
+            grants=[str(Capability.exactly("tool", {"name": tool.name}))] if decision.lasting else (),
             level=tool.level,
             risk=risk_of(decision),
+            preview=decision.preview or None,
         )
         if not asks and not self.approvals.is_waited_for(request):
             return None

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from attrs import frozen
+from sideband.active_skills import ALLOWED_KEY
 
 from ._format import Entry, EntryReader, LabelEntry, NameEntry, SessionHeader, new_id, now, record_of, repaired
 from ._tree import EntryTree
@@ -58,6 +59,20 @@ def copy_of_path(tree: EntryTree, records: Iterable[Mapping[str, Any]], entry: s
         copied=len(copied),
     )
     return Copy(header, copied)
+
+
+def without_approvals(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the records of a file without what pre-approves tools: only the user of this host can grant that."""
+    return [_without_approvals(record) for record in records]
+
+
+def _without_approvals(record: Mapping[str, Any]) -> dict[str, Any]:
+    message = record.get("message")
+    metadata = message.get("metadata") if isinstance(message, Mapping) else None
+    if not isinstance(message, Mapping) or not isinstance(metadata, Mapping) or ALLOWED_KEY not in metadata:
+        return dict(record)
+    kept = {name: value for name, value in metadata.items() if name != ALLOWED_KEY}
+    return {**record, "message": {**message, "metadata": kept}}
 
 
 def _afterwards(tree: EntryTree, path: tuple[Entry, ...]) -> list[dict[str, Any]]:

@@ -17,6 +17,7 @@ from ._format import (
     BranchSummaryEntry,
     CompactionEntry,
     CustomEntry,
+    CustomMessageEntry,
     Entry,
     LabelEntry,
     LeafEntry,
@@ -42,6 +43,9 @@ class Session:
 
     Stored entries never change: a rewind adds an entry. They survive the end of the process as soon as a method has
     returned, and a power failure after ``sync``, which ``aclose`` calls if the disk answers within two seconds.
+
+    Attributes:
+        tree: the entries of the session.
 
     Example:
         >>> async def talk(sessions):
@@ -132,6 +136,17 @@ class Session:
     def messages(self) -> tuple[Message, ...]:
         """Return the messages that a model sees, oldest first. Compacted ones are replaced by their summary."""
         return self.tree.context().messages
+
+    def all_messages(self) -> tuple[Message, ...]:
+        """Return all messages on the path, oldest first, also those that were compacted."""
+        found = [one.message for one in self.newest_first() if isinstance(one, MessageEntry | CustomMessageEntry)]
+        return tuple(reversed(found))
+
+    def last_custom(self, kind: str) -> Mapping[str, Any] | None:
+        """Return the data of this kind that was stored last on the path, or ``None``."""
+        entries = (one for one in self.newest_first() if isinstance(one, CustomEntry) and one.kind == kind)
+        data = next(entries, None)
+        return data.data if data is not None and isinstance(data.data, dict) else None
 
     def unfinished_run(self) -> RunEntry | None:
         """Return the last run on the path if it can be resumed: it was interrupted, is parked, or has failed."""

@@ -9,7 +9,7 @@ from anyio import to_thread
 from attrs import define, field
 from sideband.store import Store
 
-from ._copies import Copy, Position, copy_of_path
+from ._copies import Copy, Position, copy_of_path, without_approvals
 from ._entry_redaction import Redact
 from ._errors import SessionAmbiguous, SessionNotFound
 from ._foreign_formats import OUR_FORMAT
@@ -204,7 +204,7 @@ class Sessions:
         if await self._records.exists(header.id):
             header = header.model_copy(update={"id": new_id()})
             notices = (*notices, f"session `{copy.header.id}` already exists; imported as `{header.id}`")
-        async with await self._create(Copy(header, copy.records)) as session:
+        async with await self._create(Copy(header, without_approvals(copy.records))) as session:
             if name:
                 await session.rename(name)
         return session.info, notices

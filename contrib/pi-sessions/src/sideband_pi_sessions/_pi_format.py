@@ -11,6 +11,7 @@ from sideband_agent.sessions import EntryTree, SessionHeader, SessionUnreadable
 from ._pi_entries import FORMAT, entry_from_pi, entry_to_pi, upgraded
 
 PI_VERSION = 3
+"""The version of pi's session format that is written."""
 
 
 @frozen

@@ -131,6 +131,27 @@ class Approvals:
         await self._record(answered)
         return answered
 
+    async def revoke(self, kind: str, holder: str, name: str, capabilities: Sequence[str], *, by: str) -> None:
+        """Remove capabilities of a skill or a plugin from ``grants.toml``, and record it.
+
+        Args:
+            kind: ``skill`` or ``plugin``.
+            holder: the digest of the skill, or ``plugin:NAME:DISTRIBUTION``.
+            name: the name of the skill or the plugin.
+            capabilities: what to remove.
+            by: who revokes it, for the record.
+        """
+        effect: Mapping[str, Any] = {"holder": holder, "name": name, "capabilities": [*capabilities]}
+        asked = self.request("grant", f"{kind}:{name}", "Keep these capabilities?", effect, origin=Origin())
+        request = evolve(asked, grants={"always": tuple(capabilities)})
+        self._forget(request)
+        answer = Approval("deny", reason="revoked", by=self._redact(by))
+        await self._record(StoredApproval(request=request, answer=answer, answered=time.time()))
+
+    async def is_granted(self, request: ApprovalRequest) -> bool:
+        """Return whether a grant that was given before, and not revoked, covers a request. The user is not asked."""
+        return await self._granted(request) is not None
+
     async def resume(self, run: str) -> None:
         """Prepare to continue a run: what it waited for needs its approval, even if no guard asks about it again."""
         stored = [one for one in await self.list() if one.request.origin.run == run and one.used is None]
@@ -145,15 +166,22 @@ class Approvals:
         """Return whether a run that continues waited for the answer to this request."""
         return request.id in self._continued.get(request.origin.run or "", ())
 
-    async def withdraw(self, *, run: str = "", sessions: Collection[str] = ()) -> None:
-        """Delete the requests of a run that will not continue, and of sessions that end, unless they were used."""
-        self._continued.pop(run, None)
+    async def withdraw(self, *, run: str = "", step: str | None = None, sessions: Collection[str] = ()) -> None:
+        """Delete the requests of a run that will not continue, and of sessions that end, unless they were used.
+
+        Args:
+            run: the run.
+            step: only the requests of this step, such as those of one tool call; by default of all steps.
+            sessions: the sessions.
+        """
+        if step is None:
+            self._continued.pop(run, None)
         for key in await self._store.keys(_PREFIX):
             found = await self._read(key)
             if found is None or found[0].used is not None:
                 continue
             origin = found[0].request.origin
-            if origin.session in sessions or origin.run == run:
+            if origin.session in sessions or (origin.run == run and step in (None, origin.step)):
                 with suppress(StoreConflict):
                     await self._store.delete(key, version=found[1])
 
@@ -171,11 +199,12 @@ class Approvals:
         grants: Sequence[str] = (),
         level: Level | None = None,
         risk: str = "",
+        preview: str | None = None,
     ) -> ApprovalRequest:
         """Return a request.
 
         Args:
-            kind, subject, question, effect, origin, level, risk: see ``ApprovalRequest``.
+            kind, subject, question, effect, origin, level, risk, preview: see ``ApprovalRequest``.
             exact: what an approval depends on instead of the effect: all of the parameters, and the grant.
             code: the version of the code that requests it, if it is a skill's.
             plugins: the plugins whose versions it depends on, besides guards and the plugin of the origin.
@@ -196,6 +225,7 @@ class Approvals:
             effect=self._redact(effect),
             level=level,
             risk=self._redact(risk),
+            preview=self._redact(preview),
             origin=origin,
             digest=digest,
             # The grant of a skill is for all of its tools.

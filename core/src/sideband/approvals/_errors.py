@@ -31,8 +31,10 @@ class ApprovalNeeded(OpDenied):
 
     def __init__(self, request: ApprovalRequest, plugin: str | None = None) -> None:
         again = " (`sideband run --resume`)" if request.origin.session else ""
-        how = f"run `sideband approvals approve {request.id}` and repeat it{again}"
         kind, _, name = request.subject.partition(":")
+        # The tools of a plugin need its grant again in their next call.
+        scope = " --session" if request.kind == "grant" and kind == "plugin" and "session" in request.grants else ""
+        how = f"run `sideband approvals approve {request.id}{scope}` and repeat it{again}"
         missing = request.grants.get("always", ())
         if request.kind == "grant" and kind == "plugin":
             how += f', add it to `[grants]` as "{request.subject}" = {json.dumps(missing)}'

@@ -1,7 +1,8 @@
 """The broker: the single entry point for all effects of skills, tools and plugins."""
 
+from ..contexts import SessionEnds
 from ..errors import safe_text
-from ._attempt import CONTINUES, Attempt
+from ._attempt import ALWAYS, CONTINUES, Attempt
 from ._broker import Broker
 from ._call import Call, EffectReport
 from ._claims import Claims, LedgerClaims, Replay
@@ -10,15 +11,18 @@ from ._egress import check_egress
 from ._errors import EffectMissing, KeyReused
 from ._json_text import redact_json_text
 from ._lookup import BoundOp, Ops
+from ._matching import EffectMatcher
 from ._progress import CallProgress, TakeProgress, delivered
 from ._recovery import Recovered, recover
 from ._redaction import Redaction, Unserializable
 from ._secret_sources import SecretSources
 from ._store_claims import claims_of
-from ._undo import PlannedStep, UndoneStep, UndoPlan, carry_out, plan_undo
+from ._tape import EffectCassette, EffectTape, TapedDispatch
+from ._undo import PlannedStep, UndoneStep, UndoPlan, carry_out, effects_to_undo, plan_undo
 from ._values import recordable, shortened
 
 __all__ = [
+    "ALWAYS",
     "ASKED_BEFORE",
     "CONTINUES",
     "Attempt",
@@ -27,8 +31,11 @@ __all__ = [
     "Call",
     "CallProgress",
     "Claims",
+    "EffectCassette",
+    "EffectMatcher",
     "EffectMissing",
     "EffectReport",
+    "EffectTape",
     "KeyReused",
     "LedgerClaims",
     "Ops",
@@ -37,7 +44,9 @@ __all__ = [
     "Redaction",
     "Replay",
     "SecretSources",
+    "SessionEnds",
     "TakeProgress",
+    "TapedDispatch",
     "UndoPlan",
     "UndoneStep",
     "Unserializable",
@@ -47,6 +56,7 @@ __all__ = [
     "claims_of",
     "decisions_as_data",
     "delivered",
+    "effects_to_undo",
     "plan_undo",
     "recordable",
     "recover",

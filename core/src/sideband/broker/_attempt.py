@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from secrets import token_hex
@@ -21,6 +20,7 @@ from attrs import define, field
 from ..approvals import ApprovalNeeded
 from ..ledger import EffectRecord
 from ..ops import OpError, OpFailed
+from ._matching import EffectMatcher, is_name
 
 BLOB = "sideband.answer"
 """The name in the note of an effect under which the digest of its answer stands, if it is too large for the ledger."""
@@ -28,9 +28,12 @@ BLOB = "sideband.answer"
 CONTINUES = "continues"
 """The name in the note of an own op that continues where it was interrupted, so that its key may be used again."""
 
-_RELATIVE = re.compile(r"[^:/@]+:[0-9a-f]{16}:[0-9]+(?:@[0-9a-f]{16})?")
-_READ = re.compile(r".*:[0-9a-f]{16}:[0-9]+@[0-9a-f]{16}", re.DOTALL)
-_ERROR_FIELDS = ("hint", "code", "retryable", "plugin", "hook", "op")
+ALWAYS = "always"
+"""The value of that name if the op also continues after a cancellation, because it has no effect but those of its call,
+which have keys of their own."""
+
+_DOMAIN = re.compile(r"@[0-9a-f]{16}\Z")
+_READ = re.compile(r":[0-9a-f]{16}:[0-9]+@[0-9a-f]{16}\Z")
 _RECOVERED = "effect.failed"
 """The code of the error of an effect that a recovery found not to have happened. Its call never got an answer."""
 
@@ -63,9 +66,7 @@ class Attempt:
     unknown: OpError | None = field(default=None, init=False)
     waits: ApprovalNeeded | None = field(default=None, init=False)
     keeps: bool = field(default=False, init=False)
-    _records: dict[str, EffectRecord] = field(factory=dict, init=False, repr=False)
-    _requested: set[str] = field(factory=set, init=False, repr=False)
-    _ordinals: Counter[str] = field(factory=Counter, init=False, repr=False)
+    _effects: EffectMatcher[EffectRecord] = field(factory=EffectMatcher, init=False, repr=False)
     _keys: dict[str, str] = field(factory=dict, init=False, repr=False)
 
     @classmethod
@@ -83,11 +84,11 @@ class Attempt:
         for record in records:
             relative = (record.key or "")[len(self.key) + 1 :]
             # Another call may have a key that begins like that of this one, and effects of an op are not the call's.
-            if _RELATIVE.fullmatch(relative) is None:
+            if not is_name(_DOMAIN.sub("", relative)):
                 continue
-            known = self._records.get(record.key or "")
+            known = self._effects.recorded.get(record.key or "")
             if known is None or not _is_answer(known):
-                self._records[record.key or ""] = record
+                self._effects.recorded[record.key or ""] = record
 
     def effect_key(self, effect: str, op: str, digest: str, *, within: str | None = None, domain: str = "") -> str:
         """Return the key of the next effect with these parameters.
@@ -101,10 +102,9 @@ class Attempt:
             domain: the domain of the call, for a read.
         """
         outer = self.key if within is None else f"{self._keys.get(within, within)}/"
-        name = f"{outer}:{op}:{hashlib.sha256(f'{self.seed}{digest}'.encode()).hexdigest()[:16]}"
-        self._ordinals[name] += 1
+        salted = hashlib.sha256(f"{self.seed}{digest}".encode()).hexdigest()
         of_domain = f"@{hashlib.sha256(domain.encode()).hexdigest()[:16]}" if domain else ""
-        key = f"{name}:{self._ordinals[name]}{of_domain}"
+        key = self._effects.name(op, salted, within=outer) + of_domain
         self.begin(effect, key)
         return key
 
@@ -116,15 +116,19 @@ class Attempt:
         """Return the key of an effect."""
         return self._keys[effect]
 
+    @property
+    def is_repeated(self) -> bool:
+        """Whether there is a record of effects of earlier attempts."""
+        return bool(self._effects.recorded)
+
     def answer(self, key: str) -> EffectRecord | None:
         """Return the recorded effect with that key, if it was answered. It now counts as requested again."""
-        self._requested.add(key)
-        record = self._records.get(key)
+        record = self._effects.find(key)
         return record if record is not None and _is_answer(record) else None
 
     def unknown_effect(self, key: str) -> str | None:
         """Return the id of the recorded effect with that key if its outcome is unknown."""
-        record = self._records.get(key)
+        record = self._effects.recorded.get(key)
         unknown = record is not None and record.state == "unknown" and not _is_answer(record) and not is_read(key)
         return record.effect if record is not None and unknown else None
 
@@ -136,32 +140,24 @@ class Attempt:
     @property
     def codes(self) -> frozenset[str]:
         """The digests of the code that caused the recorded effects which change something."""
-        return frozenset(one.code for one in self._records.values() if _may_have_happened(one))
+        return frozenset(one.code for one in self._effects.recorded.values() if _may_have_happened(one))
 
     @property
     def skipped(self) -> tuple[EffectRecord, ...]:
         """The recorded effects that change something and that this attempt has not requested."""
-        return tuple(
-            one for key, one in self._records.items() if _may_have_happened(one) and key not in self._requested
-        )
+        return tuple(one for one in self._effects.left.values() if _may_have_happened(one))
 
 
 def is_read(key: str) -> bool:
     """Return whether this is the key of a read, which only names its recorded answer and is not claimed."""
-    return _READ.fullmatch(key) is not None
+    return _READ.search(key) is not None
 
 
 def recorded_error(record: EffectRecord) -> OpError | None:
     """Return the error that was the answer of a recorded effect, or ``None`` if it had a result."""
     if record.status != "failed" or record.error is None:
         return None
-    known = {name: record.error[name] for name in _ERROR_FIELDS if name in record.error}
-    error = OpFailed(str(record.error.get("message", "")), **{"op": record.op, **known})
-    details = record.error.get("details", {})
-    error.details = tuple(name for name in details if not hasattr(error, name))
-    for name in error.details:
-        setattr(error, name, details[name])  # `as_dict` and `clean` read the attributes
-    return error
+    return OpFailed.from_dict({"op": record.op, **record.error})
 
 
 def _is_answer(record: EffectRecord) -> bool:

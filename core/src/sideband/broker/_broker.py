@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
+from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from anyio import get_cancelled_exc_class
 from attrs import define, evolve, field
-from pydantic import BaseModel, ValidationError
 
 from ..approvals import Approvals, Approver
 from ..blobs import BlobStore
-from ..contexts import Lease, ModelContext
+from ..contexts import Lease
 from ..hooks import HookRegistry, OpCall
-from ..ledger import EffectRecord, Intent, Ledger, LedgerError
+from ..ledger import Ledger
 from ..ops import (
     Capability,
     Grant,
@@ -26,44 +26,57 @@ from ..ops import (
     LimitExceeded,
     OpCancelled,
     OpError,
-    OpParamsInvalid,
     OpResultInvalid,
     OpSpec,
     OpTimeout,
     Origin,
-    Recorded,
     reach,
 )
 from ..plugins import LoadedPlugin
 from ._attempts import Attempts
 from ._call import Call
-from ._claims import Claims
+from ._claims import Claims, Replay
 from ._clock import running_clock
-from ._context import DispatchContext, StartProgram
+from ._context import DispatchContext, NestedCalls, StartProgram
 from ._decisions import decisions_as_data, enforce
-from ._dispatch import Dispatch
-from ._errors import validation_problems
+from ._dispatch import Dispatch, RightsOwner
 from ._gate import OwnRights, check_grant, check_level, check_own_grant, level_with
 from ._handlers import run_handler
 from ._lookup import BoundOp, Ops
 from ._recorder import EffectRecorder
 from ._redaction import Redaction
 from ._secret_sources import SecretSources
-from ._values import has_at_most, payload_of, plain_result, recordable
+from ._values import has_at_most, parse_params, payload_of, plain_result, recordable
+
+if TYPE_CHECKING:
+    from ._tape import EffectTape
 
 _log = logging.getLogger("sideband.broker")
 
 _DEFAULT_TIMEOUT = 60.0
 _PREVIEW_SECONDS = 20.0
 _MAX_DEPTH = 8
-_Answer = TypeVar("_Answer")
 # The nesting depth of the current dispatch, including dispatches made by hooks and lifespans.
 _depth: ContextVar[int] = ContextVar("sideband_dispatch_depth", default=0)
 
 
 @define(eq=False, repr=False, kw_only=True)
 class Broker:
-    """The broker of a host, which looks up, authorizes, runs, redacts and records ops. ``clock`` is that of anyio."""
+    """The broker of a host, which looks up, authorizes, runs, redacts and records ops.
+
+    Attributes:
+        ops: the ops of the installed families.
+        redactor: the known secrets and the patterns of plugins.
+        blobs: the large binary data of the host.
+        launch: starts a program in the isolation of the host.
+        sources: the sources of secrets.
+        approvals: the stored requests for approval and their answers.
+        own_rights: the rights that plugins were given.
+        nested: runs calls of skills that an op makes, such as ``services.call``.
+        attempts: the attempts of calls whose effects are answered from the record.
+        tape: the cassette of the host, if any.
+        clock: the clock of anyio.
+    """
 
     ops: Ops
     redactor: Redaction
@@ -72,11 +85,13 @@ class Broker:
     sources: SecretSources
     approvals: Approvals
     own_rights: OwnRights
+    nested: NestedCalls | None = None
     _hooks: HookRegistry
     _ledger: Ledger
     _claims: Claims
     _home: Path
     _approver: Approver | None = None
+    tape: EffectTape | None = None
     attempts: Attempts = field(init=False)
     _recorder: EffectRecorder = field(init=False)
     clock: Callable[[], float] = field(factory=running_clock, init=False)
@@ -84,6 +99,10 @@ class Broker:
     def __attrs_post_init__(self) -> None:
         self.attempts = Attempts(self._ledger, self._home / "replays")
         self._recorder = EffectRecorder(self._ledger, self._claims, self.redactor, self._hooks, self.attempts)
+
+    def now(self) -> datetime:
+        """Return the time, as ``EffectContext.now``."""
+        return datetime.now().astimezone() if self.tape is None else self.tape.now()
 
     async def dispatch(
         self,
@@ -94,9 +113,10 @@ class Broker:
         key: str | None = None,
         grant: Grant | None = None,
         parent: DispatchContext | None = None,
-        owner: LoadedPlugin | None = None,
+        owner: RightsOwner | None = None,
         own: BoundOp | None = None,
         decisions: Sequence[Mapping[str, Any]] = (),
+        note: Mapping[str, Any] | None = None,
     ) -> Any:
         """Run one op for ``call``, and return its result as plain data.
 
@@ -110,6 +130,7 @@ class Broker:
             owner: the plugin whose own rights it gets, narrowed to ``grant``, instead of those of the call.
             own: an op of the host itself, which cannot be dispatched by name.
             decisions: decisions made before the dispatch. They are recorded together with those made here.
+            note: data that is added to its record, instead of the note of the call.
 
         Raises:
             OpError: if the op failed. ``OpDenied`` means that it was not authorized and not executed.
@@ -129,6 +150,8 @@ class Broker:
             owner=owner,
             edition=self.ops.editions.enter(None if call.ended else call.edition),
         )
+        if note is not None:
+            dispatch.note = dict(note)
         outer = _depth.set(_depth.get() + 1)
         try:
             return await self._dispatch(dispatch, params)
@@ -140,26 +163,26 @@ class Broker:
 
     async def _dispatch(self, dispatch: Dispatch, params: Mapping[str, Any]) -> Any:
         try:
+            tape = self.tape if self.tape is not None and self.tape.takes(dispatch) else None
             spec = await self._look_up(dispatch)
             self._validate(dispatch, spec, params)
             dispatch.check_lease()
             await self._check_rights(dispatch)
             replay = None if dispatch.call.attempt is None else await self._recorder.recall(dispatch)
             await self._decide(dispatch, spec)
-            replay = replay or await self._recorder.intend(dispatch)
-        except OpError as error:
-            await self._recorder.refuse(dispatch, error)
+            if tape is not None and (handler := tape.find(dispatch)) is not None:
+                dispatch.answer_with(handler, self.redactor.text(tape.name))
+                replay, tape = None, None
+        except BaseException as raised:
+            if (error := await self._recorder.refusal(dispatch, raised)) is not raised:
+                raise error from None
             raise
-        except LedgerError:
-            raise
-        except Exception as raised:  # noqa: BLE001  a plugin's validator or scope may raise anything
-            typed = dispatch.error(raised)
-            await self._recorder.refuse(dispatch, typed)
-            raise typed from None
-        except get_cancelled_exc_class():
-            await self._recorder.refuse(dispatch, OpCancelled(dispatch.op))
-            raise
-        if replay is not None:
+        running = self._cause(dispatch, spec, replay)
+        return await (running if tape is None else tape.record(dispatch, running))
+
+    async def _cause(self, dispatch: Dispatch, spec: OpSpec, replay: Replay | None) -> Any:
+        """Cause an effect that may happen, unless its record has the answer."""
+        if (replay := replay or await self._recorder.intend(dispatch)) is not None:
             return await self._recorder.answer(dispatch, replay)
         return await self._run(dispatch, spec)
 
@@ -213,20 +236,12 @@ class Broker:
             raise LimitExceeded("params", dispatch.call.most_values, op=dispatch.op)
         params = spec.filled(params, dispatch.origin)
         try:
-            dispatch.params = self._parse(spec, params)
+            dispatch.params = parse_params(spec, params)
             shown = dispatch.params.model_dump(include=set(params).intersection(spec.record))
         except BaseException:
             dispatch.recorded = recordable(self.redactor, params, spec.record)
             raise
         dispatch.recorded = recordable(self.redactor, {**dict.fromkeys(params), **shown}, spec.record)
-
-    def _parse(self, spec: OpSpec, params: Mapping[str, Any]) -> BaseModel:
-        try:
-            return spec.params.model_validate(params)
-        except ValidationError as error:
-            known = [name for name in spec.params.model_fields if name not in spec.from_host]
-            problems = validation_problems(error, known=known, shown=spec.record)
-            raise OpParamsInvalid(spec.name, problems) from None
 
     async def _check_rights(self, dispatch: Dispatch) -> None:
         if dispatch.owner is None:
@@ -241,6 +256,7 @@ class Broker:
         hooks = dispatch.call.hooks or self._hooks
         if dispatch.decided or not hooks.has("op_call", dispatch.level):
             return
+        replays = self.tape is not None and self.tape.replays  # so that nothing of the op runs
         event = OpCall(
             effect=dispatch.effect,
             op=dispatch.op,
@@ -250,16 +266,17 @@ class Broker:
             grant=dispatch.grant.texts(),
             idempotent=spec.idempotent,
             indirect=spec.indirect,
+            within=dispatch.within,
             key=dispatch.key,
-            preview=partial(self._preview, dispatch) if spec.preview else None,
+            preview=partial(self._preview, dispatch) if spec.preview and not replays else None,
             egress=dispatch.leaves_machine(dispatch.valid),
-            level_of=(lambda params: level_with(dispatch, self._parse(spec, params))) if spec.lower else None,
-            egress_of=(lambda params: dispatch.leaves_machine(self._parse(spec, params))) if spec.varies else None,
+            level_of=(lambda params: level_with(dispatch, parse_params(spec, params))) if spec.lower else None,
+            egress_of=(lambda params: dispatch.leaves_machine(parse_params(spec, params))) if spec.varies else None,
             reserved=dispatch.reserved,
         )
 
         def validate(params: Mapping[str, Any]) -> Mapping[str, Any]:
-            return self._parse(spec, spec.filled(params, dispatch.origin)).model_dump(exclude_unset=True)
+            return parse_params(spec, spec.filled(params, dispatch.origin)).model_dump(exclude_unset=True)
 
         decision = await hooks.decide(event, validate=validate)
         dispatch.decisions += self.redactor.data(decisions_as_data(decision))
@@ -313,6 +330,7 @@ class Broker:
             note=dispatch.note if dispatch.intended else None,
             used=dispatch.used,
             outer=dispatch.lease,
+            key=dispatch.effect_key,
         )
 
     def context(
@@ -327,6 +345,7 @@ class Broker:
         note: dict[str, Any] | None = None,
         used: set[Capability] | None = None,
         outer: Lease | None = None,
+        key: str | None = None,
     ) -> DispatchContext:
         """Return the context for code of ``plugin``, with the call's grant or the narrower ``grant``.
 
@@ -340,6 +359,7 @@ class Broker:
             note: the notes made so far, or ``None`` if no effect is running and notes are not allowed.
             used: a set to which the capabilities that the code uses are added.
             outer: the lease of what dispatched the effect.
+            key: the idempotency key of the effect.
         """
         return DispatchContext(
             op=op,
@@ -353,38 +373,8 @@ class Broker:
             note=note,
             used=set() if used is None else used,
             outer=outer,
+            key=key,
         )
-
-    async def call_spec(
-        self,
-        function: Callable[[Recorded, ModelContext], Awaitable[_Answer]],
-        bound: BoundOp,
-        call: Call,
-        record: Intent,
-    ) -> _Answer:
-        """Call a function of an op's spec with the record of an earlier effect.
-
-        Args:
-            function: the function of the spec, such as ``reconcile`` or ``undo``.
-            bound: the op.
-            call: the call whose grant applies.
-            record: the ledger's record of the effect.
-        """
-        context = self.context(bound.plugin, call, op=record.op, effect=record.effect, deadline=call.deadline)
-        recorded = Recorded(
-            effect=record.effect,
-            op=record.op,
-            params=record.params,
-            key=record.key,
-            note=record.note,
-            status=record.status if isinstance(record, EffectRecord) else None,
-            result=record.result if isinstance(record, EffectRecord) else None,
-            time=record.time,
-        )
-        try:
-            return await function(recorded, context)
-        finally:
-            context.end()
 
     async def record_note(self, effect: str, op: str, note: Mapping[str, Any]) -> None:
         """Record a note about a running effect."""
@@ -392,7 +382,7 @@ class Broker:
 
     async def _answer(self, dispatch: Dispatch, spec: OpSpec, result: Any) -> Any:
         try:
-            reply, redacted, size = plain_result(self.redactor, spec, result, dispatch.plugin)
+            reply, redacted, size = plain_result(self.redactor, spec, result, dispatch.plugin, dispatch.package)
         except OpResultInvalid as error:
             raise await self._recorder.settle(dispatch, "failed", error) from None
         await self._recorder.done(dispatch, redacted, size)

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 import anyio
-from attrs import define, field, frozen
+from attrs import Factory, define, field, frozen
 
 from ..contexts import Lease
 from ..contexts._editions import Edition
@@ -68,7 +68,12 @@ class Call:
         ends_dispatches: whether the creator of the call cancels its dispatches at its deadline, so that an op needs no
             deadline of its own for that.
         outer: the lease of the context or run that made the call.
+        depth: the number of calls of tools within which an op made the call.
+        holder: the id of the call whose rights it has, if an op made it with rights of its caller; else its own.
+        within: the effect of an op that made the call; empty for a call that no op made.
         edition: the edition of plugins that all its ops are of, if its creator entered one; else each op is current.
+        scope: what a cassette knows about the call of a tool that this is.
+        reported: the number of its progress reports that were taken.
         ended: whether it has ended or was cancelled.
     """
 
@@ -91,7 +96,12 @@ class Call:
     most_values: int = 100_000
     ends_dispatches: bool = False
     outer: Lease | None = None
+    depth: int = 0
+    holder: str = Factory(lambda self: self.id, takes_self=True)
+    within: str = ""
     edition: Edition | None = None
+    scope: Any = field(default=None, repr=False)
+    reported: int = field(default=0, init=False)
     ended: bool = field(default=False, init=False)
     _closers: list[Callable[[], Awaitable[None]]] = field(factory=list, init=False)
 

@@ -27,6 +27,12 @@ class Replay:
     """The stored result of an effect that was already done with this key, and the capabilities that it used.
 
     An earlier attempt of a call may also have got an error as the answer.
+
+    Attributes:
+        effect: the id of the effect that was done.
+        result: its result.
+        rights: the capabilities that it used.
+        error: its error, instead of a result.
     """
 
     effect: str

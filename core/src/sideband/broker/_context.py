@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -11,7 +12,7 @@ from attrs import define, evolve, field, frozen
 from pydantic_core import to_json
 
 from ..blobs import BlobStore
-from ..contexts import Lease
+from ..contexts import Lease, RedactedText, SkillTool, ToolRights, ToolState
 from ..messages import JsonPieces
 from ..ops import (
     Capability,
@@ -29,17 +30,19 @@ from ..providers import Provider
 from ..sandboxing import ProgramProcess, ProgramRequest
 from ..store import Store
 from ._call import Call
+from ._dispatch import RightsOwner
 from ._egress import check_egress
 from ._gate import check_scopes
 from ._lookup import Ops
 from ._redaction import Redaction
 from ._secret_sources import SecretSources
-from ._streams import PartRedaction
+from ._streams import PartRedaction, TextRedaction
 
 StartProgram = Callable[[ProgramRequest], Awaitable[ProgramProcess]]
 """Start a program with the isolation that the host requires."""
 
 _MAX_NOTE = 65_536
+_REPORT = "progress.report"
 
 
 @frozen
@@ -48,6 +51,35 @@ class CredentialScope(Scope, family="secrets"):
 
     name: str | None = None
     mode: str | None = None
+
+
+class NestedCalls(Protocol):
+    """Calls the tools of skills for ops."""
+
+    async def tools(self) -> Sequence[SkillTool]:
+        """See ``SkillContext.tools``."""
+
+    async def state(self, tool: str) -> ToolState:
+        """See ``SkillContext.tool_state``."""
+
+    async def call(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        *,
+        call: Call,
+        parent: DispatchContext,
+        limit: Grant | None,
+    ) -> Any:
+        """Call a tool.
+
+        Args:
+            tool: ``skill.tool``.
+            arguments: its arguments.
+            call: the call of the op.
+            parent: the context of the op.
+            limit: what the rights of the skill are narrowed to; ``None`` for all of them.
+        """
 
 
 class Seam(Protocol):
@@ -59,6 +91,11 @@ class Seam(Protocol):
     launch: StartProgram
     sources: SecretSources
     clock: Callable[[], float]
+
+    def now(self) -> datetime:
+        """Return the time, as ``EffectContext.now``."""
+
+    nested: NestedCalls | None
 
     async def record_note(self, effect: str, op: str, note: Mapping[str, Any]) -> None:
         """Record a note about a running effect."""
@@ -72,7 +109,7 @@ class Seam(Protocol):
         key: str | None = None,
         grant: Grant | None = None,
         parent: DispatchContext | None = None,
-        owner: LoadedPlugin | None = None,
+        owner: RightsOwner | None = None,
     ) -> Any:
         """Run one op for ``call``."""
 
@@ -83,6 +120,7 @@ class DispatchContext:
 
     Attributes:
         owner: the plugin whose code uses the context.
+        key: the idempotency key of the effect.
         used: the capabilities that the dispatch and its child effects have used.
         ended: whether the dispatch has ended.
         parts: the redaction of emitted parts, if there were any. It may hold back text for ``emit_rest``.
@@ -99,6 +137,7 @@ class DispatchContext:
     _note: dict[str, Any] | None = field(default=None, repr=False)
     used: set[Capability] = field(factory=set, repr=False)
     _outer: Lease | None = field(default=None, repr=False)
+    key: str | None = None
     ended: bool = field(default=False, init=False, repr=False)
     parts: PartRedaction | None = field(default=None, init=False, repr=False)
 
@@ -138,6 +177,11 @@ class DispatchContext:
         return self._call.domain
 
     @property
+    def holder(self) -> str:
+        """See ``SkillContext.holder``."""
+        return self._call.holder
+
+    @property
     def principal(self) -> str:
         """The principal of the call."""
         return self._call.origin.principal
@@ -146,6 +190,10 @@ class DispatchContext:
     def origin(self) -> Origin:
         """The origin of the call."""
         return self._call.origin
+
+    def now(self) -> datetime:
+        """See ``EffectContext.now``."""
+        return self._seam.now()
 
     def end(self) -> None:
         """Revoke the context, so that tasks that outlive the handler cannot use it."""
@@ -182,6 +230,7 @@ class DispatchContext:
     ) -> None:
         """See ``OpContext.progress``."""
         if self._call.progress is not None and not self.ended:
+            self._call.reported += self.op == _REPORT
             self._call.progress.report(self.op, current=current, total=total, message=message, unit=unit)
 
     async def emit(self, part: Mapping[str, Any]) -> None:
@@ -228,6 +277,28 @@ class DispatchContext:
         """See ``ModelContext.providers``."""
         return await self._seam.ops.providers()
 
+    async def tools(self) -> Sequence[SkillTool]:
+        """See ``SkillContext.tools``."""
+        return await self._nested.tools()
+
+    async def tool_state(self, tool: str) -> ToolState:
+        """See ``SkillContext.tool_state``."""
+        return await self._nested.state(tool)
+
+    async def call_tool(self, tool: str, arguments: Mapping[str, Any], *, rights: ToolRights) -> Any:
+        """See ``SkillContext.call_tool``."""
+        if rights not in ("caller", "skill"):
+            raise ValueError(f"`rights`: expected `caller` or `skill`, got {rights!r}")
+        limit = self._grant if rights == "caller" else None
+        return await self._nested.call(tool, arguments, call=self._call, parent=self, limit=limit)
+
+    @property
+    def _nested(self) -> NestedCalls:
+        self._check_alive(over=self.is_over())
+        if self._seam.nested is None:
+            raise OpDenied(self.op, "tools can be called while the host is open only")
+        return self._seam.nested
+
     async def dispatch(
         self,
         op: str,
@@ -240,8 +311,9 @@ class DispatchContext:
         """See ``OpContext.dispatch``."""
         if rights not in ("caller", "own"):
             raise ValueError(f"`rights`: expected `caller` or `own`, got {rights!r}")
-        owner = self.owner if rights == "own" else None
-        grant = self._grant if owner is None else await self._seam.ops.grant(owner.contribution.uses)
+        uses = self.owner.contribution.uses if rights == "own" else ()
+        owner = RightsOwner(self.owner.record, tuple(uses)) if rights == "own" else None
+        grant = self._grant if owner is None else await self._seam.ops.grant(owner.uses)
         if capabilities is not None:
             grant = grant.narrow(await self._seam.ops.grant(capabilities))
         return await self._seam.dispatch(self._call, op, params, key=key, grant=grant, parent=self, owner=owner)
@@ -282,3 +354,17 @@ class DispatchContext:
         """See ``OpContext.on_call_end``."""
         self._check_alive()
         self._call.on_end(close)
+
+    def on_session_end(self, close: Callable[[], Awaitable[None]]) -> None:
+        """See ``OpContext.on_session_end``."""
+        self._check_alive()
+        session, hooks = self.origin.session, self._call.hooks
+        ends = hooks.session_ends if hooks is not None else None
+        if session is None or ends is None:
+            self._call.on_end(close)
+        else:
+            ends.add(session, close)
+
+    def redacted_text(self) -> RedactedText:
+        """See ``OpContext.redacted_text``."""
+        return TextRedaction(self._seam.redactor)

@@ -14,6 +14,7 @@ from ._gate import exactly
 from ._values import secret_fields
 
 ASKED_BEFORE = "A guard asked about this before the run continued. May it happen?"
+"""The question about an effect of a run that continues after a guard had asked."""
 
 
 async def enforce(
@@ -48,7 +49,7 @@ async def enforce(
         exact=[dispatch.valid, dispatch.valid.model_fields_set, event.grant],
         code=dispatch.call.code,
         plugins=[dispatch.plugin],
-        grants=[str(one) for one in exactly(dispatch.found, dispatch.valid)],
+        grants=[str(one) for one in exactly(dispatch.found, dispatch.valid)] if decision.lasting else (),
         level=event.level,
         risk=risk_of(decision),
     )

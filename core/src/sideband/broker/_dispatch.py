@@ -8,17 +8,45 @@ from time import perf_counter
 from typing import Any
 
 from anyio import CancelScope
-from attrs import Factory, define, field
+from attrs import Factory, define, field, frozen
 from pydantic import BaseModel
 
-from ..contexts import Lease
+from ..contexts import Lease, SkillUses
 from ..contexts._editions import Edition
 from ..ops import Capability, ContextRevoked, Grant, Level, OpError, Origin
-from ..plugins import LoadedPlugin
+from ..ops._from_host import passing
+from ..ops._spec import Handler
+from ..plugins import PluginRecord
 from ..store import Reservation
 from ._call import Call
 from ._errors import as_op_error
 from ._lookup import BoundOp
+from ._values import passed_data
+
+
+@frozen
+class RightsOwner:
+    """A plugin that dispatches an op with rights of its own, or with those of a skill.
+
+    Attributes:
+        record: the record of the plugin.
+        uses: the capabilities that it declares.
+        skill: the skill to which they are given instead of the plugin.
+    """
+
+    record: PluginRecord
+    uses: tuple[str, ...]
+    skill: SkillUses | None = None
+
+    @property
+    def name(self) -> str:
+        """The name in the configuration and in records: ``plugin:NAME``, or the name of the skill."""
+        return f"plugin:{self.record.name}" if self.skill is None else self.skill.key
+
+    @property
+    def holder(self) -> str:
+        """The name under which grants are remembered. That of a skill is its digest, which a change changes."""
+        return self.record.holder if self.skill is None else self.skill.digest
 
 
 @define(eq=False)
@@ -44,6 +72,7 @@ class Dispatch:
         reserved: what guards reserved for it, given back if it does not begin.
         lease: the lease of what dispatches it; ``None`` for a worker, which cannot dispatch too late.
         edition: the edition of plugins that its op is looked up in.
+        recorded_handler: what answers it from a cassette, in place of the op.
     """
 
     call: Call
@@ -66,11 +95,12 @@ class Dispatch:
     note: dict[str, Any] = Factory(lambda self: dict(self.call.note), takes_self=True)
     within: str | None = None
     decided: bool = Factory(lambda self: self.call.decided, takes_self=True)
-    owner: LoadedPlugin | None = None
+    owner: RightsOwner | None = None
     sources: Mapping[str, str] = field(factory=dict)
     reserved: dict[str, Reservation] = field(factory=dict)
     lease: Lease | None = None
     edition: Edition | None = None
+    recorded_handler: Handler | None = None
 
     @property
     def found(self) -> BoundOp:
@@ -84,6 +114,16 @@ class Dispatch:
         assert self.params is not None  # noqa: S101  using them before validation is a bug
         return self.params
 
+    def passed(self) -> dict[str, Any]:
+        """See ``TapedDispatch``."""
+        return passed_data(self.valid, passing(self.found.spec.from_host))
+
+    def answer_with(self, handler: Handler, cassette: str) -> None:
+        """Let a cassette answer it, in place of its op."""
+        # Nothing happens, so no key is claimed: the same request without a cassette must not get this answer.
+        self.recorded_handler, self.key, self.digest = handler, None, ""
+        self.note["cassette"] = cassette
+
     @property
     def level(self) -> Level | None:
         """The level of the use, or that of the op before its grant was checked; ``None`` before the look-up."""
@@ -93,6 +133,17 @@ class Dispatch:
     def plugin(self) -> str | None:
         """The name of the op's plugin, or ``None`` before the look-up."""
         return self.bound.plugin.record.name if self.bound else None
+
+    @property
+    def package(self) -> str:
+        """The distribution and version of the op's plugin, or nothing before the look-up."""
+        return self.bound.plugin.record.package if self.bound else ""
+
+    @property
+    def effect_key(self) -> str | None:
+        """The idempotency key; that of its attempt for a read, which is not claimed. ``None`` without one."""
+        attempt = self.call.attempt
+        return self.key if self.key is not None or attempt is None else attempt.key_of(self.effect)
 
     def leaves_machine(self, params: Any) -> bool:
         """Return whether it may send data to another machine, with these validated parameters; true if unknown.
@@ -106,7 +157,7 @@ class Dispatch:
         """Return whose rights the covering capabilities are and who gave them, as far as it is known."""
         if self.owner is None:
             return self.call.givers(self.covering)
-        own = f"plugin:{self.owner.record.name}"
+        own = self.owner.name
         return tuple(f"{own} {self.sources.get(one, '')}".rstrip() for one in self.covering)
 
     def check_lease(self) -> None:
@@ -138,4 +189,4 @@ class Dispatch:
 
     def error(self, raised: Exception) -> OpError:
         """Return the typed error for an exception that the plugin's code raised."""
-        return as_op_error(raised, op=self.op, plugin=self.plugin)
+        return as_op_error(raised, op=self.op, plugin=self.plugin, package=self.package)

@@ -12,9 +12,10 @@ from collections.abc import Container, Iterable
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from ..errors import SidebandError, safe_text
+from ..errors import SidebandError, place_of, safe_text
 from ..exit_codes import ExitCode
 from ..ops import OpError, OpFailed
+from ..ops._errors import report_to_author
 from ..suggestions import did_you_mean
 from ..validation import problem_text
 
@@ -51,11 +52,19 @@ class EffectMissing(OpError, LookupError):
         )
 
 
-def as_op_error(error: Exception, *, op: str, plugin: str | None) -> OpError:
-    """Return the typed error for an exception that a handler raised."""
+def as_op_error(error: Exception, *, op: str, plugin: str | None, package: str = "") -> OpError:
+    """Return the typed error for an exception that a handler raised.
+
+    Args:
+        error: the exception.
+        op: the name of the op.
+        plugin: the name of its plugin, if known.
+        package: the distribution and version of the plugin, for the hint.
+    """
+    remedy = report_to_author(plugin, package)
     if isinstance(error, SidebandError) and not hasattr(error, "hint"):
         problem = f"`{type(error).__name__}` was raised without calling `super().__init__(message)`: {safe_text(error)}"
-        return OpFailed(f"{op} failed: {problem}", code=error.code, op=op, plugin=plugin)
+        return OpFailed(f"{op} failed: {problem}", hint=remedy, code=error.code, op=op, plugin=plugin)
     if isinstance(error, OpError):
         error.op = error.op or op
         error.plugin = error.plugin or plugin
@@ -67,8 +76,11 @@ def as_op_error(error: Exception, *, op: str, plugin: str | None) -> OpError:
         failed.exit_code = error.exit_code
         return failed
     if isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
-        return as_op_error(error.exceptions[0], op=op, plugin=plugin)
-    return OpFailed(f"{op} failed: {type(error).__name__}: {safe_text(error)}", op=op, plugin=plugin)
+        return as_op_error(error.exceptions[0], op=op, plugin=plugin, package=package)
+    problem = f"{type(error).__name__}: {safe_text(error)}"
+    failed = OpFailed(f"{op} failed: {problem}", hint=remedy, op=op, plugin=plugin)
+    failed.raised_at = place_of(error)
+    return failed
 
 
 def validation_problems(

@@ -11,12 +11,11 @@ from attrs import frozen
 
 from ..approvals import StoredApproval
 from ..errors import SidebandError
-from ..ops import Capability, Grant, Level, OpDenied, OpInternal, OpSpec, Scope
+from ..ops import Capability, Grant, Level, OpDenied, OpInternal, OpSpec, Origin, Scope
 from ..ops._errors import granting
 from ..ops._reach import level_within
-from ..plugins import LoadedPlugin
 from ..plugins._objects import describe
-from ._dispatch import Dispatch
+from ._dispatch import Dispatch, RightsOwner
 from ._lookup import BoundOp
 
 # Percent-encoding is slow. Encoding the megabytes that a skill can send would delay all other calls.
@@ -75,14 +74,17 @@ class PluginGrant:
 class OwnRights(Protocol):
     """Determines the rights of plugins of their own."""
 
-    async def of(self, plugin: LoadedPlugin) -> PluginGrant:
+    async def of(self, owner: RightsOwner) -> PluginGrant:
         """Return what was given to a plugin until now."""
 
-    async def ask(self, dispatch: Dispatch, plugin: LoadedPlugin, missing: Grant) -> StoredApproval:
+    async def holds(self, owner: RightsOwner, origin: Origin) -> bool:
+        """Return whether a plugin has all that it declares, also by a grant for this session. The user is not asked."""
+
+    async def ask(self, dispatch: Dispatch, owner: RightsOwner, missing: Grant) -> StoredApproval:
         """Ask for the missing rights of a plugin, and return the answer."""
 
 
-async def check_own_grant(dispatch: Dispatch, rights: OwnRights, owner: LoadedPlugin) -> None:
+async def check_own_grant(dispatch: Dispatch, rights: OwnRights, owner: RightsOwner) -> None:
     """Give a dispatch the rights of its owner, and check that they allow it.
 
     Args:
@@ -99,15 +101,20 @@ async def check_own_grant(dispatch: Dispatch, rights: OwnRights, owner: LoadedPl
     # The user is not asked for rights that would not be enough.
     asks = bool(held.missing) and _denied_with(dispatch, limit) is None
     denied = _denied_with(dispatch, held.grant.narrow(limit))
+    if denied is None and asks and owner.skill is not None:
+        # Its script starts with all that it uses, or not at all.
+        denied = OpDenied(dispatch.op, f"`{held.missing}` is not granted")
     answer = await rights.ask(dispatch, owner, held.missing) if denied is not None and asks else None
     if answer is not None and answer.allowed:
         dispatch.sources = {**held.sources, **dict.fromkeys(held.missing.texts(), "person")}
         denied = _denied_with(dispatch, limit)
     if denied is not None:
-        name, missing = f"plugin:{owner.record.name}", json.dumps(held.missing.texts())
+        name, missing = owner.name, json.dumps(held.missing.texts())
         refused = f"; they were refused: {answer.reason}" if answer is not None and answer.reason else ""
-        what = f"the plugin `{owner.record.name}` requests it with rights of its own, and {denied.reason}{refused}"
-        hint = f'add it to `[grants]` as "{name}" = {missing}' if asks else "declare it in `OpFamily.uses`"
+        whose = "rights of its own" if owner.skill is None else f"rights of the skill `{owner.skill.name}`"
+        what = f"the plugin `{owner.record.name}` requests it with {whose}, and {denied.reason}{refused}"
+        declare = "declare it in `OpFamily.uses`" if owner.record.kind == "op" else "pass it in `uses`"
+        hint = f'add it to `[grants]` as "{name}" = {missing}' if asks else declare
         raise OpDenied(dispatch.op, what, hint=hint)
 
 

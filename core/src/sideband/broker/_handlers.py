@@ -41,12 +41,13 @@ async def run_handler(
 async def _run(
     dispatch: Dispatch, context: DispatchContext, limit: float, scope: CancelScope | None
 ) -> tuple[Any, OpError | None]:
+    handler = dispatch.recorded_handler or dispatch.found.spec.handler
     try:
         if dispatch.call.progress is None and current_writer.get() is None:
-            result = await dispatch.found.spec.handler(dispatch.params, context)
+            result = await handler(dispatch.params, context)
         else:
             with _writing(dispatch):
-                result = await dispatch.found.spec.handler(dispatch.params, context)
+                result = await handler(dispatch.params, context)
         if context.parts is not None:
             await context.emit_rest()
     except Exception as raised:  # noqa: BLE001  whatever a handler raises becomes one typed error

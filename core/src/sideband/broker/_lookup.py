@@ -16,27 +16,40 @@ from ..plugins._bare_context import BareContext
 from ..providers import Provider
 from ..suggestions import closest, did_you_mean
 
-OWN_OPS = frozenset({"agent.child", "skill.begin", "tool.call"})
+OWN_OPS = frozenset({"agent.child", "skill.begin", "skill.call", "tool.call"})
 """The ops of the host itself. They cannot be looked up, so a lost one cannot be reconciled."""
+
+ANSWER_OP = "approval.answer"
+"""The name under which answers to questions are recorded. It is not an op."""
 
 _MAX_GRANTS = 1_024
 
 
 @frozen
 class BoundOp:
-    """An op together with the plugin that provides it."""
+    """An op together with the plugin that provides it.
+
+    Attributes:
+        spec: the op.
+        family: the family of the op.
+        plugin: the plugin.
+        replayed: whether a cassette has its answers. The handler of one that only dispatches others runs in a replay
+            too, and the cassette has the answers of those.
+    """
 
     spec: OpSpec
     family: OpFamily
     plugin: LoadedPlugin
+    replayed: bool = True
 
     @classmethod
-    def own(cls, spec: OpSpec, *, plugin: str) -> Self:
+    def own(cls, spec: OpSpec, *, plugin: str, replayed: bool = True) -> Self:
         """Return an op that a program defines itself, without a plugin. It cannot be dispatched by name.
 
         Args:
             spec: the op.
             plugin: the plugin name for its errors.
+            replayed: see above.
 
         Example:
             >>> async def run(broker, call):
@@ -44,7 +57,8 @@ class BoundOp:
         """
         family = OpFamily(spec.family, (spec,))
         context = BareContext(plugin, config=None, home=Path())
-        return cls(spec, family, LoadedPlugin(PluginRecord("op", plugin), None, family, None, context))
+        loaded = LoadedPlugin(PluginRecord("op", plugin), None, family, None, context)
+        return cls(spec, family, loaded, replayed)
 
 
 class Ops:
@@ -149,6 +163,19 @@ class Ops:
             self._grants.clear()
         self._grants[written] = grant
         return grant
+
+    async def available(self, texts: Iterable[str]) -> tuple[str, ...]:
+        """Return the capabilities whose families are installed and can be loaded.
+
+        Raises:
+            CapabilityInvalid: if a capability is malformed.
+        """
+        found = []
+        for text in texts:
+            with suppress(PluginError):
+                await self.plugin(Capability.parse(text).family)
+                found.append(text)
+        return tuple(found)
 
     async def reach(self, grant: Grant) -> Level:
         """Return the highest level of the effects that a grant allows, through the ops of its families.

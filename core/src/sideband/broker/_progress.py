@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
 from typing import Any
 
 import anyio
@@ -19,7 +19,7 @@ from ..contexts._progress import REPORTS, current_writer
 from ..hooks import ToolProgress
 from ..hooks._dispatch import cancelled_itself
 from ..rendering import whole_characters
-from ._progress_streams import Chunk, Report, ReportStream, TextStream
+from ._progress_streams import FLUSH_BYTES, FLUSH_SECONDS, Chunk, Report, ReportStream, TextStream
 from ._redaction import Redaction
 from ._streams import TextRedaction
 
@@ -58,10 +58,11 @@ class CallProgress:
         texts: whether the consumer wants texts.
         size: the maximum size of the waiting text in bytes.
         reports: the maximum number of waiting reports.
+        seconds: the time for which text is collected; 0 to deliver it at once.
+        limit: the maximum size of the text of one event in bytes.
 
     Attributes:
         tool: see above.
-        reported: the number of reports of each source.
     """
 
     def __init__(
@@ -73,13 +74,15 @@ class CallProgress:
         texts: bool = True,
         size: int = MAX_WAITING_BYTES,
         reports: int = MAX_WAITING_REPORTS,
+        seconds: float = FLUSH_SECONDS,
+        limit: int = FLUSH_BYTES,
     ) -> None:
         self.tool = tool
-        self.reported: Counter[str] = Counter()
         self._call = call
         self._redactor = redactor
         self._takes_texts = texts
         self._size = size
+        self._new_stream = partial(TextStream, seconds, limit)
         self._reports = ReportStream(reports)
         self._texts: dict[str, TextStream] = {}
         self._streams: list[tuple[str, TextStream | ReportStream]] = []  # in the order of their turns
@@ -120,7 +123,6 @@ class CallProgress:
         # Redacted before they are cut: half of a secret would not be recognized.
         message = None if message is None else self._redactor.text(whole_characters(message))[:MAX_MESSAGE]
         unit = None if unit is None else self._redactor.text(whole_characters(unit))[:_MAX_UNIT]
-        self.reported[source] += 1
         self._add_report(Report(source, current, total, message, unit))
 
     def lose(self, reports: int) -> None:
@@ -166,7 +168,7 @@ class CallProgress:
                     return
                 name = stream if stream in self._texts or len(self._texts) < MAX_STREAMS else _OTHER
                 if name not in self._texts:
-                    self._texts[name] = opened = TextStream()
+                    self._texts[name] = opened = self._new_stream()
                     self._streams.append((name, opened))
                 if name not in writer.redactions:
                     writer.redactions[name] = TextRedaction(self._redactor)

@@ -87,6 +87,8 @@ class TextStream:
     """A text of a call, which may come from several sources.
 
     Attributes:
+        seconds: the time for which text is collected; 0 to deliver it at once.
+        limit: the size in bytes of a text that is delivered at once, and the maximum size of the text of one event.
         offset: the number of bytes that were delivered or are in a delivered gap.
         lost: the number of bytes that were dropped since, before the first waiting one.
         size: the number of waiting bytes.
@@ -94,6 +96,8 @@ class TextStream:
         is_closing: whether no more text follows.
     """
 
+    seconds: float = FLUSH_SECONDS
+    limit: int = FLUSH_BYTES
     offset: int = 0
     lost: int = 0
     size: int = 0
@@ -106,10 +110,10 @@ class TextStream:
         before = len(self.waiting)
         while text:
             last = self.waiting[-1] if self.waiting else None
-            if last is None or last.source != source or last.size + 4 > FLUSH_BYTES:
+            if last is None or last.source != source or last.size + 4 > self.limit:
                 last = Chunk(source, "", 0)
                 self.waiting.append(last)
-            head, size = _beginning(text, FLUSH_BYTES - last.size)
+            head, size = _beginning(text, self.limit - last.size)
             last.text, text = last.text + head, text[len(head) :]
             last.size += size
             self.size += size
@@ -121,7 +125,7 @@ class TextStream:
             return None
         if len(self.waiting) == 1 and not self.is_closing:
             if self.due is None:
-                self.due = now + FLUSH_SECONDS
+                self.due = now + self.seconds
             if now < self.due:
                 return None
         self.due = None

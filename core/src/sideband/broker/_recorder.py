@@ -9,7 +9,7 @@ from contextlib import suppress
 from time import perf_counter
 from typing import Any
 
-from anyio import CancelScope
+from anyio import CancelScope, get_cancelled_exc_class
 from attrs import evolve, field, frozen
 
 from ..approvals import ApprovalNeeded
@@ -31,7 +31,7 @@ from ..ops import (
     Origin,
 )
 from ..ops._from_host import passing
-from ._attempt import BLOB, CONTINUES, Attempt, recorded_error
+from ._attempt import ALWAYS, BLOB, CONTINUES, Attempt, recorded_error
 from ._attempts import Attempts
 from ._call import EffectReport
 from ._claims import Claims, Replay
@@ -79,6 +79,14 @@ class EffectRecorder:
             ContextRevoked: if the lease of the dispatch has ended since it was checked, such as during an approval.
             OpDenied: if the grant does not cover what the earlier effect used.
         """
+        try:
+            return await self._intend(dispatch)
+        except BaseException as raised:
+            if (error := await self.refusal(dispatch, raised)) is not raised:
+                raise error from None
+            raise
+
+    async def _intend(self, dispatch: Dispatch) -> Replay | None:
         spec = dispatch.found.spec
         if dispatch.call.deadline <= self._clock():
             raise OpTimeout(dispatch.op, 0)
@@ -100,7 +108,7 @@ class EffectRecorder:
             decisions=tuple(dispatch.decisions),
             isolation=dispatch.call.isolation,
             granted_by=dispatch.givers(),
-            within=dispatch.within,
+            within=dispatch.within or dispatch.call.within or None,
             code=dispatch.call.code,
             # Which of its rights the effect uses is known only when it ends.
             rights=() if dispatch.key is None or not dispatch.claimed else dispatch.grant.texts(),
@@ -221,6 +229,18 @@ class EffectRecorder:
             await dispatch.call.on_answer(replay.effect, dispatch.op, result)
         return result
 
+    async def refusal(self, dispatch: Dispatch, raised: BaseException) -> BaseException:
+        """Record that an effect does not happen because of an exception, and return the one to raise."""
+        if isinstance(raised, OpError):
+            await self.refuse(dispatch, raised)
+        elif isinstance(raised, get_cancelled_exc_class()):
+            await self.refuse(dispatch, OpCancelled(dispatch.op))
+        elif isinstance(raised, Exception) and not isinstance(raised, LedgerError):
+            typed = dispatch.error(raised)  # a plugin's validator or scope may raise anything
+            await self.refuse(dispatch, typed)
+            return typed
+        return raised
+
     async def refuse(self, dispatch: Dispatch, error: OpError) -> None:
         """Record a dispatch that ended before it became an effect. It has an intent only if its sync failed."""
         status: Status = "failed"
@@ -266,7 +286,8 @@ class EffectRecorder:
         if dispatch.key is not None:
             certain = status == "done" or dispatch.found.spec.idempotent
             certain = certain or (error is not None and error.nothing_happened)
-            continues = isinstance(error, ApprovalNeeded) and CONTINUES in dispatch.note
+            kept = dispatch.note.get(CONTINUES)
+            continues = kept == ALWAYS or (kept is not None and isinstance(error, ApprovalNeeded))
             doubtful = "repeatable" if continues else "unknown"
             state = (status if certain else doubtful) if begun else "failed"
             rights = tuple(sorted(map(str, dispatch.used)))
@@ -293,7 +314,7 @@ class EffectRecorder:
                 level=dispatch.level,
                 decisions=tuple(dispatch.decisions),
                 isolation=dispatch.call.isolation,
-                within=dispatch.within,
+                within=dispatch.within or dispatch.call.within or None,
             )
         due = dispatch.intended and dispatch.found.spec.durable
         written = self._ledger.outcome_now(outcome, due=due)

@@ -16,6 +16,7 @@ from ._broker import Broker
 from ._call import Call
 from ._claims import Claims
 from ._lookup import OWN_OPS
+from ._spec_calls import call_spec
 
 _log = logging.getLogger("sideband.broker")
 _RECONCILE_SECONDS = 30.0
@@ -82,7 +83,7 @@ async def _ask(broker: Broker, intent: Intent) -> Reconciled | None:
         deadline=current_time() + _RECONCILE_SECONDS,
     )
     try:
-        return await broker.call_spec(bound.spec.reconcile, bound, call, intent)
+        return await call_spec(broker, bound.spec.reconcile, bound, call, intent)
     finally:
         await call.end(lambda error: _log.warning("cleanup after reconciling failed: %s", type(error).__name__))
 

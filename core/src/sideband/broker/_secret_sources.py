@@ -66,6 +66,7 @@ class SecretSources:
                 continue
             for source in plugin.contribution:
                 await self._open(source, plugin)
+        self._plugins.check_strict()
         for name, reason in self.closed.items():
             _log.info("the source of secrets `%s` is closed: %s", name, reason)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,9 +15,11 @@ from ..ops import Level, OpSpec, Undo
 from ._broker import Broker
 from ._call import Call
 from ._errors import EffectMissing, as_op_error
-from ._lookup import OWN_OPS
+from ._lookup import ANSWER_OP, OWN_OPS
+from ._spec_calls import call_spec
 
 _MAX_EFFECTS = 1_000
+_TOOL_CALL = "tool.call"
 
 
 @frozen
@@ -103,6 +106,25 @@ async def plan_undo(broker: Broker, ledger: Ledger, call: Call, effect: str) -> 
     return UndoPlan(effect, record.op, tuple(steps), tuple(map(clean, remains)))
 
 
+async def effects_to_undo(ledger: Ledger, *, session: str | None, run: str | None) -> Sequence[EffectRecord]:
+    """Return what a session or a run may have changed, newest first, with what its child agents may have changed."""
+    changed: list[EffectRecord] = []
+    wanted: list[tuple[str | None, ...]] = [(session, run, None)]
+    while wanted:
+        of_session, of_run, parent = wanted.pop()
+        records = await query(ledger.folder, session=of_session, run=of_run, parent=parent, limit=sys.maxsize)
+        changed += [one for one in records if _may_have_changed(one)]
+        calls = [one.origin for one in records if one.op == _TOOL_CALL]
+        wanted += [(None, None, f"{one.session}:{one.run}:{one.step}") for one in calls]
+    return sorted(changed, key=lambda one: one.entries[0].seq, reverse=True)
+
+
+def _may_have_changed(record: EffectRecord) -> bool:
+    if record.op in {*OWN_OPS, ANSWER_OP} or record.status == "denied" or "cassette" in record.note:
+        return False
+    return record.level is None or record.level > Level.MONITORED
+
+
 async def carry_out(broker: Broker, call: Call, plan: UndoPlan) -> Sequence[UndoneStep]:
     """Run the open steps in order, and stop at the first failure."""
     outcomes: list[UndoneStep] = []
@@ -120,19 +142,22 @@ async def _effects_of(ledger: Ledger, record: EffectRecord) -> Sequence[EffectRe
     """Return the effects of a tool call, newest first, which is the order in which they are undone."""
     origin = record.origin
     found = await query(ledger.folder, session=origin.session, run=origin.run, step=origin.step, limit=_MAX_EFFECTS)
-    return [one for one in found if one.op not in OWN_OPS and one.origin.step == origin.step]
+    return [one for one in found if one.op not in {*OWN_OPS, ANSWER_OP} and one.origin.step == origin.step]
 
 
 async def _plan(broker: Broker, call: Call, record: EffectRecord) -> Undo:
     if record.status == "denied":
         return Undo(remains=("it was denied: nothing happened",))
+    if "cassette" in record.note:
+        return Undo(remains=(f"it was replayed from the cassette {record.note['cassette']}: nothing happened",))
     bound = await broker.ops.get(record.op)
     if bound.spec.undo is None:
         return Undo(remains=(_not_undoable(bound.spec, bound.plugin.record.name),))
     try:
-        return await broker.call_spec(bound.spec.undo, bound, call, record)
+        return await call_spec(broker, bound.spec.undo, bound, call, record)
     except Exception as raised:  # noqa: BLE001  any exception of a plugin becomes a typed error
-        error = as_op_error(raised, op=record.op, plugin=bound.plugin.record.name)
+        by = bound.plugin.record
+        error = as_op_error(raised, op=record.op, plugin=by.name, package=by.package)
         broker.redactor.error(error)
         raise error from None
 

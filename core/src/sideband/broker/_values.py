@@ -11,9 +11,11 @@ from pydantic_core import to_json, to_jsonable_python
 
 from ..errors import safe_text
 from ..hooks._frozen import FrozenDict, freeze
+from ..ledger import EffectRecord, Intent
 from ..models._pieces import CarryingModel, CarryingTuple, canonical_json
-from ..ops import OpResultInvalid, OpSpec
+from ..ops import OpParamsInvalid, OpResultInvalid, OpSpec, Recorded
 from ._errors import validation_problems
+from ._placeholder import placeholder
 from ._redaction import Redaction, Unserializable
 
 PLAIN = Redaction()
@@ -26,6 +28,20 @@ _LISTS: tuple[type[Sequence[Any]], ...] = (list, tuple)
 _SHORT = frozenset({int, float, bool, type(None)})
 _MAX_TEXT = 500
 _MAX_LIST = 50
+
+
+def parse_params(spec: OpSpec, params: Mapping[str, Any]) -> BaseModel:
+    """Return validated parameters of an op.
+
+    Raises:
+        OpParamsInvalid: if they are invalid; it names each problem.
+    """
+    try:
+        return spec.params.model_validate(params)
+    except ValidationError as error:
+        known = [name for name in spec.params.model_fields if name not in spec.from_host]
+        problems = validation_problems(error, known=known, shown=spec.record)
+        raise OpParamsInvalid(spec.name, problems) from None
 
 
 def has_at_most(most: int, values: Any) -> bool:
@@ -74,9 +90,34 @@ def recordable(redactor: Redaction, params: Mapping[str, Any], allowed: Iterable
         return dict.fromkeys([*hidden, *shown], "…")
 
 
+def recorded_of(record: Intent) -> Recorded:
+    """Return what the functions of an op's spec get of the record of an effect."""
+    return Recorded(
+        effect=record.effect,
+        op=record.op,
+        params=record.params,
+        key=record.key,
+        note=record.note,
+        status=record.status if isinstance(record, EffectRecord) else None,
+        result=record.result if isinstance(record, EffectRecord) else None,
+        time=record.time,
+    )
+
+
 def secret_fields(params: BaseModel) -> set[str]:
     """Return the names of the parameters that are declared as secrets."""
     return {name for name, one in type(params).model_fields.items() if not one.repr}
+
+
+def passed_data(params: BaseModel, without: frozenset[str]) -> dict[str, Any]:
+    """Return the parameters that were passed, except those in ``without``, as JSON data with placeholders for secrets.
+
+    Parameters declared with ``repr=False`` are secrets.
+    """
+    hidden, passed = secret_fields(params), params.model_fields_set
+    found = params.model_dump(include=passed - hidden - without, exclude_none=True)
+    plain = to_jsonable_python(found, bytes_mode="base64", inf_nan_mode="strings")
+    return {**plain, **dict.fromkeys(hidden & passed, placeholder())}
 
 
 def digest_of(params: BaseModel, without: frozenset[str] = frozenset()) -> str:
@@ -86,7 +127,11 @@ def digest_of(params: BaseModel, without: frozenset[str] = frozenset()) -> str:
     """
     carried = _carried(params)
     hidden = secret_fields(params) | carried.keys() | without
-    plain = to_jsonable_python(params, exclude=hidden, bytes_mode="base64", inf_nan_mode="constants")
+    try:
+        plain = to_jsonable_python(params, exclude=hidden, bytes_mode="base64", inf_nan_mode="constants")
+    except UnicodeDecodeError:  # for the fields of models, the mode does not count
+        found = params.model_dump(exclude=hidden)
+        plain = [to_jsonable_python(found, bytes_mode="base64", inf_nan_mode="constants")]
     digest = hashlib.sha256(canonical_json(plain).encode())
     for name, value in carried.items():
         # A digest of digests, so that a conversation is not serialized again for each message that is added to it.
@@ -124,7 +169,9 @@ def _carried(params: BaseModel) -> dict[str, CarryingTuple[Any]]:
     }
 
 
-def plain_result(redactor: Redaction, spec: OpSpec, result: Any, plugin: str | None) -> tuple[Any, Any, int]:
+def plain_result(
+    redactor: Redaction, spec: OpSpec, result: Any, plugin: str | None, package: str = ""
+) -> tuple[Any, Any, int]:
     """Return the reply for the caller, the redacted result for the ledger, and the size of the reply as JSON.
 
     Raises:
@@ -144,4 +191,4 @@ def plain_result(redactor: Redaction, spec: OpSpec, result: Any, plugin: str | N
     except (ValueError, RecursionError) as error:
         # A lone surrogate, or a list that is nested too deeply or recursive.
         problems = f"the result cannot be encoded as JSON: {safe_text(error)}"
-    raise OpResultInvalid(spec.name, problems, plugin=plugin)
+    raise OpResultInvalid(spec.name, problems, plugin=plugin, package=package)

@@ -88,6 +88,7 @@ class SkillCatalog:
                 problems.append(SkillProblem(f"loader {name}", error.code, error.message, error.hint, fatal=True))
                 continue
             loaders += [(name, loader, plugin.context) for loader in plugin.contribution]
+        self._plugins.check_strict()
         found = [await _result(*one, sources) for one in loaders]
         if any(one.files for one in found):
             found.append(await self._copies(loaders, found))

@@ -42,6 +42,10 @@ class RememberedGrants:
             self._known[digest] = Grant.parse(entry.get("capabilities", ()))
         return self._known[digest]
 
+    def entries(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return all entries: ``capabilities``, when they were ``granted``, and the name of the skill or plugin."""
+        return self._read()
+
     def remember(self, digest: str, skill: str, grant: Grant) -> None:
         """Add ``grant`` to the grant of the skill with this digest or of a plugin."""
         with self._changing() as entries:
@@ -59,6 +63,8 @@ class RememberedGrants:
             if digest in entries:
                 held = Grant.parse(entries[digest]["capabilities"])
                 entries[digest]["capabilities"] = list(grant.missing(held).texts())
+                if not entries[digest]["capabilities"]:
+                    del entries[digest]
 
     @contextmanager
     def _changing(self) -> Iterator[dict[str, dict[str, Any]]]:

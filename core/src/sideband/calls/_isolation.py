@@ -70,6 +70,10 @@ class ChosenSandbox:
             WorkerStartFailed: if the operating system refused to start it.
         """
         sandbox, probe = await self._choose_required()
+        if not isinstance(sandbox, ProgramSandbox) and probe.isolation is Isolation.NONE:
+            from ..workers import PlainSandbox  # noqa: PLC0415  as below
+
+            sandbox = PlainSandbox()  # it isolates a program as little
         if not isinstance(sandbox, ProgramSandbox):
             hint = f"the sandbox `{sandbox.name}` supports workers only"
             raise IsolationUnavailable(self._required.label, Isolation.NONE.label, (hint,))
@@ -120,7 +124,8 @@ class ChosenSandbox:
 
         hints: list[str] = []
         plain = PlainSandbox()
-        best: tuple[Sandbox, Probe] = (plain, await plain.probe(self._folders))
+        without = await plain.probe(self._folders)
+        best: tuple[Sandbox, Probe] = (plain, without)
         for name in self._plugins.names("sandbox", broken=True):
             try:
                 plugin = await self._plugins.load("sandbox", name)
@@ -132,6 +137,11 @@ class ChosenSandbox:
                 self._sandboxes.append(sandbox)
                 probe = await sandbox.probe(self._folders)
                 hints.extend(probe.hints)
-                best = max(best, (sandbox, probe), key=lambda pair: pair[1].isolation)
+                # A plugin that proves no tier is used too: it may limit what workers do without isolating them.
+                if best[0] is plain or probe.isolation > best[1].isolation:
+                    best = (sandbox, probe)
+        self._plugins.check_strict()
         sandbox, probe = best
-        return sandbox, evolve(probe, hints=tuple(hints) or probe.hints)
+        if not hints and probe.isolation is Isolation.NONE:
+            hints.extend(without.hints)
+        return sandbox, evolve(probe, hints=tuple(hints))

@@ -8,9 +8,31 @@ from typing import Any
 from attrs import Factory, field, frozen
 
 from ..broker import Attempt, CallProgress, EffectReport, TakeProgress
+from ..contexts import Lease
 from ..hooks import HookRegistry
-from ..ops import Origin
+from ..ops import Grant, Origin
 from ..workers import LogLine
+
+
+@frozen
+class CallParent:
+    """What a call inherits from the op that makes it.
+
+    Attributes:
+        effect: the effect of the call.
+        deadline: its deadline, on the clock of ``anyio.current_time()``.
+        depth: the number of calls within which it is made.
+        lease: the context of the effect, after whose end the call causes no effects.
+        limit: what the rights of the skill are narrowed to; ``None`` for all of them.
+        holder: the id of the call whose rights these are, if they are narrowed; else empty.
+    """
+
+    effect: str
+    deadline: float
+    depth: int
+    lease: Lease
+    limit: Grant | None = None
+    holder: str = ""
 
 
 @frozen
@@ -35,7 +57,8 @@ class CallRequest:
         on_answer: called before each answer of an op; see ``Call``.
         origin: the session, run and step of the calling agent, if any; recorded with each effect.
         hooks: the hooks and guards of the calling agent; ``None`` for those of the host.
-        progress: takes the progress of an agent's call, instead of ``on_progress``.
+        progress: takes the progress of a call of an agent or of an op, instead of ``on_progress``.
+        parent: what the call inherits from the op that makes it, if one does.
     """
 
     tool: str
@@ -53,6 +76,7 @@ class CallRequest:
     attempt: Attempt | None = field(default=None, repr=False)
     hooks: HookRegistry | None = field(default=None, repr=False)
     progress: CallProgress | None = field(default=None, repr=False)
+    parent: CallParent | None = field(default=None, repr=False)
 
 
 @frozen

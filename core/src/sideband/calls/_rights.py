@@ -11,12 +11,12 @@ from attrs import evolve, frozen
 
 from ..approvals import ApprovalNeeded, ApprovalRequest, Approvals, Approver, StoredApproval
 from ..broker import Ops
-from ..broker._dispatch import Dispatch
+from ..broker._dispatch import Dispatch, RightsOwner
 from ..broker._gate import PluginGrant
+from ..contexts import SkillUses
 from ..errors import ConfigurationError
 from ..loading import SkillError, SkillSpec, ToolSpec
 from ..ops import Capability, CapabilityInvalid, Grant, Origin
-from ..plugins import LoadedPlugin
 from ..settings import COMMAND_LINE, LoadedSettings
 from ..workers import GrantRequired
 from ._grants import RememberedGrants
@@ -46,7 +46,6 @@ class Rights:
         self._approvals = approvals
         self._added = {skill: tuple(capabilities) for skill, capabilities in added.items()}
         self._remembered = RememberedGrants(home)
-        self._for_projects = (COMMAND_LINE, str(settings.project_file))
         # By skill: the skill and its stored grant, from which the rights were determined.
         self._complete: dict[str, tuple[SkillSpec, Grant, tuple[Grant, Mapping[str, str]]]] = {}
 
@@ -84,12 +83,7 @@ class Rights:
         known = self._complete.get(skill.key)
         if known is not None and known[0] is skill and known[1] is stored:
             return known[2]
-        wanted = await self._wanted(skill)
-        policy = await self._by_policy(skill)
-        added = await self._ops.grant(self._added.get(_holder(skill, self._added), ()))
-        remembered = await self._ops.grant(stored.texts())
-        missing = Grant.of([*policy.capabilities, *added.capabilities, *remembered.capabilities]).missing(wanted)
-        rights = _rights(wanted, policy, added, missing)
+        missing, rights = await self._held(skill, stored)
         if missing:
             request = self._request(skill, tool, digest, arguments=arguments, missing=missing, origin=origin)
             request = evolve(request, level=await self._ops.reach(missing))
@@ -102,6 +96,23 @@ class Rights:
         else:
             self._complete[skill.key] = skill, stored, rights
         return rights
+
+    async def missing(self, skill: SkillSpec, digest: str) -> Grant:
+        """Return the capabilities that a skill requests and was not granted, without asking for them.
+
+        Raises:
+            SkillError: if the skill requests an unknown capability.
+        """
+        return (await self._held(skill, self._remembered.get(digest)))[0]
+
+    async def _held(self, skill: SkillSpec, stored: Grant) -> tuple[Grant, tuple[Grant, Mapping[str, str]]]:
+        """Return what a skill requests and was not granted, and the rights that it has with it."""
+        wanted = await self._wanted(skill)
+        policy = await _by_policy(self._settings, self._ops, skill)
+        added = await self._ops.grant(self._added.get(_holder(skill, self._added), ()))
+        remembered = await self._ops.grant(stored.texts())
+        missing = Grant.of([*policy.capabilities, *added.capabilities, *remembered.capabilities]).missing(wanted)
+        return missing, _rights(wanted, policy, added, missing)
 
     def _request(
         self,
@@ -128,18 +139,12 @@ class Rights:
             hint = f"in `sideband.capabilities` of {skill.source / 'SKILL.md'}, {error.hint}"
             raise SkillError(problem, hint=hint) from error
 
-    async def _by_policy(self, skill: SkillSpec) -> Grant:
-        grants = self._settings.settings.grants
-        name = _holder(skill, grants)
-        if skill.of_project and self._settings.sources.get(("grants", name)) not in self._for_projects:
-            # The project chose the name, so the user may have meant another skill.
-            return Grant()
-        return await _configured(self._settings, self._ops, name)
-
 
 @frozen(eq=False)
 class PluginRights:
     """The rights of the plugins of one host: what they declare in ``uses``, as far as it was given to ``plugin:NAME``.
+
+    With ``SkillUses``, it is what was given to this version of a skill.
 
     Args:
         settings: the settings, with the configured grants.
@@ -157,14 +162,19 @@ class PluginRights:
     _added: Mapping[str, Iterable[str]]
     _remembered: RememberedGrants
 
-    async def of(self, plugin: LoadedPlugin) -> PluginGrant:
+    async def of(self, owner: RightsOwner) -> PluginGrant:
         """See ``OwnRights``. A grant that is revoked no longer counts, and what is not declared is never given."""
-        declared = await self._ops.grant(plugin.contribution.uses)
-        name = f"plugin:{plugin.record.name}"
+        declared = await self._ops.grant(owner.uses)
+        skill = owner.skill
+        if skill is None:
+            policy = await _configured(self._settings, self._ops, owner.name)
+        else:
+            policy = await _by_policy(self._settings, self._ops, skill)
+        added = owner.name if skill is None else _holder(skill, self._added)
         given = {
-            "policy": await _configured(self._settings, self._ops, name),
-            "call": await self._ops.grant(self._added.get(name, ())),
-            "remembered": await self._ops.grant(self._remembered.get(plugin.record.holder).texts()),
+            "policy": policy,
+            "call": await self._ops.grant(self._added.get(added, ())),
+            "remembered": await self._ops.grant(self._remembered.get(owner.holder).texts()),
         }
         whole = Grant.of(one for grant in given.values() for one in grant.capabilities)
         held = declared.narrow(whole)
@@ -173,35 +183,55 @@ class PluginRights:
         }
         return PluginGrant(held, whole.missing(declared), sources)
 
-    async def ask(self, dispatch: Dispatch, plugin: LoadedPlugin, missing: Grant) -> StoredApproval:
+    async def holds(self, owner: RightsOwner, origin: Origin) -> bool:
+        """See ``OwnRights``."""
+        missing = (await self.of(owner)).missing
+        if not missing:
+            return True
+        request = self._approvals.request(
+            "grant", _subject(owner), "", {}, origin=origin, code=owner.holder, grants=missing.texts()
+        )
+        return await self._approvals.is_granted(request)
+
+    async def ask(self, dispatch: Dispatch, owner: RightsOwner, missing: Grant) -> StoredApproval:
         """See ``OwnRights``. The answer holds for the plugin of this name and distribution.
 
         Raises:
             ApprovalNeeded: if there is no approver.
         """
-        record, call = plugin.record, dispatch.call
-        source = f"{record.distribution} {record.version}"
-        shown = _shown(record.holder, record.name, source, missing, op=dispatch.op, arguments=dispatch.recorded)
+        record, call, skill = owner.record, dispatch.call, owner.skill
+        if skill is None:
+            callers = "tools" if record.kind == "tool" else "ops"
+            name, source = record.name, f"{record.distribution} {record.version}"
+            question = f"Grant these capabilities to the plugin `{name}`, for every caller of its {callers}?"
+        else:
+            name, source = skill.name, skill.source
+            question = f"Grant these capabilities to the skill `{name}`?"
+        shown = _shown(owner.holder, name, source, missing, op=dispatch.op, arguments=dispatch.recorded)
         request = self._approvals.request(
             "grant",
-            f"plugin:{record.name}",
-            f"Grant these capabilities to the plugin `{record.name}`, for every caller of its ops?",
+            _subject(owner),
+            question,
             shown,
             origin=dispatch.origin,
             exact=[shown, dispatch.valid, call.code],
-            code=record.holder,
+            code=owner.holder,
             plugins=[dispatch.plugin],
             grants=missing.texts(),
             level=await self._ops.reach(missing),
         )
         approver = (call.hooks and call.hooks.approver) or self._approver
-        answer = await self._approvals.decide(request, approver, about=f"{record.holder} {missing}")
+        answer = await self._approvals.decide(request, approver, about=f"{owner.holder} {missing}")
         if answer is None:
             needed = ApprovalNeeded(request)
             if call.attempt is not None:
                 call.attempt.wait_for(needed)
             raise needed
         return answer
+
+
+def _subject(owner: RightsOwner) -> str:
+    return f"plugin:{owner.record.name}" if owner.skill is None else f"skill:{owner.skill.key}"
 
 
 def _shown(holder: str, name: str, source: str, missing: Grant, **call: Any) -> Mapping[str, Any]:
@@ -224,7 +254,20 @@ async def _configured(settings: LoadedSettings, ops: Ops, holder: str) -> Grant:
         raise ConfigurationError(f"grants.{holder}", error.message, source=source, hint=error.hint) from error
 
 
-def _holder(skill: SkillSpec, grants: Mapping[str, object]) -> str:
+async def _by_policy(settings: LoadedSettings, ops: Ops, skill: SkillSpec | SkillUses) -> Grant:
+    """Return what the configuration grants to a skill by its name.
+
+    Raises:
+        ConfigurationError: if it contains an invalid capability.
+    """
+    name = _holder(skill, settings.settings.grants)
+    if skill.of_project and settings.sources.get(("grants", name)) not in (COMMAND_LINE, str(settings.project_file)):
+        # The project chose the name, so the user may have meant another skill.
+        return Grant()
+    return await _configured(settings, ops, name)
+
+
+def _holder(skill: SkillSpec | SkillUses, grants: Mapping[str, object]) -> str:
     """Return the name under which grants name a skill. No skill can be the holder of the rights of a plugin."""
     names = [name for name in (skill.key, skill.name) if not name.startswith("plugin:")]
     return next((name for name in names if name in grants), "")

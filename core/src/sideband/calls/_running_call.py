@@ -49,7 +49,7 @@ class RunningCall(CallHandler):
     @property
     def reported(self) -> int:
         """See ``CallHandler.reported``."""
-        return 0 if self.call.progress is None else self.call.progress.reported["progress.report"]
+        return self.call.reported
 
     def missed(self, reports: int) -> None:
         """See ``CallHandler.missed``."""

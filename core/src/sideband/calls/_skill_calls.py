@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -16,7 +17,7 @@ from ..approvals import ApprovalNeeded, Approver
 from ..broker import Attempt, Broker, Call, CallProgress, EffectReport, delivered
 from ..errors import SidebandError
 from ..loading import SkillSpec, ToolSpec
-from ..ops import OpDenied, OpError, Origin
+from ..ops import Grant, OpDenied, OpError, Origin
 from ..ops._from_host import with_host_values
 from ..settings import Policy
 from ..workers import ArgumentsInvalid, CodeChanged, GrantRequired, SkillFailed, SkillRefused, WorkerCall, WorkerPool
@@ -24,10 +25,10 @@ from ._call_plans import CallPlan, CallPlans, code_of
 from ._catalog import SkillCatalog
 from ._hints import hint
 from ._isolation import ChosenSandbox
-from ._keyed_attempts import attempt_with_key
+from ._keyed_attempts import Beginning, attempt_with_key, recorded_beginning
 from ._launches import SkillLaunches
 from ._limits import call_timeout
-from ._requests import CallRequest, CallResult
+from ._requests import CallParent, CallRequest, CallResult
 from ._rights import Rights
 from ._running_call import RunningCall
 
@@ -81,26 +82,37 @@ class SkillCalls:
             if request.attempt is not None and error.needed is not None:
                 request.attempt.wait_for(error.needed)
             raise
+        parent = request.parent
+        if parent is not None and parent.limit is not None:
+            grant = grant.narrow(parent.limit)
         plan = self._plans.of(request.tool, tool, launch, grant, request.principal)
         # Choosing a sandbox for the first call of a host does not count against the call's timeout.
         await self._sandbox.require()
+        now = self._broker.clock()
+        if parent is not None:
+            timeout = min(timeout, max(0.0, parent.deadline - now))
         call = Call(
             id=identifier,
             grant=grant,
             granted_by=granted_by,
             domain=plan.domain,
             origin=origin,
-            deadline=self._broker.clock() + timeout,
+            deadline=now + timeout,
             code=plan.code,
             progress=request.progress,
             on_answer=request.on_answer,
             hooks=hooks,
             ends_dispatches=True,
+            **({} if parent is None else _inherited(identifier, parent)),
         )
-        attempt = request.attempt
-        if request.key is not None and attempt is None:
+        attempt, tape = request.attempt, self._broker.tape
+        if request.key is not None and attempt is None and not (tape is not None and tape.replays):
             attempt = await attempt_with_key(self._broker, call, request.key)
         call.attempt = attempt
+        begun: Attempt | Beginning | None = attempt
+        if tape is not None:
+            tape.enter(call, tool.full_name, arguments)
+            begun = await recorded_beginning(self._broker, call, tool.full_name, arguments, attempt)
         if attempt is not None and attempt.stops and attempt.codes - {call.code}:
             raise CodeChanged(tool.full_name)
         running = RunningCall(call, self._broker, request.on_effect, request.on_log)
@@ -114,20 +126,30 @@ class SkillCalls:
             function=tool.name,
             arguments=arguments,
             capabilities=plan.capabilities,
-            environment=_environment(plan, attempt),
+            environment=_environment(plan, begun),
             timeout=timeout,
             handler=running,
         )
-        if request.on_progress is None:
-            result = await self._run(running, worker_call, plan)
-        else:
-            call.progress = CallProgress(identifier, request.tool, self._broker.redactor)
-            async with delivered(call.progress, request.on_progress):
+        with nullcontext() if tape is None else tape.ending():
+            if request.on_progress is None:
                 result = await self._run(running, worker_call, plan)
+            else:
+                call.progress = CallProgress(identifier, request.tool, self._broker.redactor)
+                async with delivered(call.progress, request.on_progress):
+                    result = await self._run(running, worker_call, plan)
         # A call that failed may be repeated. An agent records the outcome of its call first.
         if request.attempt is None and attempt is not None:
             await self._broker.attempts.forget(attempt)
         return result
+
+    async def missing(self, skill: SkillSpec) -> Grant:
+        """Return the capabilities that a skill requests and was not granted, without asking for them.
+
+        Raises:
+            SidebandError: if the skill cannot be called, for instance because its packages are not installed.
+        """
+        launch = await self._launches.of(skill)
+        return await self._rights.missing(skill, launch.snapshot.name)
 
     async def code(self, tool: str) -> str:
         """Return the version of a tool's skill: a digest of its code and packages."""
@@ -227,7 +249,17 @@ def _origin(request: CallRequest, call: str, skill: SkillSpec, tool: ToolSpec) -
     return evolve(request.origin, principal=request.principal, skill=skill.key, tool=tool.name)
 
 
-def _environment(plan: CallPlan, attempt: Attempt | None) -> Mapping[str, str]:
-    if attempt is None:
+def _inherited(identifier: str, parent: CallParent) -> dict[str, Any]:
+    """Return what the broker's state of a call has of the op that makes it."""
+    return {
+        "outer": parent.lease,
+        "depth": parent.depth + 1,
+        "holder": parent.holder or identifier,
+        "within": parent.effect,
+    }
+
+
+def _environment(plan: CallPlan, begun: Attempt | Beginning | None) -> Mapping[str, str]:
+    if begun is None:
         return plan.environment
-    return {**plan.environment, "started": attempt.started, "seed": attempt.seed}
+    return {**plan.environment, "started": begun.started, "seed": begun.seed}

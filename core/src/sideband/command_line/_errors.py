@@ -8,7 +8,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from ..errors import SidebandError
+from ..errors import SidebandError, place_of
 from ..exit_codes import ExitCode
 from ..plugins._objects import unwrapped
 from ..rendering import MARK, indented
@@ -80,14 +80,18 @@ def print_error(known: SidebandError, error: BaseException, *, as_json: bool) ->
         import traceback
 
         _write_error("".join(traceback.format_exception(error)).rstrip())
+    place = place_of(known)
     if as_json:
         # ASCII-only JSON is valid in every encoding of a terminal.
-        sys.stdout.write(json.dumps({"error": known.as_dict()}, default=str) + "\n")
+        data = {**known.as_dict(), "raised_at": place} if place else known.as_dict()
+        sys.stdout.write(json.dumps({"error": data}, default=str) + "\n")
         return
     raised = getattr(known, "traceback", "")
     if raised:
         _write_error(f"  {str(raised).rstrip()}")
     _write_error(f"error: {known.message} [{known.code}]")
+    if place:
+        _write_error(f"raised in: {place}")
     if known.hint:
         _write_error(f"hint: {known.hint}")
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from argparse import SUPPRESS, ArgumentParser, Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -103,7 +105,27 @@ def make_host(arguments: Namespace, **options: Any) -> Host:
     settings = load_options(arguments)
     if "skill_dirs" in options:
         _report_untrusted(settings)
-    return Host(settings=settings, **options)
+    return Host(settings=settings, **_shared, **options)
+
+
+_shared: dict[str, Any] = {}
+
+
+@contextmanager
+def hosts_with(**options: Any) -> Iterator[None]:
+    """Give options to each host that ``make_host`` creates in a block, for a command that runs another command.
+
+    Example:
+        >>> with hosts_with(on_hook=print):
+        ...     run(["op", "crypto.random", "length=2"])
+    """
+    before = dict(_shared)
+    _shared.update(options)
+    try:
+        yield
+    finally:
+        _shared.clear()
+        _shared.update(before)
 
 
 def _report_untrusted(settings: LoadedSettings) -> None:

@@ -14,7 +14,7 @@ from ..commands import Command, problem_of
 from ..errors import SidebandError, UsageError
 from ..exit_codes import ExitCode
 from ..plugins._discovery import discover
-from ..plugins._objects import describe, object_of
+from ..plugins._objects import describe, object_of, verify_locked
 from ..plugins._policy import PluginPolicy
 from ..plugins._records import PluginRecord
 from ..settings._plugin_policy import known_plugin_policy, remember_plugin_policy
@@ -119,6 +119,7 @@ def _load(records: list[PluginRecord]) -> Command:
     if not usable:
         raise _unusable(records)
     (record,) = usable
+    verify_locked(record)  # its error is not that of the import
     with contained(record):
         command = object_of(record).sideband_commands()
     if not isinstance(command, Command) or command.name != record.name:
@@ -160,13 +161,14 @@ def _denied(record: PluginRecord) -> SidebandError:
 
 
 def _print_help(found: Mapping[str, list[PluginRecord]]) -> None:
+    from ..rendering import render
+    from ._summaries import summary_of
+
     lines = ["usage: sideband COMMAND …", "", "commands:"]
     width = max(map(len, found), default=0)
     for name, records in sorted(found.items()):
-        try:
-            summary = _load(records).summary
-        except SidebandError as error:
-            summary = f"(unavailable: {error.message})"
-        lines.append(f"  {name:<{width}}  {summary}")
+        usable = next((record for record in records if record.state.usable), None)
+        summary = f"(unavailable: {_unusable(records).message})" if usable is None else summary_of(usable)
+        lines.append(f"  {name:<{width}}  {render(summary)}")
     lines += ["", "`sideband help COMMAND` shows the arguments of a command; `sideband --version` shows the version."]
     sys.stdout.write("\n".join(lines) + "\n")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from ..models._messages import Message, Usage
+from ._op import ApprovalMode
 from ._plugin import PluginContext
 
 
@@ -33,8 +35,17 @@ class AgentSession(Protocol):
     def messages(self) -> Sequence[Message]:
         """Return the messages that the model would see now, oldest first, with summaries for compacted ones."""
 
+    def all_messages(self) -> Sequence[Message]:
+        """Return all messages of the conversation, oldest first, also those that were compacted."""
+
     async def append_custom(self, kind: str, data: Mapping[str, Any]) -> str:
         """Store plugin-specific data, which is not sent to a model, and return the id of the entry."""
+
+    def last_custom(self, kind: str) -> Mapping[str, Any] | None:
+        """Return the data of this kind that was stored last, or ``None``.
+
+        Data that was stored after the point to which the session was rewound, or at which it was forked, is not found.
+        """
 
 
 class ChildResult(Protocol):
@@ -73,6 +84,9 @@ class AgentContext(PluginContext, Protocol):
         has_pending_messages: whether messages are queued.
         usage: the usage of the session, including its children.
         system_prompt: the system prompt of this run.
+        folder: the working directory of the agent, as an absolute path.
+        approval_mode: when a person is asked about changes; ``None`` without a guard that has modes. Only the user
+            selects another one, or approves one together with a plan.
     """
 
     @property
@@ -102,6 +116,14 @@ class AgentContext(PluginContext, Protocol):
     @property
     def system_prompt(self) -> str:
         """The system prompt of this run."""
+
+    @property
+    def folder(self) -> Path:
+        """The working directory of the agent, as an absolute path."""
+
+    @property
+    def approval_mode(self) -> ApprovalMode | None:
+        """When a person is asked about changes."""
 
     def abort(self, reason: str = "") -> None:
         """Abort the run at its next await. Messages and effects so far are kept."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from attrs import field, frozen
 
@@ -14,6 +15,13 @@ if TYPE_CHECKING:  # used in annotations only
     from ..ops._scope import Scope
     from ..sandboxing import ProgramProcess, ProgramRequest
     from ..store import Store
+
+
+ApprovalMode = Literal["manual", "assist", "semi", "full", "plan"]
+"""When a guard asks a person about changes, from each time to never; ``plan``: once about a plan of all of them."""
+
+APPROVAL_MODES: tuple[ApprovalMode, ...] = get_args(ApprovalMode)
+"""All modes, in this order."""
 
 
 @frozen
@@ -28,6 +36,7 @@ class Origin:
         plugin: the plugin that caused the effect.
         parent: for a child agent, the parent's tool call that started it: ``session:run:step``.
         channel: the channel of the agent's session, such as ``cli``. It is not recorded.
+        approval_mode: the approval mode of the agent's session, if a guard has modes.
     """
 
     principal: str = "user"
@@ -39,6 +48,7 @@ class Origin:
     plugin: str | None = None
     parent: str | None = None
     channel: str | None = None
+    approval_mode: ApprovalMode | None = None
 
 
 @frozen
@@ -71,6 +81,16 @@ class CredentialResolver(Protocol):
         """
 
 
+class RedactedText(Protocol):
+    """A text that arrives in pieces. Secrets in it are redacted, also if they are split over pieces."""
+
+    def feed(self, piece: str) -> str:
+        """Add a piece, and return what can be shown now. The end is held back while a secret may begin there."""
+
+    def end(self) -> str:
+        """Return the rest. No more pieces may follow."""
+
+
 class EffectContext(Protocol):
     """Base of all contexts: causes effects with the rights of the plugin or call that it belongs to."""
 
@@ -97,6 +117,12 @@ class EffectContext(Protocol):
         Plugins with another name have their own. It is available from the beginning of the ``lifespan`` until the host
         closes, but not after the ``yield`` of the ``lifespan``. What a plugin writes is not redacted: check data that
         may contain a secret with ``check_egress(None, …)`` first.
+        """
+
+    def now(self) -> datetime:
+        """Return the time, with the local time zone. A host that replays a cassette returns that of the recording.
+
+        Use it for what a model or an op gets to see, and ``time.monotonic()`` to measure a duration.
         """
 
     async def dispatch(
@@ -270,3 +296,16 @@ class OpContext(EffectContext, Protocol):
 
     def on_call_end(self, close: Callable[[], Awaitable[None]]) -> None:
         """Run ``close`` when the call has ended, whether it succeeded or not."""
+
+    def on_session_end(self, close: Callable[[], Awaitable[None]]) -> None:
+        """Run ``close`` when the session of the calling agent has ended; without one, when the call has ended.
+
+        Use it for objects that later calls of the session may use, such as a program that runs in the background.
+        """
+
+    def redacted_text(self) -> RedactedText:
+        """Return a new text that arrives in pieces, such as output that later calls read in parts.
+
+        It may be used after the dispatch has ended. Results are redacted anyway, but not a secret that is split over
+        several of them.
+        """

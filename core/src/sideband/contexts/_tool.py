@@ -1,11 +1,59 @@
-"""The context of tools."""
+"""The context of tools, and what they ask the user through it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from attrs import frozen
+
 from ._agent import AgentContext
+
+
+@frozen
+class QuestionOption:
+    """One of the answers that a question offers.
+
+    Attributes:
+        text: the answer.
+        description: what it means; may be empty.
+    """
+
+    text: str
+    description: str = ""
+
+
+@frozen
+class UserQuestion:
+    """A question to the user. Its texts may come from a model, so a program that shows them must escape them.
+
+    Attributes:
+        text: the question.
+        options: the answers that it offers. The user may always type another one.
+        multiple: whether several options may be chosen.
+
+    Example:
+        >>> UserQuestion("Which port?", (QuestionOption("8443"), QuestionOption("9443", "as in production")))
+        ... # doctest: +ELLIPSIS
+        UserQuestion(text='Which port?', options=(...), multiple=False)
+    """
+
+    text: str
+    options: tuple[QuestionOption, ...] = ()
+    multiple: bool = False
+
+
+@frozen
+class UserAnswer:
+    """The answer to a question. Without ``chosen`` and ``text``, the user left the question open.
+
+    Attributes:
+        chosen: the texts of the options that the user chose.
+        text: what the user typed instead.
+    """
+
+    chosen: tuple[str, ...] = ()
+    text: str = ""
 
 
 class ToolContext(AgentContext, Protocol):
@@ -49,5 +97,26 @@ class ToolContext(AgentContext, Protocol):
             LookupError: if this session has no result with this handle.
         """
 
-    async def skills(self) -> tuple[Mapping[str, Any], ...]:
-        """Return the skills that the agent may use: each with ``name``, ``description``, ``location`` and ``tools``."""
+    async def ask(self, questions: Sequence[UserQuestion]) -> tuple[UserAnswer, ...]:
+        """Ask the user, and return an answer to each question. The answers allow nothing.
+
+        Raises:
+            SidebandError: if no user can be asked (``agent.asker``).
+        """
+
+    async def skills(self, *, again: bool = False) -> tuple[Mapping[str, Any], ...]:
+        """Return the skills that the agent may use.
+
+        With ``again``, they are searched for first. New and changed skills can then be used at once, and their tools
+        are offered from the next turn on; the system prompt does not change.
+
+        Each has ``name``, ``description``, ``location`` (the absolute path of its SKILL.md), ``origin``,
+        ``allowed_tools`` (as written) and ``tools``.
+        """
+
+    def tools(self) -> tuple[Mapping[str, Any], ...]:
+        """Return the tools that the agent may call, sorted by name.
+
+        Each has ``name``, as models see it, ``description``, ``source``, ``category``, and ``sent``: whether the last
+        model request sent its definition.
+        """

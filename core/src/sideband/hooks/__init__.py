@@ -10,7 +10,7 @@ from ._event import *
 from ._folds import Collected, Validate
 from ._frozen import thaw
 from ._observed import *
-from ._order import OrderedImplementation, Phase, hookimpl
+from ._order import Constraints, OrderedImplementation, Phase, constraints_of, hookimpl
 from ._registry import HookRegistry
 from ._reports import HookOutcome, HookReport, Report
 from ._results import *
@@ -26,6 +26,7 @@ __all__ = [
     "AgentStart",
     "Allow",
     "Answer",
+    "ApprovalModeSelect",
     "Ask",
     "BeforeAgentStart",
     "BeforeProviderRequest",
@@ -39,6 +40,7 @@ __all__ = [
     "Compaction",
     "CompactionEnd",
     "CompactionStart",
+    "Constraints",
     "Context",
     "Continue",
     "DecideEvent",
@@ -123,6 +125,7 @@ __all__ = [
     "UserBash",
     "Validate",
     "Verdict",
+    "constraints_of",
     "hookimpl",
     "thaw",
 ]

@@ -134,6 +134,8 @@ class Sections(CollectEvent[Section]):
         project: the nearest parent folder whose ``sideband.toml`` is trusted with its current content, or that was
             trusted without one, or ``None``.
             Files of an untrusted project must not be read.
+        text: the first input of the session, without secrets. A prompt is built once for a session, so a section that
+            depends on it stays the same.
 
     Example:
         >>> from sideband.hooks import Section, Sections, hookimpl
@@ -150,6 +152,7 @@ class Sections(CollectEvent[Section]):
     skills: Sequence[Mapping[str, Any]] = field(default=(), converter=freeze)
     folder: Path | None = None
     project: Path | None = None
+    text: str = ""
 
 
 @frozen

@@ -122,12 +122,16 @@ class ToolCandidate:
         description: the description.
         source: the origin of the tool, such as ``plugin memory`` or ``source tickets``.
         tokens: the approximate number of tokens of its definition.
+        category: a name for tools that are sent together; empty without one.
+        allowed: whether the agent may call it. A child agent sees the tools of its parent, and may call some of them.
     """
 
     name: str
     description: str
     source: str
     tokens: int
+    category: str = ""
+    allowed: bool = True
 
 
 def _as_tuple(candidates: Iterable[ToolCandidate]) -> tuple[ToolCandidate, ...]:
@@ -148,6 +152,9 @@ class ToolSelection(UpdateEvent["ToolSelection"]):
         messages: the conversation, oldest message first.
         tokens: the number of tokens that the definitions of tools may take, so that the request fits the model.
         requested: the names of the tools that the model called although they were not sent; they are always sent.
+        suggest_over: the number of tools besides ``always`` above which the user wants a selection.
+        suggest_with: how the user wants the tools to be selected (``[tools] suggest_with``).
+        always: the names of the candidates that the user wants to be sent always (``[tools] always``).
         selected: the names that are selected so far, in the order of the candidates.
 
     Example:
@@ -167,6 +174,9 @@ class ToolSelection(UpdateEvent["ToolSelection"]):
     messages: Sequence[Message] = field(converter=freeze)
     tokens: int
     requested: tuple[str, ...] = ()
+    suggest_over: int = 15
+    suggest_with: str = "bm25"
+    always: tuple[str, ...] = ()
     selected: tuple[str, ...] = field()
 
     @selected.default
@@ -321,12 +331,13 @@ class ToolResult(UpdateEvent["ToolResult"]):
             notes=(*self.notes, Note(plugin, answer.note)) if answer.note else self.notes,
         )
 
-    def withheld(self, plugin: str) -> ToolResult:
+    def withheld(self, plugin: str, package: str = "") -> ToolResult:
         """Return the event without its content, because a guard failed to check it. The tool has already run."""
+        guard = f"`{plugin}` ({package})" if package else f"`{plugin}`"
         return attrs.evolve(
             self,
-            content=f"The result of {self.tool} is withheld: the guard `{plugin}` failed to check it. The tool itself "
-            f"has run; do not repeat it. To continue without this guard, add `{plugin}` to `[policy.deny]`.",
+            content=f"The result of {self.tool} is withheld: the guard {guard} failed to check it. The tool itself has "
+            f"run; do not repeat it. To continue without this guard, add `{plugin}` to `[policy.deny]`.",
             is_error=True,
             notes=(),
             withheld_by=plugin,

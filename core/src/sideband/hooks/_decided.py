@@ -38,6 +38,7 @@ class ToolCall(DecideEvent):
         arguments: the arguments, by name.
         level: the highest level that the tool's grant covers.
         read_only: whether the tool declares that it has no side effects.
+        indirect: whether it only causes effects about which guards decide too, such as a tool of a skill.
 
     Example:
         >>> from sideband.hooks import Ask, Deny, Replace, ToolCall, hookimpl
@@ -60,6 +61,7 @@ class ToolCall(DecideEvent):
     arguments: Mapping[str, Any] = field(converter=freeze)
     level: Level = Level.MONITORED
     read_only: bool = False
+    indirect: bool = False
 
 
 @frozen
@@ -78,6 +80,7 @@ class OpCall(DecideEvent):
         grant: the capabilities of the call, as text.
         idempotent: whether repeating the op has no further effect.
         indirect: whether it only causes other effects, about which guards decide too, such as the call of a skill.
+        within: the id of the effect whose op dispatches it; ``None`` if no op does.
         key: the idempotency key, if any.
         preview: a function that describes what the op would do with given parameters, without doing it; ``None`` if
             the op has no preview.
@@ -112,6 +115,7 @@ class OpCall(DecideEvent):
     grant: tuple[str, ...] = field(default=(), converter=as_tuple)
     idempotent: bool = False
     indirect: bool = False
+    within: str | None = None
     key: str | None = None
     preview: Callable[[Mapping[str, Any]], Awaitable[str]] | None = field(default=None, repr=False, eq=False)
     egress: bool = True

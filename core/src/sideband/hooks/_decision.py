@@ -8,7 +8,9 @@ from typing import Any, Literal
 
 from attrs import field, frozen
 
+from ..contexts import ApprovalMode
 from ._errors import HookError
+from ._results import Ask
 
 __all__ = ["Decision", "Note", "Said", "Verdict"]
 
@@ -42,11 +44,13 @@ class Said:
         plugin: the entry-point name of the plugin.
         answer: ``allow``, ``replace``, ``ask`` or ``deny``.
         text: its note, question or reason.
+        ask: the answer itself, if it asks.
     """
 
     plugin: str
     answer: Literal["allow", "replace", "ask", "deny"]
     text: str = ""
+    ask: Ask | None = field(default=None, eq=False, repr=False)
 
 
 @frozen
@@ -93,3 +97,21 @@ class Decision:
     def question(self) -> str:
         """All questions, joined into one text; may be empty."""
         return " ".join(note.text for note in self.questions)
+
+    @property
+    def lasting(self) -> bool:
+        """Whether the answer of the user may hold longer than once."""
+        return all(one.lasting for one in self._asks())
+
+    @property
+    def preview(self) -> str:
+        """What guards show below the arguments of a tool call; may be empty."""
+        return "\n".join(filter(None, (one.preview for one in self._asks())))
+
+    @property
+    def mode(self) -> ApprovalMode | None:
+        """The approval mode that the session gets if the user approves; ``None`` to keep its mode."""
+        return next((one.mode for one in self._asks() if one.mode is not None), None)
+
+    def _asks(self) -> list[Ask]:
+        return [one.ask for one in self.said if one.ask is not None]

@@ -18,7 +18,7 @@ from ._errors import HookError, HookFailed, HookNotFound, HookTimeout
 from ._event import CollectEvent, DecideEvent, Event, FirstEvent, Kind, ObserveEvent, UpdateEvent
 from ._folds import Collected, CollectFold, DecideFold, FirstFold, Fold, UpdateFold, Validate
 from ._implementations import Implementation
-from ._reports import HookOutcome, HookReport, Report, deliver, log_report
+from ._reports import NOTHING, Acted, HookOutcome, HookReport, Report, deliver, log_report
 from ._spec import HOOK_SPECS
 
 R = TypeVar("R")
@@ -176,36 +176,38 @@ class Hooks:
             with move_on_after(seconds) as scope:
                 for current in fold:
                     answer: Any = None
+                    event = fold.event
                     try:
                         is_plain = current.context is None
-                        answer = current.function(fold.event) if is_plain else self._call(current, fold.event, latest)
+                        answer = current.function(event) if is_plain else self._call(current, event, latest)
                         if type(answer) is CoroutineType or hasattr(answer, "__await__"):
                             answer = await answer
                         now = perf_counter()
                         # The scope does not notice if its cancellation was swallowed, or the loop blocked.
                         if now >= latest:
-                            raise HookTimeout(hook, current.plugin, seconds)  # noqa: TRY301  handled like others
+                            raise _timeout(hook, current, seconds)  # noqa: TRY301  handled like others
                         if answer is not None:
-                            fold.check(current.plugin, answer)
+                            fold.check(current, answer)
                             ended = fold.accept(current, answer)
                     except (Exception, SystemExit, get_cancelled_exc_class()) as raised:  # noqa: BLE001  plugins may fail
                         now = perf_counter()
                         error = _blame(hook, current, raised, seconds, late=now >= latest)
                         ended = fold.reject(current, error)
                         if isinstance(error, HookTimeout):
-                            self._report_timeout(hook, current, fold, now - began, error)
+                            self._report_timeout(event, current, fold, now - began, error)
                             return
-                        self._report_call(hook, current, HookOutcome.FAILED, now - began, error=error)
+                        self._report_call(event, current, HookOutcome.FAILED, now - began, error=error)
                     else:
                         if self.trace:
-                            self._report_call(hook, current, HookOutcome.DONE, now - began, answer=answer)
+                            acted = Acted.by(answer, changed=fold.event is not event, ended=ended)
+                            self._report_call(event, current, HookOutcome.DONE, now - began, acted=acted)
                     if ended:
                         break
                     began = now
             if scope.cancelled_caught and current is not None:
-                timeout = HookTimeout(hook, current.plugin, seconds)
+                timeout = _timeout(hook, current, seconds)
                 fold.reject(current, timeout)
-                self._report_timeout(hook, current, fold, perf_counter() - began, timeout)
+                self._report_timeout(event, current, fold, perf_counter() - began, timeout)
         finally:
             edition.users -= 1
             if edition.unused is not None and not edition.users:
@@ -230,23 +232,35 @@ class Hooks:
 
     def _report_call(
         self,
-        hook: str,
+        event: Event,
         one: Implementation,
         outcome: HookOutcome,
         seconds: float = 0.0,
         *,
-        answer: object = None,
+        acted: Acted = NOTHING,
         error: HookError | None = None,
     ) -> None:
-        kind = "" if answer is None else type(answer).__name__
-        deliver(self._report, HookReport(hook, one.plugin, outcome, seconds * 1000, kind, error))
+        reason = acted.reason if error is None else error.message
+        report = HookReport(
+            event.hook,
+            one.plugin,
+            outcome,
+            seconds * 1000,
+            acted.answer,
+            error,
+            one.package,
+            acted.action,
+            reason,
+            event,
+        )
+        deliver(self._report, report)
 
     def _report_timeout(
-        self, hook: str, current: Implementation, fold: Fold[Any], seconds: float, timeout: HookTimeout
+        self, event: Event, current: Implementation, fold: Fold[Any], seconds: float, timeout: HookTimeout
     ) -> None:
-        self._report_call(hook, current, HookOutcome.TIMEOUT, seconds, error=timeout)
+        self._report_call(event, current, HookOutcome.TIMEOUT, seconds, error=timeout)
         for one in fold.waiting():
-            self._report_call(hook, one, HookOutcome.NOT_REACHED, error=timeout)
+            self._report_call(event, one, HookOutcome.NOT_REACHED, error=timeout)
 
 
 def _unchanged(context: PluginContext | None) -> PluginContext | None:
@@ -269,7 +283,11 @@ def _blame(hook: str, one: Implementation, raised: BaseException, seconds: float
     if isinstance(raised, HookFailed | HookTimeout) and raised.hook == hook and raised.plugin == one.plugin:
         return raised
     if late:
-        timeout = HookTimeout(hook, one.plugin, seconds)
+        timeout = _timeout(hook, one, seconds)
         timeout.__cause__ = raised
         return timeout
-    return HookFailed.raised(hook, one.plugin, raised)
+    return HookFailed.raised(hook, one.plugin, raised, package=one.package)
+
+
+def _timeout(hook: str, one: Implementation, seconds: float) -> HookTimeout:
+    return HookTimeout(hook, one.plugin, seconds, package=one.package)

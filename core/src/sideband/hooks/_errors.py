@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..errors import SidebandError
+from ..errors import SidebandError, safe_text
 from ..exit_codes import ExitCode
 from ..suggestions import did_you_mean
 
@@ -29,6 +29,11 @@ __all__ = [
     "HookResultInvalid",
     "HookTimeout",
 ]
+
+
+def described(plugin: str, package: str) -> str:
+    """Return a plugin's name for messages: ``plugin `http` (sideband-http 1.2)``; ``package`` may be unknown."""
+    return f"plugin `{plugin}` ({package})" if package else f"plugin `{plugin}`"
 
 
 class HookError(SidebandError):
@@ -96,19 +101,19 @@ class HookFailed(HookError, RuntimeError):
 
     code = "hook.failed"
 
-    def __init__(self, hook: str, plugin: str, problem: str) -> None:
+    def __init__(self, hook: str, plugin: str, problem: str, *, package: str = "") -> None:
         super().__init__(
-            f"plugin `{plugin}` failed in `{hook}`: {problem}",
+            f"{described(plugin, package)} failed in `{hook}`: {problem}",
             hint=f"report it to the plugin's author; to continue without the plugin, add `{plugin}` to `[policy.deny]`",
             hook=hook,
             plugin=plugin,
         )
 
     @classmethod
-    def raised(cls, hook: str, plugin: str, cause: BaseException) -> HookFailed:
+    def raised(cls, hook: str, plugin: str, cause: BaseException, *, package: str = "") -> HookFailed:
         """Return the failure for an exception that an implementation raised."""
-        text = str(cause)
-        error = cls(hook, plugin, f"{type(cause).__name__}: {text}" if text else type(cause).__name__)
+        text = safe_text(cause)
+        error = cls(hook, plugin, f"{type(cause).__name__}: {text}" if text else type(cause).__name__, package=package)
         error.__cause__ = cause
         return error
 
@@ -118,8 +123,9 @@ class HookResultInvalid(HookFailed, TypeError):
 
     code = "hook.result"
 
-    def __init__(self, hook: str, plugin: str, found: object, *, allowed: str) -> None:
-        super().__init__(hook, plugin, f"it returned {type(found).__name__}, but may return {allowed}")
+    def __init__(self, hook: str, plugin: str, found: object, *, allowed: str, package: str = "") -> None:
+        problem = f"it returned {type(found).__name__}, but may return {allowed}"
+        super().__init__(hook, plugin, problem, package=package)
 
 
 class HookTimeout(HookError, TimeoutError):
@@ -127,9 +133,9 @@ class HookTimeout(HookError, TimeoutError):
 
     code = "hook.timeout"
 
-    def __init__(self, hook: str, plugin: str, seconds: float) -> None:
+    def __init__(self, hook: str, plugin: str, seconds: float, *, package: str = "") -> None:
         super().__init__(
-            f"plugin `{plugin}` exceeded the deadline of `{hook}` ({seconds:g} s)",
+            f"{described(plugin, package)} exceeded the deadline of `{hook}` ({seconds:g} s)",
             hint=f"start long work in the background and return; to continue without the plugin, add "
             f"`{plugin}` to `[policy.deny]`",
             hook=hook,

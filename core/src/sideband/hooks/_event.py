@@ -27,6 +27,7 @@ __all__ = [
 ]
 
 Message = Mapping[str, Any]
+"""A message as plain data, in the form of ``sideband.messages``."""
 R = TypeVar("R")
 
 _INNER_CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")

@@ -26,6 +26,7 @@ E = TypeVar("E", bound=Event)
 T = TypeVar("T")
 
 Validate = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""A function that validates replaced arguments, and returns them converted."""
 
 _MAX_REPLACEMENTS = 16
 """How many times the arguments of one event may be replaced, by all plugins together, before it is denied."""
@@ -38,10 +39,12 @@ class Collected(Generic[T]):
     Attributes:
         plugin: the entry-point name of the plugin.
         value: the item.
+        package: the distribution and version of the plugin; empty if unknown.
     """
 
     plugin: str
     value: T
+    package: str = attrs.field(default="", eq=False)
 
 
 class Fold(Generic[E]):
@@ -75,7 +78,7 @@ class Fold(Generic[E]):
         """Return the implementations that have not been called."""
         return self._implementations[self._position :]
 
-    def check(self, plugin: str, answer: Any) -> None:
+    def check(self, implementation: Implementation, answer: Any) -> None:
         """Reject an answer of a type that the spec does not allow.
 
         Raises:
@@ -84,10 +87,13 @@ class Fold(Generic[E]):
         spec = self._spec
         allowed: tuple[type[Any], ...] = spec.may_return
         if not isinstance(answer, allowed):
-            raise HookResultInvalid(spec.name, plugin, answer, allowed=spec.returns)
+            raise self._invalid(implementation, answer)
         for item in answer if spec.items else ():
             if not isinstance(item, spec.items or object):
-                raise HookResultInvalid(spec.name, plugin, item, allowed=spec.returns)
+                raise self._invalid(implementation, item)
+
+    def _invalid(self, one: Implementation, found: object) -> HookResultInvalid:
+        return HookResultInvalid(self._spec.name, one.plugin, found, allowed=self._spec.returns, package=one.package)
 
     def accept(self, implementation: Implementation, answer: Any) -> bool:  # noqa: ARG002  for folds that use answers
         """Process a checked answer, which is never ``None``. Return whether the dispatch ends."""
@@ -115,7 +121,7 @@ class UpdateFold(Fold[UpdateEvent[Any]]):
         """Skip the implementation, unless it is a guard that had to check a result before the model sees it."""
         withhold = self._spec.on_failure is Failure.WITHHOLD_IF_GUARD and implementation.phase is Phase.GUARD
         if withhold and isinstance(self.event, ToolResult):
-            self.outcome = self.event.withheld(implementation.plugin)
+            self.outcome = self.event.withheld(implementation.plugin, implementation.package)
         return withhold
 
 
@@ -126,7 +132,8 @@ class CollectFold(Fold[CollectEvent[Any]]):
 
     def accept(self, implementation: Implementation, answer: Any) -> bool:
         """Add the items of an answer."""
-        self.outcome += [Collected(implementation.plugin, item) for item in self.event.collected(answer)]
+        one = implementation
+        self.outcome += [Collected(one.plugin, item, one.package) for item in self.event.collected(answer)]
         return False
 
 
@@ -150,7 +157,7 @@ class CallFold(Fold[Event]):
         super().__init__(spec, implementations, event)
         self.error: HookError | None = None
 
-    def check(self, plugin: str, answer: Any) -> None:
+    def check(self, implementation: Implementation, answer: Any) -> None:
         """Accept an answer of any type."""
 
     def accept(self, implementation: Implementation, answer: Any) -> bool:  # noqa: ARG002  overrides the base method
@@ -244,7 +251,7 @@ class DecideFold(Fold[DecideEvent]):
             case Cancel():
                 return self._deny(plugin, Deny(answer.reason))
             case Ask():
-                self._add(plugin, "ask", answer.question)
+                self._add(plugin, "ask", answer.question, answer)
             case Allow() if answer.note:
                 self._add(plugin, "allow", answer.note)
             case Replace():
@@ -259,8 +266,10 @@ class DecideFold(Fold[DecideEvent]):
         reason = f"{error.message}; an event that cannot be checked is denied"
         return self._deny(plugin, Deny(reason, hint=error.hint), error)
 
-    def _add(self, plugin: str, answer: Literal["allow", "replace", "ask", "deny"], text: str = "") -> None:
-        self._answers.append((self._current, Said(plugin, answer, text)))
+    def _add(
+        self, plugin: str, answer: Literal["allow", "replace", "ask", "deny"], text: str = "", ask: Ask | None = None
+    ) -> None:
+        self._answers.append((self._current, Said(plugin, answer, text, ask)))
 
     def _notes(self, answer: Literal["allow", "ask"]) -> tuple[Note, ...]:
         """Return the texts of these answers, in the order of the implementations rather than of time."""

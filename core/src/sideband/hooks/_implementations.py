@@ -27,10 +27,12 @@ class Implementation(Placed):
     Attributes:
         function: takes an event and maybe a context, and returns an answer, or an awaitable of one.
         context: returns the context for an event, before it is adapted to an agent; ``None`` if it takes none.
+        package: the distribution and version of the plugin, for messages; empty if unknown.
     """
 
     function: Callable[..., Any]
     context: Callable[[Event], PluginContext | None] | None
+    package: str = ""
 
 
 def bundle(plugin: str, implementation: object, specs: Mapping[str, HookSpec]) -> ModuleType:

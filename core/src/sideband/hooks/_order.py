@@ -30,7 +30,13 @@ _ATTRIBUTE = "sideband_constraints"
 
 @frozen
 class Constraints:
-    """The constraints of an implementation: its order within its phase, and the lowest level of its events."""
+    """The constraints of an implementation: its order within its phase, and the lowest level of its events.
+
+    Attributes:
+        before: the plugins that it runs before.
+        after: the plugins that it runs after.
+        level: the lowest level of the effects and tools that it is called for.
+    """
 
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()

@@ -19,12 +19,13 @@ _PHASES = tuple(Phase)
 
 @frozen
 class Registration:
-    """A registered plugin: its implementations by hook, its phase and context, and the factory of its instances."""
+    """A registered plugin: its implementations by hook, phase, context, factory of its instances, and package."""
 
     functions: Mapping[str, Implementation]
     phase: Phase
     context: ContextOf
     make: Callable[[], object] | None
+    package: str = ""
 
 
 class _Solved(dict[str, tuple[Implementation, ...]]):

@@ -13,7 +13,8 @@ import pluggy
 from attrs import evolve, frozen
 
 from ..approvals import Approver
-from ..contexts import PluginContext
+from ..contexts import PluginContext, SessionEnds
+from ..errors import safe_text
 from ._dispatch import Hooks
 from ._errors import HookFailed, HookInvalid, HookNotFound, HookOrderCycle
 from ._event import Event
@@ -38,6 +39,7 @@ class HookRegistry(Hooks):
 
     Attributes:
         approver: answers requests for approval of the calls with these hooks; ``None`` for the approver of the host.
+        session_ends: closes what belongs to the sessions of the agent; ``None`` without an agent.
 
     Raises:
         HookNotFound: if ``deadlines`` or ``order`` names an unknown hook.
@@ -67,6 +69,7 @@ class HookRegistry(Hooks):
     ) -> None:
         super().__init__(report=report, trace=trace, deadlines=deadlines)
         self.approver: Approver | None = None
+        self.session_ends: SessionEnds | None = None
         for hook in order or ():
             if hook not in HOOK_SPECS:
                 raise HookNotFound(hook, known=HOOK_SPECS)
@@ -95,6 +98,7 @@ class HookRegistry(Hooks):
         phase: Phase = Phase.NORMAL,
         context: PluginContext | ContextOf | None = None,
         make: Callable[[], object] | None = None,
+        package: str = "",
     ) -> None:
         """Register the hook implementations of a plugin. If one is invalid, nothing is registered.
 
@@ -104,6 +108,7 @@ class HookRegistry(Hooks):
             phase: ``GUARD`` for guards; ``OBSERVER`` for plugins that run last, to see the changes of all others.
             context: the ``ctx`` of its implementations, or a function that returns it for an event.
             make: a factory of instances like ``implementation``, if each agent needs its own.
+            package: the distribution and version of the plugin, such as ``sideband-http 1.2``, for messages.
 
         Raises:
             HookInvalid: if an implementation is invalid; the error lists all problems.
@@ -111,7 +116,7 @@ class HookRegistry(Hooks):
         """
         if plugin in self._registered.plugins:
             raise HookInvalid(plugin, ["it is already registered"])
-        added = self.checked(plugin, implementation, phase=phase, context=context, make=make)
+        added = self.checked(plugin, implementation, phase=phase, context=context, make=make, package=package)
         own = self._own()
         own.add(plugin, added)
         named = _named(added)
@@ -134,11 +139,12 @@ class HookRegistry(Hooks):
         phase: Phase = Phase.NORMAL,
         context: PluginContext | ContextOf | None = None,
         make: Callable[[], object] | None = None,
+        package: str = "",
     ) -> Registration:
         """Return the registration of a plugin without registering it. See ``register``."""
         context_of = context if callable(context) else lambda _: context
-        functions = self._functions(plugin, implementation, phase, context_of)
-        return Registration(functions, phase, context_of, make)
+        functions = self._functions(plugin, implementation, phase, context_of, package)
+        return Registration(functions, phase, context_of, make, package)
 
     def check_order(self, new: Mapping[str, Registration]) -> None:
         """Check that plugins can be replaced, here and in the derived registries.
@@ -270,8 +276,9 @@ class HookRegistry(Hooks):
             if isinstance(error, KeyboardInterrupt):
                 raise  # may be the user's
             # A guard that cannot be created denies, like one that fails. A reload must not stop halfway.
-            return _broken(plugin, shared, f"it cannot be created: {type(error).__name__}: {error}")
-        return evolve(shared, functions=self._functions(plugin, instance, shared.phase, shared.context))
+            return _broken(plugin, shared, f"it cannot be created: {type(error).__name__}: {safe_text(error)}")
+        functions = self._functions(plugin, instance, shared.phase, shared.context, shared.package)
+        return evolve(shared, functions=functions)
 
     def context_of(self, plugin: str, event: Event) -> PluginContext | None:
         """Return the ``ctx`` of a plugin's implementations for an event, for callbacks that the plugin registered.
@@ -298,10 +305,9 @@ class HookRegistry(Hooks):
             HookTimeout: if it exceeds the deadline; reported too.
             KeyError: if the plugin is not registered.
         """
-        context = self._registered.plugins[plugin].context
-        fold = CallFold(
-            HOOK_SPECS[event.hook], [Implementation(plugin, Phase.NORMAL, Constraints(), function, context)], event
-        )
+        owner = self._registered.plugins[plugin]
+        one = Implementation(plugin, Phase.NORMAL, Constraints(), function, owner.context, owner.package)
+        fold = CallFold(HOOK_SPECS[event.hook], [one], event)
         await self._drive(fold, seconds)
         if fold.error is not None:
             raise fold.error
@@ -331,7 +337,7 @@ class HookRegistry(Hooks):
         return self._registered
 
     def _functions(
-        self, plugin: str, implementation: object, phase: Phase, context: ContextOf
+        self, plugin: str, implementation: object, phase: Phase, context: ContextOf, package: str
     ) -> Mapping[str, Implementation]:
         """Return the implementations of a plugin by hook. A class is checked once, and not for each instance."""
         checked = {} if _has_own(implementation) else self._checked.get(type(implementation), {})
@@ -345,7 +351,7 @@ class HookRegistry(Hooks):
             self._checked[type(implementation)] = checked
         return {
             hook: Implementation(
-                plugin, phase, one.constraints, functions[hook], context if one.takes_context else None
+                plugin, phase, one.constraints, functions[hook], context if one.takes_context else None, package
             )
             for hook, one in checked.items()
         }
@@ -401,7 +407,7 @@ def _unbound(function: object) -> object:
 def _broken(plugin: str, one: Registration, reason: str) -> Registration:
     """Return the registration of a plugin whose calls fail."""
     functions = {
-        hook: evolve(function, function=_raising(HookFailed(hook, plugin, reason)), context=None)
+        hook: evolve(function, function=_raising(HookFailed(hook, plugin, reason, package=one.package)), context=None)
         for hook, function in one.functions.items()
     }
     return evolve(one, functions=functions, make=None)

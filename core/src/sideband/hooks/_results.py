@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from attrs import Attribute, field, frozen
-from attrs.validators import instance_of, is_callable, matches_re, optional
+from attrs.validators import in_, instance_of, is_callable, matches_re, optional
 
+from ..contexts import APPROVAL_MODES, ApprovalMode
 from ._frozen import freeze
 
 __all__ = [
@@ -54,6 +55,7 @@ class Unchanged(Enum):
 
 
 UNCHANGED: Final = Unchanged.UNCHANGED
+"""In a patch: the field keeps its value."""
 
 
 @frozen
@@ -135,9 +137,15 @@ class Ask:
 
     Args:
         question: one sentence that can be answered with yes or no.
+        lasting: whether the answer may hold for the session or always, instead of only once.
+        preview: what is shown below the arguments of a tool call; an effect has the preview of its op.
+        mode: the approval mode that the session gets if a tool call is approved; ``None`` to keep its mode.
     """
 
     question: str = field(validator=_text)
+    lasting: bool = field(default=True, validator=_flag)
+    preview: str = field(default="", validator=_text)
+    mode: ApprovalMode | None = field(default=None, validator=optional(in_(APPROVAL_MODES)))
 
 
 @frozen

@@ -63,6 +63,7 @@ HOOK_SPECS: Final[Mapping[str, HookSpec]] = MappingProxyType(
         if isinstance(event, type) and attrs.has(event) and issubclass(event, Event)
     }
 )
+"""The specification of each hook by name."""
 
 
 @pluggy.HookspecMarker(PROJECT)

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..approvals import ApprovalRequest, Approvals, StoredApproval
 from ..broker import Redaction, Unserializable, shortened
+from ..broker._lookup import ANSWER_OP
 from ..calls._grants import RememberedGrants
 from ..errors import StateUnwritable
 from ..ledger import Ledger, Outcome
@@ -21,7 +22,6 @@ from ..settings import LoadedSettings
 from ..state import replace_file
 from ..store import Store
 
-ANSWER_OP = "approval.answer"
 _MAX_SHOWN = 262_144
 
 

@@ -1,77 +1,37 @@
-"""The host, which opens and closes plugins, store, ledger, broker and workers in the right order."""
+"""The host: what a program does with its parts."""
 
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from functools import partial
-from pathlib import Path
+from contextlib import AbstractAsyncContextManager
 from secrets import token_hex
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any
 
-import anyio
-from attrs import evolve
-
-from ..approvals import Approver
-from ..blobs import BlobScope, BlobStore
 from ..broker import (
-    Broker,
     Call,
     CallProgress,
     EffectReport,
-    Ops,
-    Recovered,
-    Redaction,
-    SecretSources,
     TakeProgress,
     UndoneStep,
     UndoPlan,
     carry_out,
-    claims_of,
     delivered,
+    effects_to_undo,
     plan_undo,
-    recover,
 )
-from ..calls import (
-    CallRequest,
-    CallResult,
-    ChosenSandbox,
-    Rights,
-    SkillCalls,
-    SkillCatalog,
-    SkillLaunches,
-    WorkerReports,
-)
-from ..calls._grants import RememberedGrants
-from ..calls._rights import PluginRights
-from ..contexts._editions import Edition
-from ..environments import Environments
-from ..errors import ConfigurationError, SidebandError, safe_text
-from ..hooks import HookRegistry, HookReport, Redactors
-from ..ledger import Ledger
+from ..calls import CallRequest, CallResult
+from ..ledger import EffectRecord
 from ..loading import LoadedSkills
-from ..ops import Capability, Grant, Origin
-from ..plugins import Plugin, PluginError, PluginHost, PluginInvalid, PluginRecord
-from ..plugins._exits import enter
-from ..plugins._objects import describe
-from ..settings import LoadedSettings, load_settings
-from ..state import default_home, make_home, remove_temporary_folders
-from ..store import Store, StoreSpec
-from ..workers import WorkerPool
-from ._approval_parts import approvals_of
+from ..ops import Origin
+from ..plugins import PluginRecord
 from ._own_calls import own_call
-from ._plugin_context import HostPluginContext
-from ._tool_registry import ToolRegistry
-from ._tool_sources import ToolSources
+from ._parts import HostParts
 
 _log = logging.getLogger("sideband")
-T = TypeVar("T")
 
 
-class Host:
+class Host(HostParts):
     """Runs ops and skills. Use it with ``async with``, on asyncio or trio.
 
     Args:
@@ -85,6 +45,12 @@ class Host:
         approver: answers requests for approval: grants of skills, and questions of guards about effects and tool calls.
             An agent with its own approver asks that one instead. ``None`` without an approver: a request is then stored
             until it is answered with ``host.approvals`` or ``sideband approvals``.
+        on_hook: called with a ``HookReport`` of each call of a plugin's hook, also of agents, with its package, its
+            duration and what it did, in which the known secrets are redacted; must not block. Without it, only
+            failures are reported, in the log.
+        cassette: records the effects of this host in a file, or answers them from it, see ``sideband_cassettes``.
+        reads_only: whether it is opened to read its state as it is, for example to verify the ledger. The plugins that
+            it loads are then not recorded before it records something else.
 
     Attributes:
         approvals: the requests for approval and their answers, see ``sideband.approvals.Approvals``.
@@ -94,149 +60,15 @@ class Host:
 
     Raises:
         TypeError: if an argument has another type, such as a text for a path.
+        CassetteInvalid: when it is opened, if the cassette cannot be replayed.
+        CassetteDivergence: when it is closed, if other effects were requested than recorded.
+        StateUnwritable: when it is closed, if the cassette cannot be written.
 
     Example:
         >>> async def stars():
         ...     async with Host(skill_dirs=[Path("skills")]) as host:
         ...         return await host.call("github.stars", repo="pytest-dev/pluggy")
     """
-
-    def __init__(
-        self,
-        *,
-        home: Path | None = None,
-        settings: LoadedSettings | Mapping[str, Any] | None = None,
-        plugins: Iterable[Plugin] = (),
-        autoload: bool = True,
-        skill_dirs: Iterable[Path] = (),
-        grants: Mapping[str, Iterable[str]] = MappingProxyType({}),
-        approver: Approver | None = None,
-    ) -> None:
-        self.home = default_home() if home is None else _checked("home", [home], Path)[0].absolute()
-        if not isinstance(settings, LoadedSettings):
-            if not isinstance(settings, Mapping | None):
-                raise TypeError(f"`settings` must be nested tables or LoadedSettings, got a {type(settings).__name__}")
-            settings = load_settings(self.home, environment=os.environ, flags=settings)
-        self.settings = settings
-        self._inline = _checked("plugins", plugins, Plugin)
-        self._autoload = autoload
-        explicit = _checked("skill_dirs", skill_dirs, Path)
-        self._skill_folders = evolve(settings.skill_folders, explicit=explicit)
-        if not isinstance(grants, Mapping):
-            raise TypeError(f"`grants`: expected capabilities by skill, got a {type(grants).__name__}")
-        self._grants = grants
-        self.approver = approver
-        self._stack = AsyncExitStack()
-        self._broker: Broker | None = None
-        self._opened: Store | None = None
-        self.recovered: tuple[Recovered, ...] = ()
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            remedy = "" if "tools" in vars(self) else "; open it first: `async with Host(…) as host:`"
-            raise AttributeError(f"`Host` has no attribute `{name}`{remedy}", name=name, obj=self)
-
-    async def __aenter__(self) -> Self:
-        async with AsyncExitStack() as stack:
-            await self._open(stack)
-            self._stack = stack.pop_all()
-        return self
-
-    async def __aexit__(self, *_exception: object) -> None:
-        await self._stack.aclose()
-
-    async def _open(self, stack: AsyncExitStack) -> None:
-        make_home(self.home)
-        self.redactor = Redaction()
-        policy = self.settings.settings.policy
-        plugin_policy = self.settings.plugin_policy()
-        self.hooks = HookRegistry(report=self._report_hook, order=plugin_policy.order, deadlines=policy.deadlines)
-        self.plugins = await enter(
-            stack,
-            PluginHost(
-                plugin_policy,
-                home=self.home,
-                hooks=self.hooks,
-                inline=self._inline,
-                autoload=self._autoload,
-                context_factory=lambda record, config: self.context_for(record.name, config),
-                load_at_start=False,
-            ),
-        )
-        # Before guards and hooks, which may use it in their lifespans.
-        self.store = self._opened = await self._open_store(stack)
-        stack.callback(setattr, self, "_opened", None)
-        self.plugins.before_swap = self._add_redactors
-        await self.plugins.start()
-        await self._add_redactors(self.hooks)
-        # Before the first effect and record, which may contain a value that a skill stored earlier.
-        sources = SecretSources(self.plugins, self.home, policy.require_open_secrets)
-        await sources.open()
-        self.ledger = await enter(stack, Ledger(self.home / "ledger", self.store, closed=sources.any_closed))
-        claims = await claims_of(self.store, self.ledger)
-        self.approvals = approvals_of(
-            self.home,
-            self.settings,
-            plugins=self.plugins,
-            store=self.store,
-            ledger=self.ledger,
-            redactor=self.redactor,
-        )
-        self.blobs = BlobStore(self.home / "blobs")
-        self.sandbox = ChosenSandbox(self.plugins, policy.tier, self._make_worker_folders(), alone=policy.alone)
-        stack.push_async_callback(self.sandbox.close)
-        ops = Ops(self.plugins)
-        self.broker = Broker(
-            ops=ops,
-            hooks=self.hooks,
-            ledger=self.ledger,
-            claims=claims,
-            redactor=self.redactor,
-            home=self.home,
-            blobs=self.blobs,
-            launch=self.sandbox.launch_program,
-            sources=sources,
-            approver=self.approver,
-            approvals=self.approvals,
-            own_rights=PluginRights(
-                self.settings, ops, self.approvals, self.approver, self._grants, RememberedGrants(self.home)
-            ),
-        )
-        self._broker = self.broker
-        stack.callback(setattr, self, "_broker", None)
-        stack.push_async_callback(self.broker.attempts.aclose)
-        self.environments = Environments(self.home)
-        self.catalog = SkillCatalog(self.plugins, self._skill_folders, self.home)
-        self.recovered = tuple(await recover(self.broker, self.ledger, claims))
-        self.broker.attempts.forget_abandoned()
-        for capabilities in self._grants.values():
-            await self.broker.ops.grant(capabilities)  # so that an invalid one is reported at once
-        recorder = await enter(stack, WorkerReports(self.broker))
-        pool = WorkerPool(self.sandbox, maximum=policy.workers, idle_seconds=policy.idle_seconds, report=recorder.take)
-        self._launches = SkillLaunches(self.home, self.plugins, ops, self.environments, policy)
-        self._calls = SkillCalls(
-            policy=policy,
-            catalog=self.catalog,
-            launches=self._launches,
-            broker=self.broker,
-            pool=pool,
-            rights=Rights(self.home, self.settings, self.broker.ops, self.approvals, self._grants),
-            sandbox=self.sandbox,
-            report=self._report,
-            approver=self.approver,
-        )
-        tool_sources = ToolSources(self.redactor.text)
-        self.tools = ToolRegistry(
-            self.plugins, self.catalog, self._calls, self.broker.ops, self._grants, tasks=tool_sources
-        )
-        self.plugins.after_swap = self._renew
-        # Calls that lose their worker close their resources before ledger and plugins are closed.
-        stack.push_async_callback(self._calls.finish)
-        await enter(stack, pool)
-        await enter(stack, tool_sources)
-        self._tasks = await enter(stack, anyio.create_task_group())
-        stack.callback(self._tasks.cancel_scope.cancel)
 
     def start_task(self, function: Callable[[], Awaitable[object]]) -> None:
         """Run a function in a task of the host, without waiting for it. Closing the host cancels it.
@@ -250,16 +82,6 @@ class Host:
             await function()
         except Exception as error:  # noqa: BLE001  one task must not end the others
             _log.warning("a task failed: %s", self.redactor.text(f"{type(error).__name__}: {error}"))
-
-    def _make_worker_folders(self) -> list[Path]:
-        """Create the folders that workers read: snapshots, SDKs and environments."""
-        folders = [self.home / name for name in ("skills", "sdk", "envs")]
-        for folder in folders:
-            make_home(folder)
-            # A worker may run as another user and must read them; the parent folder keeps out all other users.
-            folder.chmod(0o755)
-            remove_temporary_folders(folder)
-        return folders
 
     async def call(self, tool: str, /, **arguments: Any) -> Any:
         """Run a tool of a skill and return its result.
@@ -348,6 +170,28 @@ class Host:
         async with self._own_call("undo", principal) as call:
             return await plan_undo(self.broker, self.ledger, call, effect)
 
+    async def effects_to_undo(self, *, session: str | None = None, run: str | None = None) -> Sequence[EffectRecord]:
+        """Return what a session or a run may have changed, newest first, with what its child agents may have changed.
+
+        To undo all of it, plan and undo one effect after the other, in this order: often an effect can be undone only
+        after a later one.
+
+        Args:
+            session: the id of an agent's session.
+            run: the id of a run, or of a call that was not made by an agent.
+
+        Raises:
+            ValueError: if both are missing.
+
+        Example:
+            >>> async def undo_session(host: Host, session: str) -> None:
+            ...     for effect in await host.effects_to_undo(session=session):
+            ...         await host.undo(await host.plan_undo(effect.effect))
+        """
+        if not session and not run:
+            raise ValueError("effects_to_undo() needs a session or a run")
+        return await effects_to_undo(self.ledger, session=session, run=run)
+
     async def undo(
         self,
         plan: UndoPlan,
@@ -407,92 +251,6 @@ class Host:
         """
         return await self.plugins.reload(plugin, kind=kind)
 
-    def _renew(self, replaced: Edition) -> None:
-        """Forget what was made of plugins that a reload has replaced."""
-        self.broker.ops.renew(replaced)
-        self._launches.forget()
-        self.catalog.forget()
-
-    async def _add_redactors(self, hooks: HookRegistry) -> None:
-        for found in await hooks.collect(Redactors()):
-            self.redactor.add_pattern(found.value.pattern, found.value.name)
-
     async def skills(self) -> LoadedSkills:
         """Return the loaded skills, and the problems of skills that could not be loaded."""
         return await self.catalog.all()
-
-    def _all_rights(self) -> Grant:
-        # Undo restores content from blobs, even if no plugin for the family of blobs is installed.
-        return Grant.of(Capability(name) for name in {*self.plugins.names("op"), BlobScope.family})
-
-    def context_for(self, plugin: str, config: Any = None) -> HostPluginContext:
-        """Return a context for a plugin, a part of the core, or a guard of the embedding program."""
-        broker, store = partial(self._open_broker, plugin), partial(self._opened_store, plugin)
-        return HostPluginContext(plugin, config, self.home, broker, self._all_rights, self.redactor, store)
-
-    def _open_broker(self, plugin: str) -> Broker:
-        if self._broker is None:
-            raise PluginError(
-                f"the plugin `{plugin}` cannot cause effects while the host is opening or closing",
-                name=plugin,
-                hint="cause the effect on first use",
-            )
-        return self._broker
-
-    def _opened_store(self, plugin: str) -> Store:
-        if self._opened is None:
-            problem = f"the plugin `{plugin}` cannot use the store, which is not open yet or closed"
-            raise PluginError(problem, name=plugin, hint="use it while the host is open")
-        return self._opened
-
-    def _report(self, error: Exception) -> None:
-        text = self.redactor.text(f"{type(error).__name__}: {error}")
-        _log.warning("closing a resource of a call failed: %s", text)
-
-    def _report_hook(self, report: HookReport) -> None:
-        if report.error is not None:
-            _log.warning("%s", self.redactor.text(f"{report.plugin}: {safe_text(report.error)}"))
-
-    async def _open_store(self, stack: AsyncExitStack) -> Store:
-        names = self.plugins.names("store") or self.plugins.names("store", broken=True)
-        if len(names) != 1:
-            if names:
-                claims = (
-                    f"`{one.name}` of {one.claim}"
-                    for one in self.plugins.records
-                    if one.kind == "store" and one.name in names
-                )
-                problem = f"several store plugins are installed: {', '.join(claims)}"
-                hint = 'keep one and deny the others under `[policy.deny]`: "store.NAME" = "reason"'
-            else:
-                problem, hint = "no store plugin is installed", "pip install sideband-store-sqlite"
-                if not self._autoload:
-                    problem = "`plugins` contains no store, and `autoload=False` ignores installed plugins"
-                    hint = 'add `Plugin("store", "sqlite", sideband_store_sqlite.plugin)`, or omit `autoload=False`'
-            raise ConfigurationError("plugins", problem, hint=hint)
-        plugin = await self.plugins.load("store", names[0])
-        spec: StoreSpec = plugin.contribution[0]
-        folder = self.home / "store"
-        make_home(folder)
-        try:
-            store = await enter(stack, spec.open(folder))
-            if isinstance(store, Store):
-                return store
-            problem, cause = f"its `open` must yield a Store, got a {type(store).__name__}", None
-        except (SidebandError, OSError):
-            raise
-        except (Exception, SystemExit) as error:  # noqa: BLE001  a store may raise anything
-            problem, cause = f"it cannot be opened: {describe(error)}", error
-        raise PluginInvalid(plugin.record, problem) from cause
-
-
-def _checked(name: str, values: Iterable[Any], kind: type[T]) -> tuple[T, ...]:
-    """Return the values, or raise a ``TypeError`` that names the argument if one has another type."""
-    if not isinstance(values, Iterable):
-        raise TypeError(f"`{name}`: expected a list, got a {type(values).__name__}: write `[…]`")
-    found = (values,) if isinstance(values, str) else tuple(values)
-    for value in found:
-        if not isinstance(value, kind):
-            remedy = f": write `Path({value!r})`" if kind is Path and isinstance(value, str) else ""
-            raise TypeError(f"`{name}`: expected a {kind.__name__}, got a {type(value).__name__}{remedy}")
-    return found

@@ -294,6 +294,7 @@ class ToolRegistry:
                     found.append(evolve(one, source=source, run=run))
                 else:
                     provided[id(one)] = ProvidedSource(one, name, plugin.context)
+        self._plugins.check_strict()
         self._provided = provided
         return found
 
@@ -356,6 +357,8 @@ def _description(skill: SkillSpec) -> Mapping[str, Any]:
             "name": skill.name,
             "description": skill.description,
             "location": str(skill.source / "SKILL.md"),
+            "origin": skill.origin,
+            "allowed_tools": list(skill.allowed_tools),
             "tools": [one.model_name for one in skill.tools],
         }
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import anyio
 import anyio.lowlevel
@@ -17,7 +17,11 @@ from attrs import define, evolve, field
 
 from ..contexts import PluginContext
 from ..plugins._objects import describe, unwrapped
-from ..tools import NAME_RULE, SCHEMA_LIMIT, OpenedSource, Tool, ToolSource, is_tool_name
+from ..tools import SCHEMA_LIMIT, OpenedSource, Tool, ToolSource, is_tool_name
+from ..tools._tool import NAME_RULE
+
+if TYPE_CHECKING:
+    from ..broker._tape import EffectTape
 
 MAX_TOOLS = 1_000
 """The maximum number of tools of one source."""
@@ -187,10 +191,12 @@ class ToolSources:
 
     Args:
         redact: removes secrets from problems.
+        tape: the cassette of the host, if any.
     """
 
-    def __init__(self, redact: Callable[[str], str]) -> None:
+    def __init__(self, redact: Callable[[str], str], tape: EffectTape | None = None) -> None:
         self._redact = redact
+        self._tape = tape
         self._tasks: TaskGroup | None = None
         self._running: list[RunningSource] = []
 
@@ -217,6 +223,8 @@ class ToolSources:
         """
         if self._tasks is None:
             raise RuntimeError("the host is closed")
+        if self._tape is not None:
+            source = self._tape.source(source)
         running = RunningSource(source, name, origin, context, on_change, self._redact)
         self._running = [*(one for one in self._running if not one.ended.is_set()), running]
         self._tasks.start_soon(running.run)

@@ -11,7 +11,7 @@ from ._errors import (
 )
 from ._ledger import Ledger
 from ._lines import Head
-from ._query import find, query, tail
+from ._query import find, loads, query, tail
 from ._verify import Problem, Verification, verify
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "Status",
     "Verification",
     "find",
+    "loads",
     "query",
     "tail",
     "verify",

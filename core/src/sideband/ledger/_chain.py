@@ -93,6 +93,15 @@ class Chain:
             raise LedgerUnwritable(self.folder, error) from error
         return True
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether there are entries that will be written together with the next one."""
+        return bool(self._notices)
+
+    def write_first(self, entry: Draft) -> None:
+        """Write an entry together with the next one, before it."""
+        self._notices.append(entry)
+
     def read_keys(self) -> None:
         """Read the keys of the lines up to the head. The caller must hold the lock.
 

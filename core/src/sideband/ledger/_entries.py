@@ -12,6 +12,7 @@ from ._fields import read_fields
 from ._lines import LedgerLine
 
 Status = Literal["done", "failed", "denied", "cancelled", "unknown"]
+"""How a dispatch ended."""
 
 
 @frozen(kw_only=True)
@@ -69,6 +70,7 @@ class Outcome:
         effect: the id of the effect, as in the intent.
         op: the name of the op.
         status: how the dispatch ended.
+        key: the idempotency key.
         error: the error as data, redacted.
         ms: the duration in milliseconds.
         bytes: the size of the answer in bytes.
@@ -79,6 +81,12 @@ class Outcome:
         rights: the capabilities that the effect used, if they are known. Otherwise those of the intent apply. Written
             only if there is a ``key``.
         note: the notes that the op made while it ran, repeated so that intent and outcome are complete.
+        params: the recorded parameters.
+        grant: the capabilities that the call has.
+        origin: who requested the effect.
+        level: the level of the effect.
+        isolation: the isolation of the worker that requested it.
+        within: the id of the enclosing effect, if another op dispatched this one.
     """
 
     effect: str
@@ -108,7 +116,8 @@ class LedgerEntry:
     Attributes:
         seq: the number of the line, starting at 1.
         time: the time of writing, in UTC (ISO 8601).
-        kind: ``open``, ``close``, ``intent``, ``note``, ``outcome``, ``rotate``, ``recovery`` or ``mismatch``.
+        kind: ``open``, ``close``, ``load``, ``intent``, ``note``, ``outcome``, ``rotate``, ``recovery`` or
+            ``mismatch``.
         fields: all fields of the line.
         erased: whether its content was erased or changed, so that fields are missing.
     """
@@ -131,7 +140,13 @@ class EffectRecord(Intent):
     """The complete record of one effect: its intent, notes and outcome.
 
     Attributes:
+        effect: the id of the effect.
+        op: the name of the op.
         status: the outcome, or ``None`` if no outcome is recorded.
+        error: the error as data, redacted.
+        ms: the duration in milliseconds.
+        bytes: the size of the answer in bytes.
+        result: the redacted result, if the effect has a key.
         time: the time at which the effect began or was denied.
         state: what is certain about the effect of the key, as in ``Outcome``.
         erased: whether content of a line was erased or changed, so that fields are missing.

@@ -15,6 +15,7 @@ from typing import Any, Self, TypeVar
 import anyio
 from anyio import to_thread
 
+from ..errors import safe_text
 from ..ops import Level
 from ..state import sync_folder
 from ..store import Store
@@ -234,6 +235,27 @@ class Ledger:
         self._running.pop(entry.effect, None)
         for dead in self._adopted:
             dead.unsettled.pop(entry.effect, None)
+
+    async def load(self, fields: Mapping[str, Any], *, now: bool = True) -> None:
+        """Record the load of a plugin. If it cannot be written now, it is written before any other entry.
+
+        So no effect happens without it, and a host can still be opened, to repair what is wrong.
+
+        Args:
+            fields: the plugin and its package.
+            now: whether to write it now, or only before the next entry, if there is one.
+        """
+        line = draft({"kind": "load", "host": self.host, **fields})
+        if not now or self._chain.is_waiting:  # don't try in vain again, which may take a while
+            self._chain.write_first(line)
+            return
+        try:
+            if not self._begun:
+                await self._begin()
+            await self._write(line)
+        except Exception as error:  # noqa: BLE001  the store, which is a plugin, may raise anything
+            self._chain.write_first(line)
+            _log.warning("the loads of plugins are not recorded yet: %s", safe_text(error))
 
     async def orphans(self) -> Sequence[Intent]:
         """Adopt the unsettled effects of dead hosts, and return their intents, oldest first.

@@ -27,6 +27,7 @@ READABLE = (1, 2)
 GENESIS = "0" * 64
 ERASABLE = frozenset({"decisions", "error", "note", "params", "params_digest", "result"})
 """The fields that are written to the content of a line, because they may hold personal data."""
+_RESERVED = frozenset({"content", "content_sha256", "hash", "prev", "seq", "time", "v"})
 _OPENING = b'{"hash":"'
 _BODY = len(_OPENING) + 64 + len('",')
 _CONTENT = b', "content":'
@@ -96,6 +97,7 @@ class Draft(NamedTuple):
         end: the members after ``v``, each preceded by a comma.
         content: the member ``content`` with everything before it, or an empty string.
         keyed: for an effect with a key, the effect, the key and the principal; for its outcome, the effect only.
+        late: the members between ``time`` and ``v``, each followed by a comma.
     """
 
     before: str
@@ -104,10 +106,17 @@ class Draft(NamedTuple):
     end: str = ""
     content: str = ""
     keyed: tuple[str, ...] = ()
+    late: str = ""
 
 
 def draft(fields: Mapping[str, Any], *, salt: str | None = None) -> Draft:
-    """Return the draft of a line with these fields. ``salt`` is random by default."""
+    """Return the draft of a line with these fields. ``salt`` is random by default.
+
+    Raises:
+        ValueError: if a field has a name that the chain or the format sets.
+    """
+    if reserved := sorted(_RESERVED & fields.keys()):
+        raise ValueError(f"`{reserved[0]}` is set when the line is written")
     content, digest = draft_content({name: value for name, value in fields.items() if name in ERASABLE}, salt=salt)
     hashed = [(name, value) for name, value in fields.items() if name not in ERASABLE]
     if digest:
@@ -117,6 +126,7 @@ def draft(fields: Mapping[str, Any], *, salt: str | None = None) -> Draft:
         before="".join(f"{text}," for name, text in members if name < "prev"),
         middle="".join(f"{text}," for name, text in members if "prev" < name < "seq"),
         after="".join(f"{text}," for name, text in members if "seq" < name < "time"),
+        late="".join(f"{text}," for name, text in members if "time" < name < "v"),
         end="".join(f",{text}" for name, text in members if name > "v"),
         content=content,
     )
@@ -133,8 +143,8 @@ def draft_content(fields: dict[str, Any], *, salt: str | None = None) -> tuple[s
 
 def seal(line: Draft, seq: int, time: str, prev: str) -> tuple[bytes, str]:
     """Return the encoded line with its newline, and its hash."""
-    before, middle, after, end, content, _ = line
-    hashed = f'{before}"prev":"{prev}",{middle}"seq":{seq},{after}"time":"{time}","v":{VERSION}{end}'
+    before, middle, after, end, content, _, late = line
+    hashed = f'{before}"prev":"{prev}",{middle}"seq":{seq},{after}"time":"{time}",{late}"v":{VERSION}{end}'
     digest = sha256(f"{prev}{{{hashed}}}".encode("ascii")).hexdigest()
     return f'{{"hash":"{digest}",{hashed}{content}}}\n'.encode("ascii"), digest
 

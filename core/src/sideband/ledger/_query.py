@@ -21,21 +21,75 @@ from ._lines import LineInvalid, parse
 from ._segments import line_at, lines_backwards, segment_numbers
 
 
-async def tail(folder: Path, count: int = 20, *, after: int = 0) -> tuple[LedgerEntry, ...]:
+async def tail(
+    folder: Path, count: int = 20, *, after: int = 0, without: frozenset[str] = frozenset()
+) -> tuple[LedgerEntry, ...]:
     """Return the last entries, oldest first, without using the index.
 
     Args:
         folder: the ledger's folder.
         count: the maximum number of entries.
         after: return only entries with a higher number. A caller that follows the ledger passes the last one it has.
+        without: the kinds of entries to leave out.
     """
-    return await to_thread.run_sync(_tail, folder, count, after)
+    return await to_thread.run_sync(_tail, folder, count, after, without)
 
 
 async def find(folder: Path, effect: str) -> EffectRecord | None:
     """Return the record of one effect, or ``None``."""
     found = await query(folder, effect=effect, limit=1)
     return found[0] if found else None
+
+
+async def loads(
+    folder: Path,
+    *,
+    plugin: str | None = None,
+    host: str | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    text: str | None = None,
+    limit: int = 100,
+) -> tuple[LedgerEntry, ...]:
+    """Return the entries about loads of plugins that match all given filters, newest first. Reads it backwards.
+
+    Args:
+        folder: the ledger's folder.
+        plugin: a plugin, as ``kind.name``.
+        host: a host, whose id is the part of its effects' ids before the last ``-``.
+        since: the earliest time, inclusive.
+        until: the latest time, exclusive.
+        text: a literal string in the entry.
+        limit: the maximum number of entries.
+    """
+    earliest, latest = _utc(since) or "", _utc(until) or "9"
+    wanted = b"" if text is None else _literal(text)
+
+    def found() -> Iterator[LedgerEntry]:
+        for raw, entry in _loads(folder, host):
+            if entry.time < earliest:
+                return
+            if plugin in (None, entry.fields.get("plugin")) and entry.time < latest and wanted in raw:
+                yield entry
+
+    return await to_thread.run_sync(lambda: tuple(islice(found(), limit)))
+
+
+def _loads(folder: Path, host: str | None) -> Iterator[tuple[bytes, LedgerEntry]]:
+    """Yield the entries about loads, newest first; with a host, until the entry with which it began."""
+    for raw in lines_backwards(folder, b'"kind":"load"' if host is None else _literal(host)):
+        entry = _entry(raw)
+        if entry is None or host not in (None, entry.fields.get("host")):
+            continue
+        if entry.kind == "load":
+            yield raw, entry
+        elif entry.kind == "open" and host is not None:
+            return
+
+
+def _literal(text: str) -> bytes:
+    """Return a text as it is in a line."""
+    return json.dumps(text)[1:-1].encode("ascii")
 
 
 async def query(
@@ -119,7 +173,7 @@ def _select(index: Index, wanted: Filter, text: str | None, limit: int) -> tuple
 
 def _rows_with(index: Index, wanted: Filter, text: str) -> Iterator[Row]:
     """Yield the row of each effect with ``text`` in a line, once, in the order of the newest matching line."""
-    needle = json.dumps(text)[1:-1].encode("ascii")
+    needle = _literal(text)
     seen = set()
     for raw in lines_backwards(index.folder, needle):
         entry = _entry(raw)
@@ -144,11 +198,11 @@ def record_at(folder: Path, row: Row) -> EffectRecord:
     return EffectRecord.from_entries(entries)
 
 
-def _tail(folder: Path, count: int, after: int) -> tuple[LedgerEntry, ...]:
+def _tail(folder: Path, count: int, after: int, without: frozenset[str]) -> tuple[LedgerEntry, ...]:
     found: list[LedgerEntry] = []
     for raw in lines_backwards(folder):
         entry = _entry(raw)
-        if entry is None:
+        if entry is None or entry.kind in without:
             continue
         if len(found) == count or entry.seq <= after:
             break

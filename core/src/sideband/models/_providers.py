@@ -15,7 +15,7 @@ OpFailed
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
@@ -227,6 +227,7 @@ class Finished(_ProviderModel):
 
 
 StreamEvent = TextDelta | ThinkingDelta | ToolCallDelta | Finished
+"""What a provider yields while it streams. The last event is ``Finished``."""
 
 
 class Provider(Protocol):
@@ -306,6 +307,16 @@ class ProviderError(OpFailed):
         super().clean(text)
         self.body = text(self.body)[:_MAX_BODY]
         self.headers = {name: text(value)[:_MAX_HEADER] for name, value in self.headers.items()}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Return the error that ``as_dict`` described."""
+        error = super().from_dict(data)
+        error.provider, error.cause = str(data.get("provider", "")), str(data.get("cause", ""))
+        error.status, error.body = data.get("status"), str(data.get("body", ""))
+        error.headers = dict(data.get("headers") or {})
+        error.usage = Usage.model_validate(data["usage"]) if data.get("usage") else None
+        return error
 
     def as_dict(self) -> dict[str, Any]:
         """Return the error as data, including the response of the server."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from .._from_host import FromHost
 from .._lazy import lazy
-from ..contexts import Credential, CredentialResolver, OpContext, Origin
+from ..contexts import Credential, CredentialResolver, OpContext, Origin, RedactedText
 from ._capability import *
 from ._errors import *
 from ._levels import *
@@ -53,9 +53,11 @@ __all__ = [
     "Origin",
     "Reconciled",
     "Recorded",
+    "RedactedText",
     "Scope",
     "SdkInvalid",
     "SecretsClosed",
+    "ToolCallFailed",
     "Undo",
     "UndoStep",
     "level_of",

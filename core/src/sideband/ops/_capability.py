@@ -17,6 +17,7 @@ __all__ = ["Capability", "Grant"]
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 _PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_AMOUNT = re.compile(r"([0-9]{1,12})(?:\.([0-9]{1,9}))?\Z")
 # Characters that need no encoding in a value; `%`, `,`, `|`, `=`, `*` and white space do.
 _PLAIN = "/:@.-_~+$&;!()[]?'"
 
@@ -56,6 +57,31 @@ class _Pattern:
         if self.covers(other):
             return other
         return self if other.covers(self) else None
+
+
+def _billionths(amount: str) -> int | None:
+    """Return an amount as a whole number, or ``None`` if the text is not an amount."""
+    found = _AMOUNT.match(amount)
+    return None if found is None else int(found[1] + (found[2] or "").ljust(9, "0"))
+
+
+@frozen
+class _Amount(_Pattern):
+    """The highest allowed value of a field whose values are amounts."""
+
+    @classmethod
+    def of(cls, pattern: _Pattern, name: str, whole: str) -> _Amount:
+        if pattern.prefix or not _AMOUNT.match(pattern.text):
+            raise CapabilityInvalid(whole, f"`{name}={pattern}` must be an amount such as `{name}=0.50`")
+        whole_part, _, rest = pattern.text.partition(".")
+        return cls(".".join(filter(None, (whole_part.lstrip("0") or "0", rest.rstrip("0")))))
+
+    def matches(self, value: str) -> bool:
+        asked, most = _billionths(value), _billionths(self.text)
+        return asked is not None and most is not None and asked <= most
+
+    def covers(self, other: _Pattern) -> bool:
+        return isinstance(other, _Amount) and self.matches(other.text)
 
 
 @frozen(cache_hash=True)
@@ -122,12 +148,15 @@ class Capability:
             CapabilityInvalid: if a field is not declared by the family, or a value is not valid.
         """
         known = scope.field_names() if scope else ()
+        fields = dict(self.fields)
         for name, patterns in self.fields:
             if name not in known:
-                fields = f"known fields: {', '.join(known)}" if known else "the family has no fields"
+                listed = f"known fields: {', '.join(known)}" if known else "the family has no fields"
                 raise CapabilityInvalid(
-                    str(self), f"unknown field `{name}` of `{self.family}`{did_you_mean(name, known)}; {fields}"
+                    str(self), f"unknown field `{name}` of `{self.family}`{did_you_mean(name, known)}; {listed}"
                 )
+            if scope and name in scope.amounts:
+                fields[name] = _minimal(_Amount.of(one, name, str(self)) for one in patterns)
             valid = scope.valid_values.get(name) if scope else None
             for pattern in patterns if valid else ():
                 if not any(map(pattern.matches, valid or ())):
@@ -136,7 +165,7 @@ class Capability:
         written = {name: tuple(pattern.written for pattern in patterns) for name, patterns in self.fields}
         defaults = scope.complete(written) if scope else {}
         added = {name: _minimal(map(_Pattern, values)) for name, values in defaults.items()}
-        completed = tuple(sorted({**added, **dict(self.fields)}.items()))
+        completed = tuple(sorted({**added, **fields}.items()))
         return Capability(self.family, completed, scope.explain(written) if scope else "")
 
     def allows(self, values: Mapping[str, str], *, known_later: Collection[str] = ()) -> bool:

@@ -9,6 +9,7 @@ OpError(SidebandError)                        op.failed
 │   ├── EgressRefused                         op.egress      the data contains a secret that may not be sent there
 │   └── SecretsClosed                         op.secrets     the policy requires that all secrets are known
 ├── OpFailed(RuntimeError)                    op.failed      raised by handlers; op packages subclass it
+│   └── ToolCallFailed                        the code of the call's error: an op called a tool of a skill
 ├── OpResultInvalid(TypeError)                op.result
 ├── OpTimeout(TimeoutError)                   op.timeout
 ├── OpCancelled(RuntimeError)                 op.cancelled
@@ -23,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from math import isfinite
-from typing import Any
+from typing import Any, Self
 
 from ..errors import SidebandError, safe_text
 from ..exit_codes import ExitCode
@@ -47,6 +48,7 @@ __all__ = [
     "OpTimeout",
     "OpUnavailable",
     "SecretsClosed",
+    "ToolCallFailed",
 ]
 
 
@@ -62,6 +64,7 @@ def granting(capabilities: Iterable[object]) -> str:
 
 _MAX_DETAIL = 2_000
 _MAX_INTEGER = 2**63
+_DESCRIBED = ("hint", "code", "retryable", "plugin", "hook", "op")
 
 
 class OpError(SidebandError):
@@ -103,6 +106,23 @@ class OpError(SidebandError):
             public = self._read_details(str)
         return {**found, "details": dict(public)}
 
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Return the error that ``as_dict`` described. It has its details, but no other attributes of its class.
+
+        Example:
+            >>> OpFailed.from_dict(OpFailed("no", code="geo.unknown").as_dict()).code
+            'geo.unknown'
+        """
+        error = cls.__new__(cls)
+        known = {name: data[name] for name in _DESCRIBED if name in data}
+        SidebandError.__init__(error, str(data.get("message", "")), **known)
+        details = data.get("details") or {}
+        error.details = tuple(name for name in details if name in cls.details or not hasattr(error, name))
+        for name in error.details:
+            setattr(error, name, details[name])  # `as_dict` and `clean` read the attributes
+        return error
+
     def _read_details(self, text: Callable[[str], str]) -> Mapping[str, Any]:
         """Return the details. Those that are not what they must be are omitted: an error must not hide an outcome."""
         found: dict[str, Any] = {}
@@ -121,10 +141,35 @@ def _plain(value: Any, text: Callable[[str], str]) -> str | float | bool | None:
     return text(str.__str__(value) if isinstance(value, str) else safe_text(value))[:_MAX_DETAIL]
 
 
+def report_to_author(plugin: str | None, package: str = "") -> str:
+    """Return the remedy for a mistake of a plugin. ``package`` is its distribution and version, if known."""
+    if plugin is None:
+        return "report it to the plugin's author"
+    return f"report it to the author of the plugin `{plugin}`" + (f" ({package})" if package else "")
+
+
 class OpFailed(OpError, RuntimeError):
     """The handler failed. Op packages subclass this error and give each failure its own ``code``."""
 
     code = "op.failed"
+
+
+class ToolCallFailed(OpFailed):
+    """A tool of a skill that an op has called failed or was not run. ``code`` is that of the error of the call.
+
+    Args:
+        tool: ``skill.tool``.
+        error: the error as data.
+    """
+
+    def __init__(self, tool: str, error: Mapping[str, Any]) -> None:
+        super().__init__(
+            str(error["message"]),
+            hint=str(error["hint"]),
+            code=str(error["code"]),
+            retryable=bool(error["retryable"]),
+        )
+        self.tool = tool
 
 
 class OpNotFound(OpError, LookupError):
@@ -245,10 +290,10 @@ class OpResultInvalid(OpError, TypeError):
 
     code = "op.result"
 
-    def __init__(self, op: str, problems: str, *, plugin: str | None = None) -> None:
+    def __init__(self, op: str, problems: str, *, plugin: str | None = None, package: str = "") -> None:
         super().__init__(
             f"the result of {op} does not match its declared type: {problems}",
-            hint="report it to the plugin's author; the effect itself has happened",
+            hint=f"{report_to_author(plugin, package)}; the effect itself has happened",
             op=op,
             plugin=plugin,
         )
@@ -309,6 +354,7 @@ class EffectUnknown(OpError, RuntimeError):
 _COUNTED = {
     "dispatches": " ops per call",
     "in_flight": " concurrent ops per call",
+    "nested_calls": " tool calls within tool calls",
     "nested_dispatches": " nested ops",
     "params": " values per request",
     "unread_bytes": " bytes",

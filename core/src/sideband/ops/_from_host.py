@@ -12,8 +12,7 @@ from ..contexts import Origin
 from ..suggestions import did_you_mean
 
 _VALUES: Mapping[str, tuple[Any, Callable[[Origin], str | None]]] = {
-    # All questions are answered by a person. Modes that answer some of them otherwise do not exist yet.
-    "approval_mode": (str, lambda _: "manual"),
+    "approval_mode": (str, lambda origin: origin.approval_mode or "manual"),
     "channel": (str | None, lambda origin: origin.channel),
     "principal": (str, lambda origin: origin.principal),
     "session": (str | None, lambda origin: origin.session),

@@ -30,6 +30,8 @@ class Scope:
     valid_values: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """The valid values of fields that have only a few. A capability with another value is invalid, because it could
     never allow anything."""
+    amounts: ClassVar[tuple[str, ...]] = ()
+    """Fields whose values are amounts, such as ``0.50``: a capability allows requests for no more than its amount."""
     known_later: ClassVar[tuple[str, ...]] = ()
     """Fields that an op may omit when its grant is checked, because they are known only while it runs, such as the
     address of a host name. Its handler must then call ``require`` with a scope that sets them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from threading import Lock
 
 from ..state import StoredFile, publish_folder
 from ._sdk_render import (
@@ -17,6 +18,9 @@ from ._sdk_render import (
     sdk_functions,
 )
 from ._spec import OpFamily
+
+# `ast` of CPython 3.11 has one count of its recursion for all threads, and fails if two of them parse.
+_PARSING = Lock()
 
 __all__ = ["render_family", "render_stub", "sdk_functions", "stub_files", "write_sdk"]
 
@@ -56,7 +60,8 @@ def write_sdk(
     for name, reason in (reasons or {}).items():
         texts[f"{PACKAGE}/{name}.py"] = FAILED.format(message=repr(f"`{name}` is not available: {reason}"))
     for family in families:
-        texts[f"{PACKAGE}/{family.name}.py"] = render_family(family)
+        with _PARSING:
+            texts[f"{PACKAGE}/{family.name}.py"] = render_family(family)
         if family.sdk is not None:
             texts[f"{PACKAGE}/{extra_module(family.name)}.py"] = family.sdk.read_text(encoding="utf-8")
     generated = [StoredFile(path, text.encode()) for path, text in texts.items()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -142,7 +143,7 @@ def sdk_functions(family: OpFamily) -> dict[str, frozenset[str] | None]:
     """
     source = render_family(family)
     found = _signatures(source)
-    for node in ast.parse(source).body:
+    for node in _parsed(source).body:
         match node:
             case ast.ImportFrom(_, names):
                 found |= dict.fromkeys(one.name for one in names if one.asname is None)
@@ -158,7 +159,7 @@ def sdk_functions(family: OpFamily) -> dict[str, frozenset[str] | None]:
 
 def _signatures(source: str) -> dict[str, frozenset[str] | None]:
     found: dict[str, frozenset[str] | None] = {}
-    for node in ast.parse(source).body:
+    for node in _parsed(source).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             names = frozenset(argument.arg for argument in (*node.args.args, *node.args.kwonlyargs))
             found[node.name] = None if node.args.kwarg or node.decorator_list else names
@@ -194,7 +195,7 @@ def _extra_names_of(family: OpFamily) -> tuple[str, ...]:
 def _extra_names(family: str, path: Path) -> tuple[str, ...]:
     """Return the public names of an op package's ``_sdk.py``, without running it."""
     try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = _parsed(path.read_text(encoding="utf-8"))
     except (OSError, SyntaxError, ValueError) as error:
         raise SdkInvalid(family, f"`{path.name}`: {error}") from error
     defined: list[str] = []
@@ -225,3 +226,12 @@ def _checked(family: str, source: str) -> str:
     except (SyntaxError, ValueError) as error:
         raise SdkInvalid(family, str(error)) from error
     return source
+
+
+_parsing = threading.Lock()
+
+
+def _parsed(source: str) -> ast.Module:
+    # Python 3.11 counts how deep all threads are that create syntax trees, and fails if two do so at once.
+    with _parsing:
+        return ast.parse(source)

@@ -12,7 +12,7 @@ from typing import Any, get_type_hints
 from attrs import field, frozen
 from pydantic import BaseModel, TypeAdapter
 
-from ..contexts import CredentialResolver, ModelContext, Origin
+from ..contexts import CredentialResolver, HandlerContext, Origin
 from ..errors import SidebandError
 from ._declaration import (
     check_computed,
@@ -32,10 +32,10 @@ _FAMILY_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
 _OP_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\.[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
 
 # A handler may annotate a narrower context; the host always passes one that implements them all.
-Handler = Callable[[Any, ModelContext], Awaitable[Any]]
-Preview = Callable[[Any, ModelContext], Awaitable[str]]
-Reconcile = Callable[[Recorded, ModelContext], Awaitable[Reconciled | None]]
-PlanUndo = Callable[[Recorded, ModelContext], Awaitable[Undo]]
+Handler = Callable[[Any, HandlerContext], Awaitable[Any]]
+Preview = Callable[[Any, HandlerContext], Awaitable[str]]
+Reconcile = Callable[[Recorded, HandlerContext], Awaitable[Reconciled | None]]
+PlanUndo = Callable[[Recorded, HandlerContext], Awaitable[Undo]]
 # They are called with the parameters, or with them and the configuration of the plugin.
 RequestScope = Callable[..., Scope | Iterable[Scope]]
 LeavesMachine = Callable[..., bool]
@@ -129,7 +129,7 @@ class OpSpec:
     def _build_result_adapter(self) -> TypeAdapter[Any]:
         return TypeAdapter(self.result)
 
-    def __call__(self, params: Any, ctx: ModelContext) -> Awaitable[Any]:
+    def __call__(self, params: Any, ctx: HandlerContext) -> Awaitable[Any]:
         """Call the handler."""
         return self.handler(params, ctx)
 

@@ -19,24 +19,34 @@ if TYPE_CHECKING:
     from ._given_rights import *
     from ._host import *
     from ._last_start import *
+    from ._loads import *
+    from ._lock import *
+    from ._locked_files import *
     from ._metadata import *
     from ._plugin import *
     from ._policy import *
     from ._records import *
 
 __all__ = [
+    "LOCK_FILE",
     "AgentContext",
     "AgentSession",
     "ChildResult",
     "Deprecation",
     "EntryPoint",
+    "GuardMissing",
     "LastStart",
     "LifespanFailed",
     "LoadedPlugin",
+    "Lock",
+    "LockInvalid",
+    "LockedPackage",
+    "LockedPlugin",
     "Plugin",
     "PluginConflict",
     "PluginContext",
     "PluginDenied",
+    "PluginDrifted",
     "PluginError",
     "PluginFileInvalid",
     "PluginHost",
@@ -44,6 +54,7 @@ __all__ = [
     "PluginImportFailed",
     "PluginIncompatible",
     "PluginInvalid",
+    "PluginLoad",
     "PluginMisconfigured",
     "PluginNotFound",
     "PluginPolicy",
@@ -57,10 +68,13 @@ __all__ = [
     "StrictPluginError",
     "Transition",
     "discover",
+    "environment_lock",
     "find_entry_points",
     "list_plugins",
     "note_rights",
+    "package_differences",
     "read_last_start",
+    "read_lock",
 ]
 
 # A fast start uses only the modules up to `_discovery`, which import nothing slow.
@@ -69,6 +83,7 @@ __getattr__, __dir__ = lazy(
     "._entry_point",
     "._metadata",
     "._policy",
+    "._lock",
     "._records",
     "._discovery",
     "._last_start",
@@ -76,6 +91,8 @@ __getattr__, __dir__ = lazy(
     "._deprecations",
     "..contexts",
     "._errors",
+    "._loads",
     "._plugin",
     "._host",
+    "._locked_files",
 )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from attrs import define, field
 
+from ..contexts import SkillUses
 from ..messages import JsonPieces
 from ..ops import Credential
 from ..store import Store
@@ -29,6 +31,10 @@ class BareContext:
         """Raise ``PluginError``."""
         raise self._refusal("use the store", "store")
 
+    def now(self) -> datetime:
+        """Return the time."""
+        return datetime.now().astimezone()
+
     async def dispatch(
         self,
         op: str,
@@ -36,9 +42,14 @@ class BareContext:
         *,
         capabilities: Iterable[str] | None = None,  # noqa: ARG002  as above
         key: str | None = None,  # noqa: ARG002  as above
+        uses: Iterable[str] | None = None,  # noqa: ARG002  as above
     ) -> Any:
         """Raise ``PluginError``."""
         raise self._refusal(f"run `{op}`")
+
+    async def is_granted(self, uses: SkillUses) -> bool:  # noqa: ARG002  as above
+        """Return ``False``: without a broker, nothing is granted."""
+        return False
 
     async def credential(self, handle: str, audience: str) -> Credential:  # noqa: ARG002  as above
         """Raise ``PluginError``."""

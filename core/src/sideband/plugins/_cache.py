@@ -16,7 +16,7 @@ from binascii import crc32
 from collections.abc import Iterable
 from typing import Any
 
-_FORMAT = 2
+_FORMAT = 3
 _SETTLED = 2_000_000_000  # ns; a more recent change may be followed by another one with the same mtime
 
 

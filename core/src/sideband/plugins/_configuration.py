@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import AliasChoices, AliasPath, BaseModel, ValidationError
 
@@ -15,6 +15,7 @@ from ._errors import PluginInvalid, PluginMisconfigured
 from ._records import PluginRecord
 
 _SENSITIVE = re.compile(r"secret|token|passw|passphrase|credential|authorization|api_?key|private", re.IGNORECASE)
+_USER = re.compile(r"://[^/\s@]*@")
 _SHOWN = 80
 
 
@@ -114,12 +115,25 @@ def _problem(model: type[BaseModel], details: Any) -> tuple[str, str]:
         return key, f"invalid value ({details['type']}), hidden because it may be a secret"
     if isinstance(details["input"], Mapping):
         return key, problem_text(details)
-    shown = repr(details["input"])
+    shown = _USER.sub("://", repr(details["input"]))
     shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
     return key, f"{problem_text(details)}, got {shown}"
 
 
 def _is_secret(model: type[BaseModel], key: str) -> bool:
-    field = model.model_fields.get(key.partition(".")[0])
-    secret_type = field is not None and "Secret" in str(field.annotation)
-    return secret_type or bool(_SENSITIVE.search(key) or model.model_config.get("hide_input_in_errors"))
+    first, *rest = key.split(".")
+    field = next((one for name, one in model.model_fields.items() if first in (name, one.alias)), None)
+    is_declared = field is not None and ("Secret" in str(field.annotation) or not field.repr)
+    if is_declared or _SENSITIVE.search(key) or model.model_config.get("hide_input_in_errors"):
+        return True
+    # The path may lead through lists and mappings to a field of a model within this one.
+    paths = [".".join(rest[start:]) for start in range(len(rest))]
+    inner = _models(field.annotation) if field is not None else ()
+    return any(_is_secret(one, path) for one in inner for path in paths)
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for one in get_args(annotation):
+        yield from _models(one)

@@ -14,6 +14,7 @@ from ..errors import ConfigurationError
 from ..suggestions import closest, did_you_mean
 from ._entry_point import EntryPoint, Installed
 from ._kinds import API, KINDS
+from ._lock import Lock, environment_lock
 from ._metadata import read_installed
 from ._policy import PluginPolicy
 from ._records import PluginRecord, State
@@ -58,10 +59,19 @@ def survey(
     """Return the records of all plugins, see ``decide``, and the problems that belong to none of them.
 
     These are unreadable metadata, a damaged ``trust.toml``, configuration of unknown plugins, and patterns of the
-    policy that match no plugin. Local files are read.
+    policy that match no plugin. Local files are read. If the environment has a lock, only what it contains may be used,
+    and the problems are the differences that metadata shows.
+
+    Raises:
+        LockInvalid: if the environment has a lock that cannot be used.
     """
     local, problems = _local(policy, home)
-    records = decide(installed.entry_points, inline, policy, local)
+    lock = environment_lock()
+    records = decide(installed.entry_points, inline, policy, local, lock)
+    if lock is not None:
+        from ._locked_plugins import missing_packages
+
+        return records, (*installed.problems, *missing_packages(lock))
     return records, (
         *installed.problems,
         *problems,
@@ -92,6 +102,7 @@ def decide(
     inline: Iterable[PluginRecord],
     policy: PluginPolicy,
     local: Iterable[tuple[PluginRecord, str]] = (),
+    lock: Lock | None = None,
 ) -> tuple[PluginRecord, ...]:
     """Create the records of all plugins, decide them by metadata and policy, and return them by kind and name.
 
@@ -100,15 +111,28 @@ def decide(
         inline: new records of plugins that were passed as objects.
         policy: the policy about plugins.
         local: new records of local files, each with why it must not be loaded, or an empty string.
+        lock: the lock of the environment. Of what it does not contain, only objects are used, since they are code of
+            the program, and none that has the name of a locked plugin.
     """
     records = list(inline)
     for record in records:
         _decide_one(record, _incompatibility(record), policy, only=None)
+        if lock is not None and (locked := lock.plugin(record.kind, record.name)) is not None:
+            record.move(State.DENIED, f"the lock gives this name to {locked.package}", decided_by="lock")
     for entry_point in installed:
         record = _record(entry_point)
-        _decide_one(record, _incompatibility(record) or entry_point.unmet, policy, only=policy.only)
+        if lock is not None:
+            from ._locked_plugins import decide_locked
+
+            decide_locked(record, lock)
+        if record.state is State.FOUND:
+            _decide_one(record, _incompatibility(record) or entry_point.unmet, policy, only=policy.only)
         records.append(record)
     for record, problem in local:
+        if lock is not None:
+            record.move(State.DENIED, lock.denial([record.label, record.name]), decided_by="lock")
+            records.append(record)
+            continue
         _decide_one(record, _incompatibility(record), policy, only=policy.only)
         if problem and record.state is State.FOUND:
             record.move(State.FAILED, problem, decided_by="trust")

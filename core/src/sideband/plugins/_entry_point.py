@@ -23,6 +23,8 @@ class EntryPoint(NamedTuple):
         installer: the tool that installed it, according to the metadata; empty if unknown.
         location: the folder that contains the distribution.
         hashed: whether hashes of its modules were recorded at installation.
+        digest: the SHA-256 of that record, which has the hash of each file; empty if not ``hashed``.
+        url: the address that it was installed from, without credentials; empty if it came from a package index.
     """
 
     api: int
@@ -37,6 +39,8 @@ class EntryPoint(NamedTuple):
     installer: str = ""
     location: str = ""
     hashed: bool = False
+    digest: str = ""
+    url: str = ""
 
 
 class Installed(NamedTuple):

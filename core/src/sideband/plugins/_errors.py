@@ -6,6 +6,8 @@ PluginError(SidebandError)                               plugin.failed
 ├── PluginIncompatible(RuntimeError)                     plugin.incompatible
 ├── PluginFileInvalid(ImportError)                       plugin.file
 ├── PluginUntrusted(PermissionError)                     plugin.untrusted
+├── PluginDrifted(RuntimeError)                          plugin.drifted
+├── GuardMissing(RuntimeError)                           plugin.guard
 ├── PluginConflict(RuntimeError)                         plugin.conflict
 ├── PluginImportFailed(ImportError)                      plugin.import
 ├── PluginInvalid(TypeError)                             plugin.invalid
@@ -15,6 +17,9 @@ PluginError(SidebandError)                               plugin.failed
 ├── PluginReloadRefused(RuntimeError)                    plugin.reload.refused
 ├── PluginReloadFailed(RuntimeError)                     plugin.reload.failed
 └── StrictPluginError(RuntimeError)                      plugin.strict
+
+ConfigurationError
+└── LockInvalid                                          lock.invalid
 """
 
 from __future__ import annotations
@@ -31,9 +36,12 @@ if TYPE_CHECKING:
 from ..exit_codes import ExitCode
 
 __all__ = [
+    "GuardMissing",
     "LifespanFailed",
+    "LockInvalid",
     "PluginConflict",
     "PluginDenied",
+    "PluginDrifted",
     "PluginError",
     "PluginFileInvalid",
     "PluginHostClosed",
@@ -51,12 +59,20 @@ __all__ = [
 ]
 
 
+_SHOWN = 5
+
+
 def described(record: PluginRecord) -> str:
     """Return a plugin's name for messages: ``op `http` (sideband-http 1.2)``."""
-    return f"{record.kind} `{record.name}` ({record.distribution} {record.version})"
+    name = f"{record.kind} `{record.name}`"
+    return f"{name} ({record.package})" if record.package else name
 
 
-def _reinstall(record: PluginRecord) -> str:
+def _reinstall(record: PluginRecord, problem: str) -> str:
+    module = record.value.partition(":")[0].strip()
+    missing = {module.rsplit(".", number)[0] for number in range(module.count(".") + 1)}
+    if any(f"No module named '{one}'" in problem for one in missing):
+        return f'correct the entry point `{record.name} = "{record.value}"` of {record.distribution}, or reinstall it'
     return f"reinstall or update {record.distribution} and its dependencies"
 
 
@@ -100,11 +116,11 @@ class PluginNotFound(PluginError, LookupError):
 
     code = "plugin.unknown"
 
-    def __init__(self, kind: str, name: str, *, known: Iterable[str] = ()) -> None:
+    def __init__(self, kind: str, name: str, *, known: Iterable[str] = (), provides: Sequence[str] = ()) -> None:
+        missing = "list installed plugins with `sideband plugins list`, or install the package that provides this one"
+        package = f"this is a package; name one of its plugins: {', '.join(provides)}"
         super().__init__(
-            f"unknown {kind} `{name}`{did_you_mean(name, known)}",
-            name=name,
-            hint="list installed plugins with `sideband plugins list`, or install the package that provides this one",
+            f"unknown {kind} `{name}`{did_you_mean(name, known)}", name=name, hint=package if provides else missing
         )
 
 
@@ -118,7 +134,9 @@ class PluginDenied(PluginError, PermissionError):
         super().__init__(
             f"{described(record)} is denied by {record.decided_by}: {record.reason}",
             record=record,
-            hint="change the policy to allow the plugin",
+            hint="add its package to the distribution, lock and sync it"
+            if record.decided_by == "lock"
+            else "change the policy to allow the plugin",
         )
 
 
@@ -133,6 +151,65 @@ class PluginIncompatible(PluginError, RuntimeError):
             record=record,
             hint=f"install a compatible version of {record.distribution}, with the extras that it requires",
         )
+
+
+class PluginDrifted(PluginError, RuntimeError):
+    """The plugin, or a package that it needs, differs from the lock of the environment. It was not imported.
+
+    Attributes:
+        differences: one message for each difference, which names the file and both hashes.
+    """
+
+    code = "plugin.drifted"
+
+    def __init__(self, record: PluginRecord, differences: Sequence[str]) -> None:
+        shown = "; ".join(differences[:_SHOWN])
+        if len(differences) > _SHOWN:
+            shown += f"; and {len(differences) - _SHOWN} more"
+        super().__init__(
+            f"{described(record)} differs from sideband.lock and was not imported: {shown}",
+            record=record,
+            reason=f"it differs from the lock of this environment: {shown}",
+            hint="list all differences with `sideband dist check`, and restore the environment with "
+            "`sideband dist sync`",
+        )
+        self.differences = tuple(differences)
+
+
+class GuardMissing(PluginError, RuntimeError):
+    """A required guard is not active, so the host did not start.
+
+    Attributes:
+        guard: the name of the guard.
+    """
+
+    code = "plugin.guard"
+
+    def __init__(self, guard: str, record: PluginRecord | None) -> None:
+        problem = f"is {record.state.value}: {record.reason}" if record else "is not installed"
+        super().__init__(
+            f"the required guard `{guard}` {problem}",
+            record=record,
+            name=guard,
+            hint="install or repair it, or run `sideband dist sync` if the environment is locked; a host starts only "
+            "with all guards in `[policy] guards`",
+        )
+        self.guard = guard
+
+
+class LockInvalid(ConfigurationError):
+    """The environment has a ``sideband.lock`` that cannot be used. No plugin is loaded.
+
+    Attributes:
+        file: the path of the file.
+    """
+
+    code = "lock.invalid"
+
+    def __init__(self, file: str, problem: str) -> None:
+        hint = "restore the environment with `sideband dist sync`, run from another environment"
+        super().__init__("sideband.lock", problem, source=file, hint=hint)
+        self.file = file
 
 
 class PluginFileInvalid(PluginError, ImportError):
@@ -200,7 +277,7 @@ class PluginImportFailed(PluginError, ImportError):
             f"{described(record)} cannot be imported: {problem}",
             record=record,
             reason=f"it cannot be imported: {problem}",
-            hint=(_correct(record) + "; it cannot import its neighbors" if record.file else _reinstall(record))
+            hint=(_correct(record) + "; it cannot import its neighbors" if record.file else _reinstall(record, problem))
             + f"; `sideband plugins why {record.label}` shows the traceback",
         )
 
@@ -309,6 +386,8 @@ class StrictPluginError(PluginError, RuntimeError):
 
 def unusable(record: PluginRecord) -> PluginError:
     """Return the error for a plugin that metadata or trust made unusable, without an import."""
+    if record.decided_by == "lock" and record.state.value == "failed":
+        return PluginDrifted(record, [record.reason])
     if record.state.value == "incompatible" or not record.file:
         return PluginIncompatible(record)
     return PluginUntrusted(record) if record.digest else PluginFileInvalid(record.file, record.reason)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Container, Iterable
 from contextlib import AsyncExitStack
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup
@@ -20,6 +19,7 @@ from ._bare_context import BareContext
 from ._discovery import rivals, survey
 from ._entry_point import Installed
 from ._errors import (
+    GuardMissing,
     PluginConflict,
     PluginDenied,
     PluginError,
@@ -34,6 +34,7 @@ from ._exits import enter
 from ._kinds import KINDS, When
 from ._last_start import write_last_start
 from ._loader import ContextFactory, PluginLoader
+from ._loads import OnLoad, PluginLoad, ignore_load
 from ._metadata import read_installed
 from ._once import Once
 from ._plugin import LoadedPlugin, Plugin
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 __all__ = ["PluginHost"]
 
 _log = logging.getLogger("sideband.plugins")
+T = TypeVar("T")
 
 
 class PluginHost:
@@ -68,8 +70,10 @@ class PluginHost:
         hooks: the registry for hooks and guards; by default a new one.
         import_seconds: the timeout of an import.
         lifespan_seconds: the timeout of entering, and of exiting, a lifespan.
+        on_load: called before the code of a plugin is imported, and when a load has failed.
         load_at_start: whether to load guards and hooks when the host is entered; if false, nothing is imported until
             it is requested, or until ``start``.
+        without_lifespan: the kinds of plugins whose lifespans are not entered.
 
     Attributes:
         before_swap: called during a reload with a registry that has only the hooks of the candidates, before they
@@ -94,7 +98,9 @@ class PluginHost:
         hooks: HookRegistry | None = None,
         import_seconds: float = 60.0,
         lifespan_seconds: float = 30.0,
+        on_load: OnLoad = ignore_load,
         load_at_start: bool = True,
+        without_lifespan: Container[str] = (),
     ) -> None:
         self.policy = policy if policy is not None else PluginPolicy()
         self.hooks = hooks if hooks is not None else HookRegistry(order=self.policy.order)
@@ -102,12 +108,14 @@ class PluginHost:
         self._inline = tuple(inline)
         self._autoload = autoload
         self._load_eagerly = load_at_start
+        self._on_load = on_load
         self._loader = PluginLoader(
             self.policy,
             self.hooks,
             context_factory if context_factory is not None else self._bare_context,
             import_seconds=import_seconds,
             lifespan_seconds=lifespan_seconds,
+            without_lifespan=without_lifespan,
         )
         self._inline_values: dict[PluginRecord, Plugin] = {}
         self._table = PluginTable(self._slot)
@@ -131,10 +139,11 @@ class PluginHost:
         stack.callback(self._loads.cancel_scope.cancel)
         try:
             await self._discover()
+            self._check_guards(lambda record: record.state.usable)
             if self._load_eagerly:
                 await self.start()
             else:
-                self._check_strict()
+                self.check_strict()
         except BaseException:
             await self._close()
             raise
@@ -147,12 +156,14 @@ class PluginHost:
         """Load guards and hooks.
 
         Raises:
+            GuardMissing: if a guard that the policy requires is not active.
             StrictPluginError: if the policy is strict, and a plugin is unusable.
         """
         await self._load_at_start()
+        self._check_guards(lambda record: record.state is State.ACTIVE)
         loaded = [one.record for one in self._table.slots.values() if one.record.state is not State.FOUND]
         await run_sync(write_last_start, self._home, loaded)
-        self._check_strict()
+        self.check_strict()
 
     @property
     def records(self) -> tuple[PluginRecord, ...]:
@@ -257,7 +268,7 @@ class PluginHost:
         if self._reloads is None:
             from ._reload import Reloads
 
-            self._reloads = Reloads(self._table, self._loader, self.policy, self.hooks, self._survey)
+            self._reloads = Reloads(self._table, self._loader, self.policy, self.hooks, self._survey, self._on_load)
         self._reloads.before_swap, self._reloads.after_swap = self.before_swap, self.after_swap
         return await self._reloads.reload(name, kind, self._loads, self._owners)
 
@@ -289,13 +300,25 @@ class PluginHost:
             if self._loads is None or self._owners is None:
                 raise abandoned
             loaded = await slot.examined.get(self._loads)
-            await self._loader.activate(loaded, self._loads, self._owners)
+            await self._recorded(record, self._loader.activate(loaded, self._loads, self._owners))
             slot.active = loaded
             return loaded
 
-        examine = partial(self._loader.examine, record, self._inline_values.get(record), alone=alone)
+        async def examine() -> LoadedPlugin:
+            await self._on_load(PluginLoad(record))
+            return await self._recorded(
+                record, self._loader.examine(record, self._inline_values.get(record), alone=alone)
+            )
+
         slot = Loadable(record, Once(examine, abandoned=abandoned), Once(activate, abandoned=abandoned))
         return slot
+
+    async def _recorded(self, record: PluginRecord, step: Awaitable[T]) -> T:
+        try:
+            return await step
+        except PluginError as error:
+            await self._on_load(PluginLoad(record, error=error))
+            raise
 
     async def _load_at_start(self) -> None:
         for kind in KINDS.values():
@@ -309,7 +332,18 @@ class PluginHost:
             self.hooks.unregister(name)
             self.hooks.register(name, AbsentGuard(record), phase=Phase.GUARD)
 
-    def _check_strict(self) -> None:
+    def _check_guards(self, is_present: Callable[[PluginRecord], bool]) -> None:
+        for name in sorted(self.policy.guards):
+            records = [one for one in self._table.records if (one.kind, one.name) == ("guard", name)]
+            if not any(map(is_present, records)):
+                raise GuardMissing(name, next(iter(rivals(records) or records), None))
+
+    def check_strict(self) -> None:
+        """Check that a strict host has no unusable plugin, also after it has loaded some at their first use.
+
+        Raises:
+            StrictPluginError: if it has; the message names all of them.
+        """
         if not self.policy.strict:
             return
         broken = [record for record in self._table.records if record.state.broken]
@@ -328,7 +362,7 @@ class PluginHost:
         record = candidates[0] if candidates else found[0]
         if record.state is State.DENIED:
             return PluginDenied(record)
-        if record.state is State.INCOMPATIBLE or record.file:
+        if record.state is State.INCOMPATIBLE or record.file or record.decided_by == "lock":
             return unusable(record)
         return PluginInvalid(record, "a skill cannot be loaded as a plugin")
 

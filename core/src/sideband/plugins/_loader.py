@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any
@@ -67,6 +67,7 @@ class PluginLoader:
         context_factory: creates contexts.
         import_seconds: the timeout of an import.
         lifespan_seconds: the timeout of entering, and of exiting, a lifespan.
+        without_lifespan: the kinds of plugins whose lifespans are not entered.
     """
 
     _policy: PluginPolicy
@@ -74,6 +75,7 @@ class PluginLoader:
     _context_factory: ContextFactory
     import_seconds: float = field(kw_only=True)
     _lifespan_seconds: float = field(kw_only=True)
+    _without_lifespan: Container[str] = field(default=(), kw_only=True)
     _shared: dict[tuple[str, int], _Shared] = field(factory=dict, init=False)
     _entered: list[Lifespan] = field(factory=list, init=False)
 
@@ -237,7 +239,7 @@ class PluginLoader:
 
     async def _enter(self, record: PluginRecord, shared: _Shared, loads: TaskGroup, owners: TaskGroup) -> None:
         lifespan = shared.lifespan
-        if lifespan is None:
+        if lifespan is None or record.kind in self._without_lifespan:
             return
 
         async def enter() -> None:
@@ -266,7 +268,14 @@ class PluginLoader:
             return
         implementation, make = self.implementation(plugin)
         try:
-            self._hooks.register(plugin.name, implementation, phase=phase, context=plugin.context, make=make)
+            self._hooks.register(
+                plugin.name,
+                implementation,
+                phase=phase,
+                context=plugin.context,
+                make=make,
+                package=plugin.record.package,
+            )
         except HookError as error:
             raise PluginInvalid(plugin.record, error.message) from error
         if phase is not Phase.GUARD:

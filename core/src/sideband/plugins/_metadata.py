@@ -91,7 +91,7 @@ def _watched(folder: str) -> Iterator[str]:
         if name.endswith(".egg-info"):
             yield from (file, f"{folder}/{name}/PKG-INFO")
         elif name.endswith(".dist-info") and _has_plugins(file):
-            yield from (file, f"{folder}/{name}/METADATA")
+            yield from (file, f"{folder}/{name}/METADATA", f"{folder}/{name}/RECORD")
 
 
 def _has_plugins(file: str) -> bool:

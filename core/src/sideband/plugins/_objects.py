@@ -15,13 +15,27 @@ def object_of(record: PluginRecord) -> Any:
 
     Raises:
         PluginFileInvalid: if it is a local file that has changed since it was found to be trusted.
+        PluginDrifted: if it is locked, and differs from the lock.
     """
+    verify_locked(record)
     if not record.file:
         return resolve(record.value)
     from ._local_files import importable
 
     with importable(record):
         return resolve(record.value)
+
+
+def verify_locked(record: PluginRecord) -> None:
+    """Compare the files of a plugin with the lock of the environment, if that contains it.
+
+    Raises:
+        PluginDrifted: if it differs.
+    """
+    if record.locked:
+        from ._locked_files import verify
+
+        verify(record)
 
 
 def resolve(value: str) -> Any:

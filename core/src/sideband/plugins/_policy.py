@@ -24,6 +24,7 @@ class PluginPolicy(NamedTuple):
         config: the table of each plugin, by entry-point name; validated by the plugin's ``Config``.
         config_source: the file, variable or flag that each table comes from.
         only_reason: the reason of plugins that are not in ``only``.
+        guards: the names of guards that must be active, or the host does not start.
         rights: the capabilities that the configuration gives to plugins for effects of their own, by ``plugin:NAME``.
 
     Example:
@@ -41,6 +42,7 @@ class PluginPolicy(NamedTuple):
     only_reason: str = "it is not in the list of allowed plugins"
     rights: Mapping[str, tuple[str, ...]] = {}
     files: Mapping[str, str] = {}
+    guards: frozenset[str] = frozenset()
 
     def __repr__(self) -> str:
         """Return a representation without the configuration, which may contain secrets."""

@@ -60,7 +60,10 @@ class PluginRecord:
         location: the folder that contains its distribution.
         hashed: whether hashes of its modules were recorded at installation.
         file: the path of a local file that is the plugin, which is also its ``distribution``; empty for all others.
-        digest: the SHA-256 of that file, with which it is trusted; empty if it cannot be read.
+        locked: whether the lock of the environment contains it. Its files are then compared with it before the import.
+        digest: the SHA-256 of that file, with which it is trusted, or of the record of the hashes of an installed
+            package; empty if it is unknown.
+        url: the address that it was installed from, without credentials; empty if it came from a package index.
         rights: the rights of its own that it was given, each with ``capability`` and ``given_by``, as
             ``sideband plugins list`` shows them. Of these, it has those that its family declares in ``uses``.
         load_ms: the duration of its import in milliseconds; ``None`` before the import.
@@ -82,6 +85,8 @@ class PluginRecord:
         hashed: bool = False,
         file: str = "",
         digest: str = "",
+        locked: bool = False,
+        url: str = "",
     ) -> None:
         self.kind = kind
         self.name = name
@@ -95,6 +100,8 @@ class PluginRecord:
         self.hashed = hashed
         self.file = file
         self.digest = digest
+        self.locked = locked
+        self.url = url
         self.rights: tuple[Mapping[str, str], ...] = ()
         self.load_ms: float | None = None
         self.trail: tuple[Transition, ...] = (Transition(State.FOUND, "", "metadata"),)
@@ -108,15 +115,22 @@ class PluginRecord:
         return f"{self.kind}.{self.name}"
 
     @property
+    def package(self) -> str:
+        """The distribution and its version, such as ``sideband-http 1.2``, for messages.
+
+        It is empty for a plugin that was passed to the host without a distribution.
+        """
+        return "" if self.distribution == "inline" else f"{self.distribution} {self.version}"
+
+    @property
     def claim(self) -> str:
         """The package that claims the name: its version, the object it names, its installer and its location."""
         if self.file:
             return f"the file {self.file}"
-        package = f"{self.distribution} {self.version}"
         if not self.location:
-            return f"{package} (in memory)"
+            return f"{self.package or 'the plugin that is passed to the host'} (in memory)"
         how = "editable" if self.editable else f"installed by {self.installer or 'an unknown tool'}"
-        return f"{package} (`{self.value}`, {how}, in {self.location})"
+        return f"{self.package} (`{self.value}`, {how}, in {self.location})"
 
     @property
     def holder(self) -> str:

@@ -78,7 +78,7 @@ def _registered(record: PluginRecord, value: Any, config: Any) -> Any:
     if function is None:
         public = (attribute for attribute in dir(value) if not attribute.startswith("_"))
         named = record.file or record.value or getattr(value, "__name__", type(value).__name__)
-        raise PluginInvalid(record, f"`{named}` has no `{name}`{did_you_mean(name, public) or _submodule(value)}")
+        raise PluginInvalid(record, f"`{named}` has no `{name}`{did_you_mean(name, public) or _remedy(value)}")
     if not callable(function):
         raise PluginInvalid(record, f"`{name}` must be a function, got {_described(function)}")
     if inspect.iscoroutinefunction(function):
@@ -86,11 +86,13 @@ def _registered(record: PluginRecord, value: Any, config: Any) -> Any:
     return function(config) if _takes_config(function) else function()
 
 
-def _submodule(value: Any) -> str:
-    """Return which module is meant if the plugin's value is a package with a module ``plugin``."""
+def _remedy(value: Any) -> str:
+    """Return what to define, or which module is meant if the plugin's value is a package with a module ``plugin``."""
     name = f"{getattr(value, '__name__', '')}.plugin"
     found = hasattr(value, "__path__") and find_spec(name) is not None
-    return f"; use its module `{name}` (`import {name}`)" if found else ""
+    if found:
+        return f"; use its module `{name}` (`import {name}`)"
+    return "; define this function there, or correct the entry point"
 
 
 def _takes_config(function: Callable[..., Any]) -> bool:
@@ -231,7 +233,7 @@ def _items(record: PluginRecord, registered: Any) -> tuple[Any, ...]:
     function = KINDS[record.kind].function
     if not isinstance(registered, list | tuple):
         raise PluginInvalid(record, f"`{function}` must return a list, got {_described(registered)}")
-    if not registered:
+    if not registered and record.kind != "tool":  # tools may depend on the configuration
         raise PluginInvalid(record, f"`{function}` returned an empty list")
     return tuple(registered)
 
@@ -243,7 +245,10 @@ def _own(record: PluginRecord, registered: Any, kind: type[T], what: str) -> T:
         function = KINDS[record.kind].function
         raise PluginInvalid(record, f"`{function}` must return {article} {kind.__name__}, got {_described(registered)}")
     if registered.name != record.name:
-        raise PluginInvalid(record, f"{what} is named `{registered.name}`, but its entry point `{record.name}`")
+        raise PluginInvalid(
+            record,
+            f"{what} is named `{registered.name}`, but its entry point `{record.name}`; use one name for both",
+        )
     return registered
 
 

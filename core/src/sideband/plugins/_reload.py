@@ -28,6 +28,7 @@ from ._importing import Import, contained
 from ._kinds import KINDS, When
 from ._lifespan import Lifespan
 from ._loader import Checked, PluginLoader, check_reserved, current_backend, phase_of
+from ._loads import OnLoad, PluginLoad
 from ._modules import ExtensionFound, ModuleSet, SecondImport
 from ._objects import module_of
 from ._plugin import LoadedPlugin
@@ -83,6 +84,7 @@ class Reloads:
     _policy: PluginPolicy
     _hooks: HookRegistry
     _survey: Survey
+    _on_load: OnLoad
     before_swap: Callable[[HookRegistry], Awaitable[None]] | None = None
     after_swap: Callable[[Edition], None] | None = None
     _turn: anyio.Lock = field(factory=anyio.Lock, init=False)
@@ -113,6 +115,7 @@ class Reloads:
                 known = isinstance(error, PluginReloadFailed)
                 failure = error if known else PluginReloadFailed(named[0], error.reason)
                 for record in named:
+                    await self._on_load(PluginLoad(record, record.version, failure))
                     record.move(record.state, failure.reason, decided_by="reload")
                     record.trail = _bounded(record.trail)
                 if failure is error:
@@ -165,6 +168,8 @@ class Reloads:
         targets = [one for one in new if _is_target(one, of_label.get(one.label), named)]
         self._check_usable(targets)
         importing = self._begin_import(named[0], (*group, *new))
+        for one in targets:
+            await self._on_load(PluginLoad(one, getattr(of_label.get(one.label), "version", "")))
         found: list[LoadedPlugin] = []
         try:
             found += await self._import(named[0], targets, importing)
@@ -289,7 +294,12 @@ class Reloads:
             try:
                 alone.register(plugin.name, implementation, phase=phase, context=plugin.context, make=make)
                 registrations[plugin.name] = self._hooks.checked(
-                    plugin.name, implementation, phase=phase, context=plugin.context, make=make
+                    plugin.name,
+                    implementation,
+                    phase=phase,
+                    context=plugin.context,
+                    make=make,
+                    package=plugin.record.package,
                 )
                 self._hooks.check_order(registrations)
             except HookError as error:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
+from typing import Any
 
 import importlib_metadata
 from packaging.requirements import InvalidRequirement, Requirement
@@ -54,8 +56,15 @@ def _name(distribution: importlib_metadata.Distribution) -> str:
 
 
 def _read(name: str, distribution: importlib_metadata.Distribution, path: list[str]) -> Iterator[EntryPoint]:
-    requires = tuple(line for line in distribution.requires or () if _project(line) == _CORE)
-    editable = _is_editable(distribution)
+    metadata = distribution.metadata  # each property of the distribution would parse it again
+    required = metadata.get_all("Requires-Dist") or distribution.requires or ()
+    requires = tuple(line for line in required if _project(line) == _CORE)
+    version = metadata.get("Version") or "0"
+    unmet = _unmet(requires)
+    source = _source(distribution)
+    editable = _is_editable(source)
+    hashed = not editable and _has_hashes(distribution)
+    digest = sha256(_text(distribution, "RECORD").encode()).hexdigest() if hashed else ""
     for entry_point in distribution.entry_points:
         if not entry_point.group.startswith(_PREFIX):
             continue
@@ -66,13 +75,15 @@ def _read(name: str, distribution: importlib_metadata.Distribution, path: list[s
             name=entry_point.name,
             value=entry_point.value,
             distribution=name,
-            version=distribution.version or "0",
+            version=version,
             requires=requires,
-            unmet=_unmet(requires) or _missing(distribution, entry_point.extras, path),
+            unmet=unmet or (_missing(distribution, entry_point.extras, path) if entry_point.extras else ""),
             editable=editable,
             installer=_text(distribution, "INSTALLER").strip(),
             location=str(distribution.locate_file("")),
-            hashed=not editable and _has_hashes(distribution),
+            hashed=hashed,
+            digest=digest,
+            url=_address(source),
         )
 
 
@@ -84,11 +95,30 @@ def _split_group(group: str) -> tuple[int, str]:
     return 0, group.removeprefix(_PREFIX)
 
 
-def _is_editable(distribution: importlib_metadata.Distribution) -> bool:
+def _source(distribution: importlib_metadata.Distribution) -> Mapping[str, Any]:
+    """Return what ``direct_url.json`` says about the source of a distribution; nothing without a valid one."""
     try:
-        return json.loads(_text(distribution, "direct_url.json"))["dir_info"]["editable"] is True
-    except (ValueError, KeyError, TypeError):
-        return False
+        found = json.loads(_text(distribution, "direct_url.json"))
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _is_editable(source: Mapping[str, Any]) -> bool:
+    folder = source.get("dir_info")
+    return isinstance(folder, dict) and folder.get("editable") is True
+
+
+def _address(source: Mapping[str, Any]) -> str:
+    """Return the address without what may be a credential: user, password, query and fragment."""
+    address = source.get("url")
+    if not isinstance(address, str) or "://" not in address:
+        return ""
+    scheme, colon, rest = re.split(r"[?#]", address, maxsplit=1)[0].partition("://")
+    host, slash, path = rest.partition("/")
+    version = source.get("vcs_info")
+    commit = version.get("commit_id") if isinstance(version, dict) else None
+    return f"{scheme}{colon}{host.rpartition('@')[2]}{slash}{path}" + (f"@{commit}" if isinstance(commit, str) else "")
 
 
 def _has_hashes(distribution: importlib_metadata.Distribution) -> bool:

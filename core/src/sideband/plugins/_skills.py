@@ -6,13 +6,19 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ..loading import SkillPackage
+from ._errors import PluginDrifted
+from ._objects import verify_locked
 from ._records import PluginRecord, State
 
 
 def locate_skill(record: PluginRecord) -> SkillPackage | None:
     """Return the folder of a skill's package, or ``None`` if it does not exist; the record then states the reason."""
     try:
+        verify_locked(record)
         folder = _folder(record.value)
+    except PluginDrifted as error:
+        record.move(State.FAILED, error.reason, decided_by="lock")
+        return None
     except LookupError as error:
         record.move(State.FAILED, str(error.args[0]))
         return None

@@ -76,7 +76,8 @@ class PluginTable:
         found = tuple(record for record in self.records if record.name == name and kind in {None, record.kind})
         if not found:
             known = {record.name for record in self.records if kind in {None, record.kind}}
-            raise PluginNotFound(kind or "plugin", name, known=sorted(known))
+            provides = [record.label for record in self.records if kind is None and record.distribution == name]
+            raise PluginNotFound(kind or "plugin", name, known=sorted(known), provides=provides)
         return found
 
     def active(self, kind: str, name: str) -> LoadedPlugin | None:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ..state import default_home
     from ._agent import AgentSettings, BudgetSettings, CompactionSettings, ThinkingLevel
     from ._byte_counts import format_bytes, parse_bytes
+    from ._dist import DistPackage, DistSettings
     from ._plugin_policy import known_plugin_policy
     from ._policy import Policy
     from ._settings import (
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
         setting,
     )
     from ._skill_folders import SkillFolders, SkillSettings
+    from ._tools import ToolSettings
     from ._trust import distrust_plugins, trust_plugins, trust_project, trusted_project
 
 __all__ = [
@@ -29,12 +31,15 @@ __all__ = [
     "AgentSettings",
     "BudgetSettings",
     "CompactionSettings",
+    "DistPackage",
+    "DistSettings",
     "LoadedSettings",
     "Policy",
     "Settings",
     "SkillFolders",
     "SkillSettings",
     "ThinkingLevel",
+    "ToolSettings",
     "default_home",
     "distrust_plugins",
     "format_bytes",
@@ -56,6 +61,8 @@ __getattr__, __dir__ = lazy(
     "._agent",
     "._policy",
     "._skill_folders",
+    "._tools",
+    "._dist",
     "._trust",
     "._settings",
 )

@@ -39,6 +39,10 @@ class BudgetSettings(_Table):
 class AgentSettings(_Table):
     """The table ``[agent]``.
 
+    Attributes:
+        compaction: the table ``[agent.compaction]``.
+        budget: the table ``[agent.budget]``.
+
     Example:
         >>> AgentSettings(model="anthropic:claude-sonnet-4-5").compaction.reserve
         16384

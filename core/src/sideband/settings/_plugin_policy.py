@@ -6,16 +6,18 @@ parts of the standard library.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ..plugins._cache import cache_file, read_cache, write_cache
+from ..plugins._lock import LOCK_FILE
 from ..plugins._policy import PluginPolicy
 
 _NAME = "plugin-policy"
 _FILES = ("sideband.toml", "trust.toml")
-SECTIONS = ("plugins", "grants", "policy", "agent", "skills", "dist")
+SECTIONS = ("plugins", "grants", "policy", "agent", "skills", "tools", "dist")
 
 
 def known_plugin_policy(home: Path, project: Path, environment: Mapping[str, str]) -> PluginPolicy | None:
@@ -31,7 +33,7 @@ def known_plugin_policy(home: Path, project: Path, environment: Mapping[str, str
     files = _files(home, project, environment)
     if files is None:
         return None
-    if not any(str(path).endswith(_FILES[0]) for path, *_ in files):
+    if not any(str(path).endswith((_FILES[0], LOCK_FILE)) for path, *_ in files):
         return PluginPolicy()
     return _policy(read_cache(cache_file(home, _NAME), files))
 
@@ -57,7 +59,8 @@ def _files(home: Path, project: Path, environment: Mapping[str, str]) -> list[li
     if any(name.startswith("SIDEBAND_") and _may_be_setting(name.lower()) for name in environment):
         return None
     folder = project.absolute()
-    paths = (*(home / name for name in _FILES), *(parent / _FILES[0] for parent in (folder, *folder.parents)))
+    lock = Path(sys.prefix, LOCK_FILE)
+    paths = (lock, *(home / name for name in _FILES), *(parent / _FILES[0] for parent in (folder, *folder.parents)))
     found = []
     for path in paths:
         try:

@@ -29,7 +29,9 @@ def _memory(value: Any) -> int:
 
 
 _Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-_Memory = Annotated[int, BeforeValidator(_memory), PlainSerializer(format_bytes, return_type=str)]
+_Memory = Annotated[
+    int, BeforeValidator(_memory, json_schema_input_type=int | str), PlainSerializer(format_bytes, return_type=str)
+]
 
 
 class Policy(BaseModel):
@@ -87,22 +89,25 @@ class Policy(BaseModel):
     require_open_secrets: bool = Field(
         default=False, description="whether to refuse to send data while the values of stored secrets are unknown"
     )
+    guards: list[str] = Field(
+        default_factory=list, description="the guards that must be active; without one of them, no host starts"
+    )
     order: dict[str, list[str]] = Field(default_factory=dict, description="hook = plugins, in the order to run them")
 
     @property
     def tier(self) -> Isolation:
         """The weakest isolation tier for workers."""
-        return _parts(self.isolation)[0]
+        return split_isolation(self.isolation)[0]
 
     @cached_property
     def alone(self) -> bool:
         """Whether each call gets its own worker."""
-        return _parts(self.isolation)[1]
+        return split_isolation(self.isolation)[1]
 
     @field_validator("isolation")
     @classmethod
     def _known_isolation(cls, value: str) -> str:
-        tier, alone = _parts(value)
+        tier, alone = split_isolation(value)
         return f"{tier.label},{_CALL}" if alone else tier.label
 
     @field_validator("maximum_timeout", "maximum_memory")
@@ -163,7 +168,7 @@ def resolve_files(values: Mapping[str, Any], base: Path) -> dict[str, Any]:
     return {**values, "policy": {**policy, "files": absolute}}
 
 
-def _parts(isolation: str) -> tuple[Isolation, bool]:
+def split_isolation(isolation: str) -> tuple[Isolation, bool]:
     """Parse an isolation into its tier and whether each call gets its own worker."""
     words = [word.strip() for word in isolation.split(",")]
     tiers = [word for word in words if word != _CALL]

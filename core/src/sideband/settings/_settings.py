@@ -1,8 +1,12 @@
-"""Load the configuration: defaults < user file < trusted project file < ``SIDEBAND_*`` variables < flags."""
+"""Load the configuration: defaults < user file < trusted project file < ``SIDEBAND_*`` variables < flags.
+
+The lock of the environment comes last, and what it says can only be restricted.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -11,21 +15,26 @@ from pathlib import Path
 from typing import Any
 
 from attrs import Factory, frozen
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..errors import ConfigurationError
+from ..plugins._lock import environment_lock
 from ..plugins._policy import PluginPolicy
 from ..suggestions import did_you_mean
 from ..validation import problem_text
 from ._agent import AgentSettings
+from ._dist import DistSettings
 from ._files import PROJECT_FILE, find_project_file, parse_settings, read_settings
 from ._plugin_policy import SECTIONS
 from ._policy import Policy, resolve_files
 from ._skill_folders import SkillFolders, SkillSettings, find_skill_folders, resolve_folders
+from ._tools import ToolSettings
 from ._trust import trusted_digests, trusted_project
 
 _Path = tuple[str, ...]
+_USER = re.compile(r"://[^/\s@]*@")
 
+_TABLE_HINT = 'write a table of TOML, such as { NAME = "value" }'
 _COMMANDS = "sideband-cli"  # the distribution of the commands that explain an invalid configuration
 COMMAND_LINE = "command line"
 """The source of a value that the command line or the embedding program sets."""
@@ -33,6 +42,13 @@ COMMAND_LINE = "command line"
 
 class Settings(BaseModel):
     """The schema of ``sideband.toml``, for users, projects and distributions.
+
+    Attributes:
+        policy: the table ``[policy]``.
+        agent: the table ``[agent]``.
+        skills: the table ``[skills]``.
+        tools: the table ``[tools]``.
+        dist: the table ``[dist]``.
 
     Example:
         >>> Settings.model_validate({"policy": {"timeout": 5}}).policy.timeout
@@ -48,14 +64,8 @@ class Settings(BaseModel):
     policy: Policy = Field(default_factory=Policy)
     agent: AgentSettings = Field(default_factory=AgentSettings)
     skills: SkillSettings = Field(default_factory=SkillSettings)
-    dist: dict[str, Any] = Field(default_factory=dict, description="reserved for distributions; must be empty")
-
-    @field_validator("dist")
-    @classmethod
-    def _no_keys_yet(cls, table: dict[str, Any]) -> dict[str, Any]:
-        if table:
-            raise ValueError(f"[dist] is reserved and must be empty, found {', '.join(f'`{name}`' for name in table)}")
-        return table
+    tools: ToolSettings = Field(default_factory=ToolSettings)
+    dist: DistSettings = Field(default_factory=DistSettings)
 
 
 @frozen
@@ -86,13 +96,16 @@ class LoadedSettings:
             reason = "the configuration is invalid, so it is unknown which plugins may load"
             return PluginPolicy(only=frozenset({_COMMANDS}), only_reason=reason)
         policy = self.settings.policy
+        lock = environment_lock()
+        required = lock.settings.get("policy", {}).get("guards", ()) if lock is not None else ()
         return PluginPolicy(
             deny=policy.deny,
             only=None if policy.only is None else frozenset(policy.only),
             conflicts=policy.conflicts,
             files=policy.files,
             order={hook: tuple(names) for hook, names in policy.order.items()},
-            strict=policy.strict,
+            strict=policy.strict or lock is not None,
+            guards=frozenset({*policy.guards, *required}),
             config=self.settings.plugins,
             rights={name: tuple(given) for name, given in self.settings.grants.items() if name.startswith("plugin:")},
             config_source={
@@ -104,8 +117,8 @@ class LoadedSettings:
         )
 
     def effective(self) -> Iterator[tuple[str, Any, str]]:
-        """Yield each key with its value and source, sorted by key."""
-        for section, table in self.settings.model_dump().items():
+        """Yield each key that a host uses with its value and source, sorted by key."""
+        for section, table in self.settings.model_dump(exclude={"dist"}).items():
             for name, value in sorted(table.items()):
                 if isinstance(value, dict) and value:
                     for key, item in sorted(value.items()):
@@ -137,6 +150,7 @@ def load_settings(
 
     Raises:
         ConfigurationError: if a key or value is invalid; the message names the key, the value and the source.
+        LockInvalid: if the environment has a lock that cannot be used.
     """
     merged: dict[str, Any] = {}
     sources: dict[_Path, str] = {}
@@ -164,6 +178,11 @@ def load_settings(
             merge(merged, values, source, sources)
         except ConfigurationError as error:
             report(error, error.key)
+    if (lock := environment_lock()) is not None:
+        from ._locked_settings import under_lock
+
+        merged, sources, notice = under_lock(merged, sources, lock)
+        notices += filter(None, [notice])
     while True:
         try:
             settings = Settings.model_validate(merged)
@@ -320,11 +339,20 @@ def _configuration_error(error: ValidationError, sources: Mapping[_Path, str]) -
     source = next((where for known, where in sources.items() if known[: len(path)] == path[: len(known)]), "")
     key = ".".join(path)
     if problem["type"] == "extra_forbidden":
-        tables: dict[str, type[BaseModel]] = {"agent": AgentSettings, "skills": SkillSettings}
+        tables: dict[str, type[BaseModel]] = {
+            "agent": AgentSettings,
+            "skills": SkillSettings,
+            "tools": ToolSettings,
+            "dist": DistSettings,
+        }
         fields = tables.get(path[0], Policy).model_fields
         known_keys = SECTIONS if len(path) == 1 else [f"{path[0]}.{name}" for name in fields]
         is_table = len(path) == 1 and isinstance(problem["input"], dict)
         # The name of a plugin is the likely reason for a table that resembles no section.
         suggestion = did_you_mean(key, known_keys) or (f" (did you mean `[plugins.{key}]`?)" if is_table else "")
         return ConfigurationError(key, f"unknown key{suggestion}", source=source)
-    return ConfigurationError(key, f"{problem_text(problem)} (got {problem['input']!r})", source=source)
+    # A value of a plugin may be a secret, and so may a part of a URL.
+    got = "" if path[0] == "plugins" else f" (got {_USER.sub('://', repr(problem['input']))})"
+    if problem["type"] == "dict_type":
+        return ConfigurationError(key, f"expected a table{got}", source=source, hint=_TABLE_HINT)
+    return ConfigurationError(key, problem_text(problem) + got, source=source)

@@ -42,7 +42,7 @@ class SkillFolders:
     Args:
         explicit: folders that the user or the program named, searched first.
         configured: folders in the user's configuration.
-        personal: default folders in the user's home directory. Links in them are followed.
+        personal: default folders in the user's home directory, which need not exist yet. Links in them are followed.
         project: folders of the trusted project, searched last, after installed packages. A project can therefore add
             skills, and replace none.
         untrusted: folders of a project that is not trusted. They are not searched.
@@ -76,7 +76,8 @@ def find_skill_folders(
     beside = tuple(one for one in defaults if one.is_dir() and one.resolve().is_relative_to(one.parents[1].resolve()))
     return SkillFolders(
         configured=tuple(map(Path, settings.folders)),
-        personal=tuple(one for name in _DEFAULTS if user and (one := user / name).is_dir()),
+        # One that does not exist yet may be created while the host runs.
+        personal=tuple(user / name for name in _DEFAULTS) if user else (),
         project=(*map(Path, settings.project_folders), *(beside if trusted else ())),
         untrusted=() if trusted else beside,
     )
@@ -107,6 +108,8 @@ def resolve_folders(values: Mapping[str, Any], base: Path, *, of_project: bool =
 def _children(folder: Path) -> Iterator[Path]:
     try:
         paths = sorted(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return
     except OSError:
         yield folder  # the loader reports it
         return

@@ -52,7 +52,7 @@ def folder_digest(files: Iterable[StoredFile]) -> str:
 
 
 def publish_folder(parent: Path, files: Iterable[StoredFile]) -> Path:
-    """Create the read-only folder ``parent/<digest>`` with exactly these files, if necessary, and return it.
+    """Create the folder ``parent/<digest>`` with exactly these files, if necessary, and return it.
 
     The folder is synced to disk and then renamed into place. If it already exists, from an earlier run or another host,
     its content is verified against its name.
@@ -104,7 +104,8 @@ def _write_file(path: Path, file: StoredFile) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("xb") as stream:
         stream.write(file.content)
-        os.fchmod(stream.fileno(), 0o555 if file.executable else 0o444)
+        # What copies a file of it, such as a template, copies its permissions too, and must be able to change the copy.
+        os.fchmod(stream.fileno(), 0o755 if file.executable else 0o644)
         stream.flush()
         os.fsync(stream.fileno())
 

@@ -117,6 +117,12 @@ class _PlainProgram(PlainProcess):
         with contextlib.suppress(OSError):
             self._pipes[0].close()
 
+    def terminate(self) -> None:
+        # The process id cannot be reused before the process is reaped.
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGTERM)
+
     async def _wait_for_end(self) -> None:
         await super()._wait_for_end()
         # Kill the remaining processes of its group, before the group id can be reused.

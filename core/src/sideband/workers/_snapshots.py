@@ -35,7 +35,7 @@ class Snapshot:
 
     Args:
         digest: the SHA-256 of the names, executable bits and contents of its files.
-        path: the folder, ``SIDEBAND_HOME/skills/<digest>``. Its files are read-only.
+        path: the folder, ``SIDEBAND_HOME/skills/<digest>``. Only the user can change its files.
     """
 
     digest: str

@@ -29,6 +29,7 @@ from ._paths import normal_path, recorded_path, resolved_path
 from ._reading import FileReader
 from ._recorded import REPLACED_FOLDERS, RecordedFolders, identity_of
 from ._version import __version__
+from ._visiting import OpenFolder
 from ._writing import NewFile
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "FolderLocks",
     "Listing",
     "NewFile",
+    "OpenFolder",
     "RecordedFolders",
     "__version__",
     "identity_of",

@@ -20,6 +20,7 @@ from ._paths import parts_of
 from ._reading import FileReader
 from ._recorded import RecordedFolders, check_kind, create_folder, opened_folder
 from ._steps import PIECE, digest_of, entered, opened, ordinary, settle, translating
+from ._visiting import OpenFolder
 from ._writing import NewFile, check_expected, open_new, rename
 
 T = TypeVar("T")
@@ -208,6 +209,28 @@ class ConfinedFolder:
                 return list_folder(folder, limit, after, hidden=hidden)
 
         return await self._in_thread(work)
+
+    async def visit(self, path: str, work: Callable[[OpenFolder], T]) -> T:
+        """Call a function in a thread, with an open folder below which it may visit many files.
+
+        It should call ``anyio.from_thread.check_cancelled`` now and then.
+
+        Args:
+            path: the folder.
+            work: the function.
+
+        Raises:
+            FileMissing: if the folder does not exist.
+            FileRefused: if the path, or a folder in it, is a file or a link.
+            FileFailed: if a system call fails.
+        """
+
+        def run() -> T:
+            excluded = (*self.excluded, *(self.locks.private if self.locks else ()))
+            with _folder(self, path) as descriptor:
+                return work(OpenFolder.of(self.shown(path), descriptor, excluded))
+
+        return await self._in_thread(run)
 
     async def make(self, path: str) -> bool:
         """Create a folder and its missing parents, accessible to the owner only. Return whether it was created.

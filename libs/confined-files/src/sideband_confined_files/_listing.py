@@ -15,6 +15,7 @@ from attrs import frozen
 _LOOK_AFTER = 1_000
 
 EntryKind = Literal["file", "folder", "link", "other"]
+"""The kind of an entry of a folder."""
 
 
 @frozen
@@ -69,7 +70,7 @@ def list_folder(folder: int, limit: int, after: str, *, hidden: bool) -> Listing
             for number, one in enumerate(found):
                 if number % _LOOK_AFTER == 0:
                     from_thread.check_cancelled()
-                if not _is_text(one.name) or (one.name.startswith(".") and not hidden):
+                if not is_text(one.name) or (one.name.startswith(".") and not hidden):
                     left_out += 1
                 elif one.name > after:
                     yield one.name
@@ -83,6 +84,6 @@ def list_folder(folder: int, limit: int, after: str, *, hidden: bool) -> Listing
     return Listing(tuple(entries), len(chosen) > limit, left_out)
 
 
-def _is_text(name: str) -> bool:
+def is_text(name: str) -> bool:
     """Return whether a name is text: names on disk are bytes, which need not be UTF-8."""
-    return not any("\ud800" <= character <= "\udfff" for character in name)
+    return name.isascii() or not any("\ud800" <= character <= "\udfff" for character in name)

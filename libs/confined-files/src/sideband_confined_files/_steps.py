@@ -96,10 +96,10 @@ def entered(
     """
     path = shown(len(parts) + 1)
     with translating(path):
-        forbidden = set(_identities(excluded))
+        forbidden = set(identities_of(excluded))
 
         def check(folder: int) -> None:
-            _check_enterable(folder, forbidden, path)
+            check_enterable(folder, forbidden, path)
             if seen is not None:
                 seen.append(identity_of(folder))
 
@@ -112,13 +112,14 @@ def entered(
             current = open_beneath(root, (*parts, "."), os.O_DIRECTORY, create_folders=create, check=check)
     try:
         with translating(path):
-            _check_not_the_kernels(current, path)
+            check_not_the_kernels(current, path)
         yield current
     finally:
         os.close(current)
 
 
-def _identities(folders: Iterable[Path]) -> Iterator[tuple[int, int]]:
+def identities_of(folders: Iterable[Path]) -> Iterator[tuple[int, int]]:
+    """Yield the device and inode of each of these folders that exists."""
     for folder in folders:
         # what this user cannot look up cannot be entered either
         with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError):
@@ -126,14 +127,24 @@ def _identities(folders: Iterable[Path]) -> Iterator[tuple[int, int]]:
             yield found.st_dev, found.st_ino
 
 
-def _check_enterable(folder: int, forbidden: set[tuple[int, int]], path: str) -> None:
+def check_enterable(folder: int, forbidden: set[tuple[int, int]], path: str) -> None:
+    """Check that a folder may be entered.
+
+    Raises:
+        FileRefused: if it must not be.
+    """
     if forbidden:
         found = os.fstat(folder)
         if (found.st_dev, found.st_ino) in forbidden:
             raise FileRefused(path, "it belongs to the host", hint="use the commands of `sideband` instead")
 
 
-def _check_not_the_kernels(descriptor: int, path: str) -> None:
+def check_not_the_kernels(descriptor: int, path: str) -> None:
+    """Check that a file or folder is not on a kernel file system.
+
+    Raises:
+        FileRefused: if it is.
+    """
     if sys.platform == "linux" and file_system(descriptor) in _KERNEL:
         raise FileRefused(path, "it is on a kernel file system, not on a disk")
 
@@ -147,18 +158,38 @@ def opened(folder: int, name: str, path: str) -> Iterator[tuple[int, os.stat_res
         FileRefused: if it is a link, a folder, a pipe, a device or on a kernel file system.
         FileFailed: if a system call fails.
     """
-    with translating(path):
-        # check before opening: opening some devices has side effects
-        ordinary(folder, name, path)
-        descriptor = os.open(name, _READ, dir_fd=folder)
+    descriptor, found = open_regular(folder, name, path)
     try:
-        with translating(path):
-            found = os.fstat(descriptor)
-            if not stat.S_ISREG(found.st_mode):
-                raise FileRefused(path, "it is not a regular file")
         yield descriptor, found
     finally:
         os.close(descriptor)
+
+
+def open_regular(folder: int, name: str, path: str, *, is_listed: bool = False) -> tuple[int, os.stat_result]:
+    """Open a regular file for reading, as ``opened`` does. The caller closes the descriptor.
+
+    Args:
+        folder: the descriptor of its folder.
+        name: its name.
+        path: its path as shown in messages.
+        is_listed: whether the folder was just listed, and the name was that of a regular file.
+    """
+    # A search opens many files: context managers for the steps would take longer than the system calls.
+    try:
+        if not is_listed:  # check before opening: opening some devices has side effects
+            _check_regular(os.stat(name, dir_fd=folder, follow_symlinks=False), path)
+        descriptor = os.open(name, _READ, dir_fd=folder)
+        try:
+            found = os.fstat(descriptor)
+            _check_regular(found, path)
+        except BaseException:
+            os.close(descriptor)
+            raise
+    except FileError:
+        raise
+    except OSError as error:
+        raise _translated(path, error) from error
+    return descriptor, found
 
 
 def ordinary(folder: int, name: str, path: str) -> os.stat_result:
@@ -171,9 +202,13 @@ def ordinary(folder: int, name: str, path: str) -> os.stat_result:
     """
     with translating(path):
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    _check_regular(found, path)
+    return found
+
+
+def _check_regular(found: os.stat_result, path: str) -> None:
     if not stat.S_ISREG(found.st_mode):
         raise FileRefused(path, "it is not a regular file")
-    return found
 
 
 def digest_of(descriptor: int) -> str:

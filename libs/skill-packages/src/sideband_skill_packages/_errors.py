@@ -17,6 +17,12 @@ from sideband.exit_codes import ExitCode
 # Fragments of uv's output and the kind of failure that they indicate; the first match is used.
 _SIGNS = (
     ("No space left on device", "disk"),
+    ("no space left on device", "disk"),
+    ("ENOSPC", "disk"),
+    ("E404", "packages"),
+    ("ETARGET", "packages"),
+    ("ENOTFOUND", "network"),
+    ("ECONNREFUSED", "network"),
     ("Disk quota exceeded", "disk"),
     ("network was disabled", "network"),
     ("Failed to fetch", "network"),
@@ -30,8 +36,8 @@ _HINTS = {
     "disk": "free disk space for SIDEBAND_HOME and for uv's cache, then try again",
     "network": "check that the index is reachable, or install from a folder of wheels: `--wheels DIR`",
     "build": "choose a version with a wheel for this platform; `--build` runs the package's own code with your rights",
-    "packages": "change the skill's requirements, or use a folder or index that has the packages",
-    "failed": "check uv's output and try again",
+    "packages": "change the requirements, or use a folder or index that has the packages",
+    "failed": "check the output and try again",
 }
 
 
@@ -43,7 +49,7 @@ class InstallerMissing(SidebandError, LookupError):
 
     def __init__(self) -> None:
         super().__init__(
-            "uv, which installs the packages of skills, was not found in this Python environment or on the PATH",
+            "uv, which installs packages, was not found in this Python environment or on the PATH",
             hint="pip install uv",
         )
 
@@ -54,45 +60,46 @@ class EnvironmentFailed(SidebandError, RuntimeError):
     code = "environment.failed"
 
     @classmethod
-    def of_uv(cls, skill: str, exit_code: int, output: list[str]) -> EnvironmentFailed:
-        """Build the error for a failure of uv.
+    def of_installer(cls, program: str, owner: str, exit_code: int, output: list[str]) -> EnvironmentFailed:
+        """Build the error for a failure of uv, or of another program.
 
         Args:
-            skill: the name of the skill.
-            exit_code: the exit code of uv, negative if a signal killed it.
+            program: its name.
+            owner: what the packages are for, such as "skill `a`".
+            exit_code: its exit code, negative if a signal killed it.
             output: the lines that it wrote.
         """
         begin = next((number for number, line in enumerate(output) if line.startswith("error:")), 0)
         message = " ".join(" ".join(output[begin:]).removeprefix("error: ").split())[:2_000]
-        ended = f"uv was killed by signal {-exit_code}" if exit_code < 0 else f"uv exited with code {exit_code}"
+        died = f"{program} was killed by signal {-exit_code}"
+        ended = died if exit_code < 0 else f"{program} exited with code {exit_code}"
         kind = next((kind for sign, kind in _SIGNS if sign in message), "failed")
         return cls(
-            f"failed to install the packages of skill `{skill}`: {message or ended}",
+            f"failed to install the packages of {owner}: {message or ended}",
             hint=_HINTS[kind],
             code=f"environment.{kind}",
         )
 
     @classmethod
-    def unwritable(cls, skill: str, error: OSError) -> EnvironmentFailed:
+    def unwritable(cls, owner: str, error: OSError) -> EnvironmentFailed:
         """Build the error for a host folder that cannot be written."""
         return cls(
-            f"failed to install the packages of skill `{skill}`: {error.filename or 'the folder'}: "
-            f"{error.strerror or error}",
+            f"failed to install the packages of {owner}: {error.filename or 'the folder'}: {error.strerror or error}",
             hint="check free space and permissions, or set SIDEBAND_HOME to a writable folder",
             code="environment.unwritable",
         )
 
     @classmethod
-    def too_large(cls, skill: str, size: int, files: int) -> EnvironmentFailed:
+    def too_large(cls, owner: str, size: int, files: int) -> EnvironmentFailed:
         """Build the error for packages that exceed the limits.
 
         Args:
-            skill: the name of the skill.
+            owner: what the packages are for.
             size: the maximum unpacked size in bytes.
             files: the maximum number of files.
         """
         return cls(
-            f"the packages of skill `{skill}` exceed the limit of {size:,} bytes or {files:,} files when unpacked",
+            f"the packages of {owner} exceed the limit of {size:,} bytes or {files:,} files when unpacked",
             hint="check the packages: a small wheel of this size may be hostile; `max_bytes` of the source limits it",
             code="environment.size",
         )

@@ -6,6 +6,8 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
@@ -14,9 +16,11 @@ from sideband.environments import Environment
 from ._errors import EnvironmentFailed
 
 _READABLE = 0o444
+_EXECUTABLE = 0o555
+_THREADS = 16
 
 
-def harden(folder: Path, requirements: tuple[str, ...]) -> None:
+def harden(folder: Path, requirements: tuple[str, ...], *, keep_programs: bool = False) -> None:
     """Make the installed packages read-only, remove what workers must not use, and record the environment.
 
     Programs and ``.pth`` files, which would change an interpreter's path, are removed; workers use neither. Files
@@ -30,13 +34,35 @@ def harden(folder: Path, requirements: tuple[str, ...]) -> None:
     for path in (folder / ".lock", *folder.glob("*.pth")):
         path.unlink(missing_ok=True)
     Environment(folder, requirements, dict(sorted(_packages(folder)))).record()
-    for path in _files(folder):
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
-        try:
-            os.fchmod(descriptor, _READABLE)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    make_read_only(folder, keep_programs=keep_programs)
+
+
+def make_read_only(folder: Path, *, keep_programs: bool = False) -> None:
+    """Make all files readable by all users and writable by none, and flush them to disk.
+
+    Args:
+        folder: the folder.
+        keep_programs: whether files that can be executed stay so.
+
+    Raises:
+        EnvironmentFailed: if the folder contains something other than files and folders.
+        OSError: if the folder cannot be written.
+    """
+    seal = partial(_seal, keep_program=keep_programs)
+    # The file system writes what several threads ask for at once.
+    with ThreadPoolExecutor(_THREADS) as threads:
+        for _ in threads.map(seal, _files(folder)):
+            pass
+
+
+def _seal(path: Path, *, keep_program: bool) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        is_program = keep_program and os.fstat(descriptor).st_mode & stat.S_IXUSR
+        os.fchmod(descriptor, _EXECUTABLE if is_program else _READABLE)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _packages(folder: Path) -> Iterator[tuple[str, str]]:

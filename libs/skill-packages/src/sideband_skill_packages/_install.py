@@ -46,7 +46,7 @@ async def install(
         try:
             await _fill(path, skill.name, requirements, source or PackageSource())
         except OSError as error:
-            raise EnvironmentFailed.unwritable(skill.name, error) from error
+            raise EnvironmentFailed.unwritable(f"skill `{skill.name}`", error) from error
     return await to_thread.run_sync(environments.find, skill)
 
 

@@ -50,7 +50,7 @@ class PackageLimits:
         packed = sum(path.stat().st_size for path in wheels.glob("*") if path.is_file())
         return cls(min(max_bytes, max(_MINIMUM, _MAX_RATIO * packed)))
 
-    def check(self, folder: Path, skill: str) -> None:
+    def check(self, folder: Path, owner: str) -> None:
         """Check what was installed.
 
         Raises:
@@ -61,7 +61,7 @@ class PackageLimits:
             count += len(folders) + len(files)
             size += sum(os.lstat(os.path.join(parent, name)).st_size for name in files)  # noqa: PTH118  many files
             if count > self.files or size > self.size:
-                raise EnvironmentFailed.too_large(skill, self.size, self.files)
+                raise EnvironmentFailed.too_large(owner, self.size, self.files)
 
 
 @define

@@ -8,10 +8,9 @@ import signal
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from secrets import token_hex
 
@@ -21,8 +20,9 @@ from anyio.abc import Process
 from anyio.streams.text import TextReceiveStream
 from attrs import field, frozen
 
-from ._errors import EnvironmentFailed, InstallerMissing
+from ._errors import EnvironmentFailed
 from ._limits import MAX_BYTES, PackageLimits, limited, remove_leftovers
+from ._program import find_uv, uv_environment
 
 _KEPT_LINES = 200
 _LONGEST_LINE = 4_000
@@ -33,8 +33,6 @@ ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 if os.getppid() == int(sys.argv[1]):
     os.execv(sys.argv[2], sys.argv[2:])
 """
-# Variables that would point uv at a different folder or interpreter.
-_NOT_INHERITED = frozenset({"UV_PROJECT", "UV_PYTHON", "UV_SYSTEM_PYTHON", "UV_WORKING_DIR", "VIRTUAL_ENV"})
 
 
 @frozen
@@ -61,22 +59,6 @@ class PackageSource:
         return PackageLimits.of(self.max_bytes, self.wheels)
 
 
-def _find_uv() -> Path:
-    """Return the path of ``uv``: that of the installed package, otherwise one on the PATH.
-
-    Raises:
-        InstallerMissing: if there is neither.
-    """
-    with suppress(ImportError, FileNotFoundError):
-        return Path(import_module("uv").find_uv_bin())
-    # a relative PATH entry depends on the working directory, which may contain untrusted programs
-    folders = [folder for folder in os.environ.get("PATH", "").split(os.pathsep) if Path(folder).is_absolute()]
-    found = shutil.which("uv", path=os.pathsep.join(folders))
-    if found is None:
-        raise InstallerMissing
-    return Path(found)
-
-
 async def install_packages(folder: Path, skill: str, requirements: Iterable[str], source: PackageSource) -> None:
     """Install packages and their dependencies into ``folder``, for this interpreter.
 
@@ -95,15 +77,40 @@ async def install_packages(folder: Path, skill: str, requirements: Iterable[str]
     limits = await to_thread.run_sync(source.limits)
     # An unguessable name, so that no package contains a file in it.
     cache = folder / f".{token_hex(16)}"
-    command = [*_bound_to_host(), str(_find_uv()), *_arguments(folder, cache, source), "--", *requirements]
-    environment = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
+    words = [*_arguments(folder, cache, source), "--", *requirements]
+    await run_installer([str(find_uv()), *words], f"skill `{skill}`", source, limits, environment=uv_environment())
+    await to_thread.run_sync(partial(shutil.rmtree, cache, ignore_errors=True))
+    await to_thread.run_sync(limits.check, folder, f"skill `{skill}`")
+
+
+async def run_installer(
+    command: Sequence[str],
+    owner: str,
+    source: PackageSource,
+    limits: PackageLimits,
+    *,
+    environment: Mapping[str, str],
+    folder: str = "/",
+) -> None:
+    """Run a program that installs packages, and end it and all that it started if it writes too much.
+
+    Args:
+        command: the program and its arguments.
+        owner: what the packages are for, for messages.
+        source: gets the lines that the program writes.
+        limits: the limits on what it writes.
+        environment: its variables.
+        folder: its working directory; by default one in which no program reads settings.
+
+    Raises:
+        EnvironmentFailed: if it failed, or the packages exceed the limits.
+    """
     process = await anyio.open_process(
-        command,
+        [*_bound_to_host(), *command],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        # uv reads settings in the working directory and its parents; the user's own settings apply anyway
-        cwd="/",
+        cwd=folder,
         env=environment,
         start_new_session=True,
     )
@@ -117,11 +124,9 @@ async def install_packages(folder: Path, skill: str, requirements: Iterable[str]
             await process.aclose()
     if watch.exceeded:
         await to_thread.run_sync(remove_leftovers, watch.leftovers)
-        raise EnvironmentFailed.too_large(skill, limits.size, limits.files)
+        raise EnvironmentFailed.too_large(owner, limits.size, limits.files)
     if exit_code:
-        raise EnvironmentFailed.of_uv(skill, exit_code, output)
-    await to_thread.run_sync(partial(shutil.rmtree, cache, ignore_errors=True))
-    await to_thread.run_sync(limits.check, folder, skill)
+        raise EnvironmentFailed.of_installer(Path(command[0]).name, owner, exit_code, output)
 
 
 def _bound_to_host() -> list[str]:
@@ -132,12 +137,22 @@ def _bound_to_host() -> list[str]:
 
 
 def _arguments(folder: Path, cache: Path, source: PackageSource) -> list[str]:
-    arguments = ["pip", "install", "--target", str(folder), "--python", sys.executable, "--no-python-downloads"]
-    arguments += ["--color", "never", "--no-progress"]
+    arguments = ["pip", "install", "--target", str(folder)]
     # a link into uv's cache could be changed through it; workers cannot save bytecode that they compile
     arguments += ["--link-mode", "copy", "--compile-bytecode"]
     if not source.build:
         arguments.append("--no-build")
+    return [*arguments, *arguments_of(source, cache)]
+
+
+def arguments_of(source: PackageSource, cache: Path) -> list[str]:
+    """Return the arguments of uv for a source and for this interpreter.
+
+    Args:
+        source: where packages come from.
+        cache: the folder of the cache, for a folder of wheels.
+    """
+    arguments = ["--python", sys.executable, "--no-python-downloads", "--color", "never", "--no-progress"]
     if source.offline or source.wheels is not None:
         arguments.append("--offline")
     if source.wheels is not None:

@@ -5,6 +5,8 @@ SidebandError
 ├── ModelUnconfigured(LookupError)     agent.model       no model is configured
 ├── ModelUnknown(LookupError)          model.unknown     no provider lists the model
 ├── ChatCommandUnknown(LookupError)    chat.command      unknown chat command
+├── KitMissing(ImportError)            kit.missing       the testing kit is not installed
+├── SkillTestsUnread(PermissionError)  tests.unread      the tests of a named skill run only with --yes
 ├── ApprovalUnconfirmed(PermissionError) approval.unconfirmed  the grant of an approval was not confirmed
 ├── UndoImpossible(RuntimeError)       undo.impossible   no part of the effect can be undone
 └── UndoDeclined(PermissionError)      undo.declined     the undo was not confirmed
@@ -45,6 +47,42 @@ class ApprovalUnconfirmed(SidebandError, PermissionError):
         super().__init__(
             f"{problem}; nothing was approved",
             hint="approve it once without --session and --always, or add --yes if the capabilities are right",
+        )
+
+
+class KitMissing(SidebandError, ImportError):
+    """The command requires the testing kit, which is not installed.
+
+    Args:
+        modules: the modules that are missing.
+    """
+
+    code = "kit.missing"
+    exit_code = ExitCode.CONFIGURATION
+
+    def __init__(self, modules: Sequence[str]) -> None:
+        missing = " and ".join(f"`{one}`" for one in modules)
+        super().__init__(
+            f"the tests of skills and plugins need the testing kit, but {missing} cannot be found",
+            hint="pip install sideband-testing",
+        )
+
+
+class SkillTestsUnread(SidebandError, PermissionError):
+    """The tests of a skill were not run: they have the user's rights, and the user may not have read them.
+
+    Args:
+        skill: the name of the skill.
+        tests: the folder of its tests.
+    """
+
+    code = "tests.unread"
+    exit_code = ExitCode.DENIED
+
+    def __init__(self, skill: str, tests: object) -> None:
+        super().__init__(
+            f"the tests of `{skill}` were not run: unlike its tools, they run with your rights, outside of a worker",
+            hint=f"read them in {tests}, and add --yes before `{skill}`",
         )
 
 

@@ -5,7 +5,7 @@ Errors of a path or a file are in `sideband_confined_files`.
 """
 
 from ._config import Config
-from ._errors import FilesError, FilesNotText, FilesTooMany
+from ._errors import FilesError, FilesNotText, FilesPatternInvalid, FilesTooMany
 from ._models import (
     FileDeleteResult,
     FileFindResult,
@@ -19,23 +19,28 @@ from ._models import (
     FolderMakeResult,
 )
 from ._scope import FilesScope
+from ._text_models import FileLinesResult, FileSearchResult, LineMatch
 from ._version import __version__
 
 __all__ = [
     "Config",
     "FileDeleteResult",
     "FileFindResult",
+    "FileLinesResult",
     "FileListEntry",
     "FileListResult",
     "FileMoveResult",
     "FileReadResult",
     "FileRestoreResult",
+    "FileSearchResult",
     "FileStatus",
     "FileWriteResult",
     "FilesError",
     "FilesNotText",
+    "FilesPatternInvalid",
     "FilesScope",
     "FilesTooMany",
     "FolderMakeResult",
+    "LineMatch",
     "__version__",
 ]

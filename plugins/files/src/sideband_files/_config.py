@@ -17,7 +17,11 @@ class Config(BaseModel):
         max_file_bytes: the maximum size of a file.
         undo_bytes: the maximum size of replaced or deleted content that is kept for undo; 0 disables undo.
         max_entries: the maximum number of names that an op returns.
-        max_visited: the maximum number of names that `files.find` visits.
+        max_visited: the maximum number of names that `files.find` and `files.search` visit.
+        search_seconds: the seconds after which `files.search` returns what it has found.
+        ripgrep: ripgrep, which finds the parts of large files that `files.search` need not read: the path of the
+            program, `auto` for the one in the folders of the system, or `never`.
+        ripgrep_bytes: the size from which a file is large.
         threads: how many ops access files at once in this host.
     """
 
@@ -27,5 +31,8 @@ class Config(BaseModel):
     max_file_bytes: Annotated[int, Field(ge=1)] = 1024 * _MEBIBYTE
     undo_bytes: Annotated[int, Field(ge=0)] = 16 * _MEBIBYTE
     max_entries: Annotated[int, Field(ge=1, le=100_000)] = 1_000
-    max_visited: Annotated[int, Field(ge=1, le=10_000_000)] = 100_000
+    max_visited: Annotated[int, Field(ge=1, le=10_000_000)] = 1_000_000
+    search_seconds: Annotated[float, Field(gt=0, le=600)] = 20.0
+    ripgrep: Annotated[str, Field(pattern=r"^(auto|never|/.+)$")] = "auto"
+    ripgrep_bytes: Annotated[int, Field(ge=1)] = 16 * _MEBIBYTE
     threads: Annotated[int, Field(ge=1, le=64)] = 8

@@ -3,6 +3,7 @@
 OpFailed
 └── FilesError                    files.failed
     ├── FilesNotText(ValueError)      files.text        the content is not UTF-8
+    ├── FilesPatternInvalid(ValueError)  files.pattern  a pattern to search for is not valid
     └── FilesTooMany(ValueError)      files.too_many    a search visited too many names
 """
 
@@ -40,6 +41,18 @@ class FilesNotText(FilesError, ValueError):
         )
 
 
+class FilesPatternInvalid(FilesError, ValueError):
+    """A pattern to search for is not a valid regular expression."""
+
+    code = "files.pattern"
+
+    def __init__(self, pattern: str, problem: str) -> None:
+        super().__init__(
+            f"`{pattern[:200]}` is not a valid regular expression: {problem}",
+            hint="escape special characters with a backslash, or set `literal`; RE2 has no backreferences",
+        )
+
+
 class FilesTooMany(FilesError, ValueError):
     """A search visited too many names."""
 
@@ -63,6 +76,7 @@ ERRORS = (
     FileTooLarge,
     FilesError,
     FilesNotText,
+    FilesPatternInvalid,
     FilesTooMany,
 )
 """The errors that skills can catch by class."""

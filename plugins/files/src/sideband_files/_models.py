@@ -15,11 +15,13 @@ Folders = Annotated[list[FolderIdentity], Field(max_length=100)]
 Pattern = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
-class _FilePathParams(OpParams):
+class FilePathParams(OpParams):
+    """Parameters of an op on one path."""
+
     path: PathText = Field(description="relative to the host's folder for files, or absolute")
 
 
-class FileReadParams(_FilePathParams):
+class FileReadParams(FilePathParams):
     """Parameters of `files.read`."""
 
     kind: Literal["text", "bytes", "blob"] = Field(
@@ -29,7 +31,7 @@ class FileReadParams(_FilePathParams):
     length: int | None = Field(default=None, ge=1, description="the maximum number of bytes; by default all")
 
 
-class FileWriteParams(_FilePathParams):
+class FileWriteParams(FilePathParams):
     """Parameters of `files.write`."""
 
     content: str | bytes | None = Field(default=None, description="the content; text is written as UTF-8")
@@ -65,26 +67,26 @@ class FileFindParams(OpParams):
     hidden: bool = Field(default=False, description="include names that begin with a dot")
 
 
-class FileStatParams(_FilePathParams):
+class FileStatParams(FilePathParams):
     """Parameters of `files.stat`."""
 
     digest: bool = Field(default=False, description="include the SHA-256")
 
 
-class FileDeleteParams(_FilePathParams):
+class FileDeleteParams(FilePathParams):
     """Parameters of `files.delete`."""
 
     expected: Digest | None = Field(default=None, description="the SHA-256 that the file must have")
     folders: Folders | None = Field(default=None, description="the recorded folders on the path, for undo")
 
 
-class FolderMakeParams(_FilePathParams):
+class FolderMakeParams(FilePathParams):
     """Parameters of `files.make_folder`."""
 
     folders: Folders | None = Field(default=None, description="the recorded folders on the path, for undo")
 
 
-class FileMoveParams(_FilePathParams):
+class FileMoveParams(FilePathParams):
     """Parameters of `files.move`."""
 
     target: PathText = Field(description="the new path")
@@ -94,14 +96,14 @@ class FileMoveParams(_FilePathParams):
     target_folders: Folders | None = Field(default=None, description="the recorded folders on the new path, for undo")
 
 
-class FileCopyParams(_FilePathParams):
+class FileCopyParams(FilePathParams):
     """Parameters of `files.copy`."""
 
     target: PathText = Field(description="the path of the copy")
     overwrite: bool = Field(default=False, description="whether an existing file may be replaced")
 
 
-class FileRestoreParams(_FilePathParams):
+class FileRestoreParams(FilePathParams):
     """Parameters of `files.restore`."""
 
     blob: Digest | None = Field(default=None, description="the blob to restore; if omitted, the file is removed")

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from sideband.blobs import BlobScope
 from sideband.ops import Level, OpContext, Scope, op
 
+from ._lines import read_lines
 from ._models import (
     FileCopyParams,
     FileDeleteParams,
@@ -30,7 +31,9 @@ from ._models import (
 )
 from ._preview import preview_copy, preview_delete, preview_folder, preview_move, preview_restore, preview_write
 from ._reading import file_status, find_entries, list_entries, read_file
+from ._search import search_lines
 from ._targets import locate
+from ._text_models import FileLinesParams, FileLinesResult, FileSearchParams, FileSearchResult
 from ._undo import reconcile_change, reconcile_folder, reconcile_move, undo_change, undo_folder, undo_move
 from ._writing import copy_file, create_folder, delete_path, move_file, restore_file, write_file
 
@@ -44,11 +47,11 @@ def _reading(params: FileReadParams) -> Iterable[Scope]:
         yield BlobScope(mode="write")
 
 
-def _listing(params: FileListParams | FileFindParams) -> Scope:
+def _listing(params: FileListParams | FileFindParams | FileSearchParams) -> Scope:
     return locate(params.path, folder=True).scope("read", hidden=params.hidden)
 
 
-def _inspecting(params: FileStatParams) -> Scope:
+def _inspecting(params: FileStatParams | FileLinesParams) -> Scope:
     return locate(params.path).scope("read")
 
 
@@ -119,6 +122,36 @@ async def read(params: FileReadParams, ctx: OpContext) -> FileReadResult:
 
 
 @op(
+    "files.lines",
+    requires="files",
+    scope=_inspecting,
+    level=Level.MONITORED,
+    needs=_READ,
+    record=("path", "first", "count", "max_bytes"),
+    egress=False,
+)
+async def lines(params: FileLinesParams, ctx: OpContext) -> FileLinesResult:
+    """Read some lines of a file of any size. A line ends with a line feed.
+
+    Args:
+        params: `first` is the number of the first line, `count` and `max_bytes` limit the lines.
+        ctx: the op's context.
+
+    Returns:
+        The lines as bytes, and the number of the next line if there is one.
+
+    Raises:
+        FileMissing: if the file does not exist.
+        FileRefused: if it is not a regular file.
+        EgressRefused: if the lines begin or end inside a known secret.
+
+    Example:
+        ``{"path": "reports/may.csv", "first": 100, "count": 20}``
+    """
+    return await read_lines(params, ctx)
+
+
+@op(
     "files.list",
     requires="files",
     scope=_listing,
@@ -174,6 +207,38 @@ async def find(params: FileFindParams, ctx: OpContext) -> FileFindResult:
         ``{"pattern": "**/*.csv", "path": "reports"}``
     """
     return await find_entries(params, ctx)
+
+
+@op(
+    "files.search",
+    requires="files",
+    scope=_listing,
+    level=Level.MONITORED,
+    needs=_READ,
+    record=("path", "pattern", "literal", "ignore_case", "below", "names", "hidden", "ignored", "context", "limit"),
+    egress=False,
+)
+async def search(params: FileSearchParams, ctx: OpContext) -> FileSearchResult:
+    """Find the lines that match a pattern, in the text files in a folder and all its subfolders.
+
+    Links are not followed. Folders are visited in the order of their names, and their files before their subfolders.
+
+    Args:
+        params: `pattern` is a regular expression of RE2, which takes linear time; `below`, `names`, `hidden` and
+            `ignored` select files; `context` and `limit` limit the result.
+        ctx: the op's context.
+
+    Returns:
+        The lines with their paths and numbers, and why there may be more.
+
+    Raises:
+        FileMissing: if the folder, or what `below` names, does not exist.
+        FilesPatternInvalid: if the pattern is not valid.
+
+    Example:
+        ``{"path": "/srv/project", "pattern": "def main", "names": ["*.py"]}``
+    """
+    return await search_lines(params, ctx)
 
 
 @op(

@@ -1,14 +1,16 @@
-"""Previews of changes of files. Previews never reveal the content of a file."""
+"""Previews of changes of files. They reveal the content of a file only to those who may read it."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 
-from sideband.ops import OpContext
+from anyio import to_thread
+from sideband.ops import OpContext, OpError
 from sideband.rendering import quoted
 from sideband_confined_files import FileMissing
 
+from ._difference import Difference
 from ._models import (
     FileCopyParams,
     FileDeleteParams,
@@ -26,21 +28,24 @@ _MAX_COMPARED_BYTES = 1024 * 1024
 
 
 async def preview_write(params: FileWriteParams, ctx: OpContext) -> str:
-    """Describe what `files.write` would do."""
+    """Describe what `files.write` would do, with the difference if the caller may read the file."""
     target, size = await _inspect(ctx, params.path, "write")
     new = _new_content(params)
     added = await _blob_size(ctx, params.blob) if new is None and params.blob else len(new or b"")
     if size is None:
-        return f"would create {quoted(target.name)} ({size_text(added)})"
+        return f"would create {quoted(target.name)} ({size_text(added)}){await _difference(ctx, b'', new)}"
     if params.append:
-        return f"would append {size_text(added)} to {quoted(target.name)} ({size_text(size)})"
+        appended = await _difference(ctx, b"", new)
+        return f"would append {size_text(added)} to {quoted(target.name)} ({size_text(size)}){appended}"
     text = f"would replace {quoted(target.name)} ({size_text(size)} → {size_text(added)})"
     old = await _content(ctx, target, size)
     if new is None or old is None:
         return text
     if old == new:
         return f"would leave {quoted(target.name)} unchanged: it already has this content"
-    return text + _line_changes(old, new)
+    if not ctx.allows(target.scope("read")):
+        return text + _line_changes(old, new)
+    return text + await _difference(ctx, old, new, counted=True)
 
 
 def _new_content(params: FileWriteParams) -> bytes | None:
@@ -64,13 +69,33 @@ async def _content(ctx: OpContext, target: FileTarget, size: int) -> bytes | Non
         return None
 
 
+async def _difference(ctx: OpContext, old: bytes, new: bytes | None, *, counted: bool = False) -> str:
+    """Return the difference of two contents, after a line feed; nothing if they are not text, or too long."""
+    if new is None or len(new) > _MAX_COMPARED_BYTES or b"\0" in old or b"\0" in new:
+        return ""
+    try:
+        before, after = old.decode(), new.decode()
+        # The host redacts previews too, but cannot recognize a secret of several lines, each with a mark.
+        await to_thread.run_sync(ctx.check_egress, None, {"old content": old, "content": new})
+    except (UnicodeDecodeError, OpError):
+        return _line_changes(old, new) if counted else ""
+    found = await to_thread.run_sync(Difference.of, before, after)
+    counts = f", {_lines(found.added)} added, {found.removed} removed" if counted else ""
+    shown = found.text()
+    return f"{counts}\n{shown}" if shown else counts
+
+
+def _lines(count: int) -> str:
+    return f"{count} {'line' if count == 1 else 'lines'}"
+
+
 def _line_changes(old: bytes, new: bytes) -> str:
-    """Describe how many lines would be added and removed, in any order. A real diff would take quadratic time."""
+    """Describe how many lines would be added and removed, in any order. Shows no content."""
     if len(new) > _MAX_COMPARED_BYTES or b"\0" in old or b"\0" in new:
         return ""
     before, after = Counter(old.splitlines()), Counter(new.splitlines())
     added, removed = (after - before).total(), (before - after).total()
-    return f", {added} {'line' if added == 1 else 'lines'} added, {removed} removed"
+    return f", {_lines(added)} added, {removed} removed"
 
 
 async def preview_copy(params: FileCopyParams, ctx: OpContext) -> str:

@@ -45,7 +45,7 @@ async def _as_blob(params: FileReadParams, ctx: OpContext, target: FileTarget, r
     remaining = max(0, size - params.offset) if params.length is None else params.length
     if remaining > files.config.max_file_bytes:
         raise FileTooLarge(target.name, remaining, files.config.max_file_bytes)
-    await _check_cuts(ctx, reader, params.offset, min(size, params.offset + remaining))
+    await check_cuts(ctx, reader, params.offset, min(size, params.offset + remaining))
     reader.seek(params.offset)
     async with ctx.blobs.create(max_bytes=files.config.max_file_bytes) as new:
         while remaining and (chunk := await reader.read(min(remaining, _CHUNK))):
@@ -56,7 +56,7 @@ async def _as_blob(params: FileReadParams, ctx: OpContext, target: FileTarget, r
     return FileReadResult(path=target.name, size=size, next=end if end < size else None, sha256=blob.sha256)
 
 
-async def _check_cuts(ctx: OpContext, reader: FileReader, *positions: int) -> None:
+async def check_cuts(ctx: OpContext, reader: FileReader, *positions: int) -> None:
     """Reject a part that begins or ends inside a secret."""
     for position in (one for one in positions if 0 < one < reader.entry.size):
         start = max(0, position - _WINDOW)
@@ -86,7 +86,7 @@ async def _as_content(
     else:
         content, remaining = _text(data, target.name, params.offset, last=end >= size)
         end -= remaining
-    await _check_cuts(ctx, reader, params.offset, end)
+    await check_cuts(ctx, reader, params.offset, end)
     whole = params.offset == 0 and end >= size
     return FileReadResult(
         path=target.name,

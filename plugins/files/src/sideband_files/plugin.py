@@ -11,7 +11,7 @@ from sideband.plugins import PluginContext
 
 from ._config import Config
 from ._errors import ERRORS
-from ._ops import copy, delete, find, list_, make_folder, move, read, restore, stat, write
+from ._ops import copy, delete, find, lines, list_, make_folder, move, read, restore, search, stat, write
 from ._scope import FilesScope
 from ._state import Files
 
@@ -28,7 +28,7 @@ def sideband_ops() -> OpFamily:
     """Return the op family."""
     return OpFamily(
         name="files",
-        ops=(read, write, list_, find, stat, copy, move, delete, make_folder, restore),
+        ops=(read, lines, write, list_, find, search, stat, copy, move, delete, make_folder, restore),
         scope=FilesScope,
         sdk=Path(__file__).with_name("_sdk.py"),
         doc="Access to granted files, with atomic writes and undo.",

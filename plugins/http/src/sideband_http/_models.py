@@ -228,7 +228,6 @@ class Response(TypedDict):
     content_encoding: str | None
     http_version: str
     redirects: list[Redirect]
-    elapsed_ms: float
 
 
 class HttpSession(TypedDict):
@@ -254,7 +253,6 @@ class Download(TypedDict):
     bytes: int
     sha256: str | None
     redirects: list[Redirect]
-    elapsed_ms: float
 
 
 class FetchedBlob(TypedDict):
@@ -267,4 +265,3 @@ class FetchedBlob(TypedDict):
     bytes: int
     sha256: str | None
     redirects: list[Redirect]
-    elapsed_ms: float

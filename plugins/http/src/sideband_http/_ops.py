@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from time import perf_counter
 
 import anyio
 from sideband.blobs import BlobScope
@@ -151,10 +150,9 @@ async def _request(params: UrlParams, method: str, ctx: OpContext) -> Response:
 async def _fetch(
     plan: RequestPlan, connections: HttpConnections, ctx: OpContext, max_bytes: int, jar: CookieJar | None = None
 ) -> Response:
-    started = perf_counter()
     state: HttpState = ctx.state
     async with state.share(ctx.domain), exchange(plan, connections, ctx, jar) as arrival:
-        return await response_result(arrival, ctx, max_bytes=max_bytes, started=started)
+        return await response_result(arrival, ctx, max_bytes=max_bytes)
 
 
 @op("http.session_open", requires="http", level=Level.SAFE, record=["base_url", "auth", "retry"], egress=False)
@@ -254,7 +252,6 @@ async def download(params: DownloadParams, ctx: OpContext) -> Download:
     path = normal_path(params.path)
     state: HttpState = ctx.state
     plan = await _download_plan(params, ctx, file=path)
-    started = perf_counter()
     with time_limit(plan):
         folders = await download_folder(ctx).folders(path, create=True)
         folder = download_folder(ctx, folders)
@@ -264,10 +261,10 @@ async def download(params: DownloadParams, ctx: OpContext) -> Download:
             exchange(plan, state.connections, ctx) as arrival,
         ):
             if not arrival.response.is_success:
-                return download_result(arrival, path=None, size=0, sha256=None, started=started)
+                return download_result(arrival, path=None, size=0, sha256=None)
             await save_body(arrival, file.write, params.max_bytes, path, ctx)
             sha256 = await file.complete()
-            result = download_result(arrival, path=path, size=file.size, sha256=sha256, started=started)
+            result = download_result(arrival, path=path, size=file.size, sha256=sha256)
             await note_download(path, folders, result, ctx)
             await file.commit(overwrite=params.overwrite)
             return result
@@ -295,7 +292,6 @@ async def fetch_blob(params: FetchBlobParams, ctx: OpContext) -> FetchedBlob:
     """Stream a body to a blob, which other ops accept by its digest. Also needs a capability of `http`."""
     state: HttpState = ctx.state
     plan = await _download_plan(params, ctx)
-    started = perf_counter()
     with time_limit(plan):
         async with (
             ctx.blobs.create(max_bytes=params.max_bytes) as new,
@@ -303,10 +299,10 @@ async def fetch_blob(params: FetchBlobParams, ctx: OpContext) -> FetchedBlob:
             exchange(plan, state.connections, ctx) as arrival,
         ):
             if not arrival.response.is_success:
-                return blob_result(arrival, size=0, sha256=None, started=started)
+                return blob_result(arrival, size=0, sha256=None)
             await save_body(arrival, new.write, params.max_bytes, "blob", ctx)
             blob = await new.commit()
-            return blob_result(arrival, size=blob.size, sha256=blob.sha256, started=started)
+            return blob_result(arrival, size=blob.size, sha256=blob.sha256)
 
 
 async def _download_plan(

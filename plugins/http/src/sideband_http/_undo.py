@@ -59,9 +59,16 @@ async def reconcile_request(recorded: Recorded, ctx: OpContext) -> Reconciled | 
     """
     if recorded.note.get("method") in _NOTED_METHODS:
         return await _reconcile_change(recorded.note, ctx)
+    if _method_of(recorded) in _NOTED_METHODS:
+        return Reconciled(happened=False)  # the note is written before the request is sent
     if recorded.params.get("idempotency_key") is not None or recorded.params.get("method") in _SAFE_METHODS:
         return Reconciled(happened=False, repeatable=True)
     return None
+
+
+def _method_of(recorded: Recorded) -> str:
+    method = recorded.note.get("method") or recorded.params.get("method") or recorded.op.partition(".")[2]
+    return str(method).upper()
 
 
 async def _reconcile_change(note: Mapping[str, Any], ctx: OpContext) -> Reconciled | None:
@@ -107,7 +114,7 @@ async def undo_request(recorded: Recorded, ctx: OpContext) -> Undo:  # noqa: ARG
     """Report that a change on a server cannot be undone."""
     if recorded.params.get("method") in _SAFE_METHODS:
         return Undo(remains=(_NOTHING_TO_UNDO,))
-    method = recorded.note.get("method") or recorded.params.get("method") or recorded.op.partition(".")[2].upper()
+    method = _method_of(recorded)
     url = recorded.note.get("url") or recorded.params.get("url", "the server")
     return Undo(remains=(f"cannot undo the changes of {method} {url} on the server",))
 

@@ -1,7 +1,31 @@
-"""The op family `llm`: model calls through any provider."""
+"""The op family `llm`: model calls through any provider, with typed data and tools for skills."""
 
-from ._errors import LlmError, ModelUnable, ModelUnclear, ProviderUnknown
+from ._errors import (
+    LlmAgentError,
+    LlmError,
+    ModelBudgetSpent,
+    ModelToolUnknown,
+    ModelUnable,
+    ModelUnclear,
+    ModelUnpriced,
+    OutputInvalid,
+    OutputSchemaInvalid,
+    ProviderUnknown,
+)
 from ._scope import LlmScope
 from ._version import __version__
 
-__all__ = ["LlmError", "LlmScope", "ModelUnable", "ModelUnclear", "ProviderUnknown", "__version__"]
+__all__ = [
+    "LlmAgentError",
+    "LlmError",
+    "LlmScope",
+    "ModelBudgetSpent",
+    "ModelToolUnknown",
+    "ModelUnable",
+    "ModelUnclear",
+    "ModelUnpriced",
+    "OutputInvalid",
+    "OutputSchemaInvalid",
+    "ProviderUnknown",
+    "__version__",
+]

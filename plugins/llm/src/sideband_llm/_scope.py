@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import attrs
 from sideband.messages import ImageUrlPart, UserMessage
 from sideband.ops import OpDenied, Scope
@@ -22,9 +24,18 @@ class LlmScope(Scope, family="llm"):
 
     Args:
         model: ``provider:model``, or an alias from the configuration, whatever model it refers to.
+        tool: a tool that the model may call with `llm.agent`, as ``skill.tool``.
+        money: what the model calls of one call of a skill may cost, in US dollars.
+        tokens: the input and output tokens that they may use.
     """
 
+    amounts: ClassVar[tuple[str, ...]] = ("money", "tokens")
+    known_later: ClassVar[tuple[str, ...]] = ("model", "money", "tokens", "tool")
+
     model: str | None = None
+    tool: str | None = None
+    money: str | None = None
+    tokens: str | None = None
 
 
 def scope_of(params: GenerateParams) -> LlmScope:

@@ -12,6 +12,7 @@ from sideband.messages import Usage
 from sideband.plugins import PluginContext
 from sideband.providers import ModelInfo, Prices, Provider, ProviderError, ProviderTimeout
 
+from ._accounts import Accounts
 from ._foreign import ProviderErrors
 from ._model_names import ModelName
 
@@ -34,10 +35,14 @@ class ModelCatalog:
     Args:
         aliases: short names, each for a ``provider:model``.
         prices: the configured prices by ``provider:model``. They replace those of the provider.
+
+    Attributes:
+        accounts: what calls with a budget have used.
     """
 
     aliases: Mapping[str, str]
     prices: Mapping[str, Prices]
+    accounts: Accounts = field(factory=Accounts, init=False)
     _cache: dict[str, _CachedModels] = field(factory=dict, init=False)
     _locks: dict[str, anyio.Lock] = field(factory=dict, init=False)
 

@@ -8,9 +8,18 @@ from typing import Any, Protocol
 from urllib.parse import quote, urlencode
 
 from attrs import define, evolve
-from sideband.messages import AssistantMessage, JsonPieces, Usage
+from pydantic_core import to_json
+from sideband.messages import AssistantMessage, Fragment, JsonPieces, Usage
 from sideband.plugins import PluginContext
-from sideband.providers import Finished, ModelInfo, ModelRequest, ProviderError, StreamEvent
+from sideband.providers import (
+    EmbeddingRequest,
+    Embeddings,
+    Finished,
+    ModelInfo,
+    ModelRequest,
+    ProviderError,
+    StreamEvent,
+)
 from sideband_model_client import (
     EventStreamCut,
     EventStreamError,
@@ -30,6 +39,7 @@ from sideband_model_client import (
 from ._chat_request import chat_body
 from ._chat_stream import ChatReader
 from ._config import OpenAIService
+from ._embeddings import embeddings_of
 from ._messages import has_audio
 from ._model_list import listed_models
 from ._response import Malformed, ReportedError
@@ -41,6 +51,8 @@ _MAX_ERROR_CHARACTERS = 64 << 10
 _MAX_JSON_BYTES = 16 << 20
 # An event of a few hundred bytes carries only a few characters of text.
 _MAX_STREAM_BYTES = 256 << 20
+# 256 vectors of 3,072 numbers of 22 characters.
+_MAX_EMBEDDINGS_BYTES = 32 << 20
 _LISTING_SECONDS = 30.0
 
 
@@ -106,6 +118,20 @@ class OpenAIProvider:
             await reply.drain()
         yield Finished(message=message)
 
+    async def embed(self, request: EmbeddingRequest, ctx: PluginContext) -> Embeddings:
+        """Return the vectors of texts. See ``EmbeddingProvider.embed``."""
+        access = await self._access(ctx)
+        body = to_json({"model": request.model, "input": request.texts, "encoding_format": "float"})
+        call = self._call(access, self._path("/embeddings", request.model, access), JsonPieces((Fragment(body),)))
+        connections: ServiceConnections = ctx.state
+        async with connections.exchange(call) as reply:
+            await reply.check()
+            text = await reply.text(_MAX_EMBEDDINGS_BYTES)
+        try:
+            return embeddings_of(_parsed(text, reply), len(request.texts))
+        except Malformed as error:
+            raise broken(access, str(error), retryable=False) from None
+
     async def _access(self, ctx: PluginContext) -> ServiceAccess:
         access = await find_access(
             model_service(self.service, environment=self.environment),
@@ -133,7 +159,7 @@ class OpenAIProvider:
             body = responses_body(request, self.name, official=official, summaries=self.service.summaries)
             return "/responses", body, ResponsesReader(request, read_text=read_text)
         body = chat_body(request, self.name, official=official)
-        return self._chat_path(request.model, access), body, ChatReader(request, read_text=read_text)
+        return self._path("/chat/completions", request.model, access), body, ChatReader(request, read_text=read_text)
 
     def _speaks_responses(self, request: ModelRequest, access: ServiceAccess) -> bool:
         if self.service.api == "auto":
@@ -141,13 +167,13 @@ class OpenAIProvider:
             return is_official(access.address) and not request.stop and not has_audio(request)
         return self.service.api == "responses"
 
-    def _chat_path(self, model: str, access: ServiceAccess) -> str:
+    def _path(self, path_of_call: str, model: str, access: ServiceAccess) -> str:
         if self.service.api_version is None:
-            return "/chat/completions"
+            return path_of_call
         path = access.address.path
         resource = "" if path.endswith("/openai") else "/openai"
         deployment = "" if "/deployments/" in path else f"{resource}/deployments/{quote(model, safe='')}"
-        return f"{deployment}/chat/completions?{urlencode({'api-version': self.service.api_version})}"
+        return f"{deployment}{path_of_call}?{urlencode({'api-version': self.service.api_version})}"
 
     def _call(self, access: ServiceAccess, path: str, body: JsonPieces) -> ServiceRequest:
         return ServiceRequest(

@@ -21,7 +21,9 @@ _LATER = "The change appears in the system prompt of the next session, or after 
 
 @tool("prompt.memory", level=Level.CONTROLLED)
 async def memory(params: MemoryParams, ctx: ToolContext) -> dict[str, Any]:
-    """Manage the notes that you keep across sessions. They appear in the system prompt of later sessions.
+    """Manage the facts that you see in each session. They appear in the system prompt of later sessions, and are few.
+
+    If you have `memory`, it is for longer notes, and for what you need only sometimes.
 
     Add what will matter again: a decision and its reason, how something is done here, a correction of the user. Do not
     add the content of files or anything that matters only now, and never a password, a key or another secret. Write one

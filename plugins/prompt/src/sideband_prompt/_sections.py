@@ -38,7 +38,7 @@ def build_sections(event: Sections, config: Config, home: Path, today: date) -> 
         ),
         "memory": lambda: memory_section(own, "memory", config.memory_limit),
         "user": lambda: memory_section(own, "user", config.user_limit),
-        "skills": lambda: skills(event.skills, event.tools, config.skills_limit),
+        "skills": lambda: skills(event.skills, event.tools, config.skills_limit, event.text),
         "platform": lambda: platform(event.channel, config.platforms),
         "footer": lambda: footer(event, home, config.profile, today),
     }

@@ -13,7 +13,7 @@ _LONGEST_DESCRIPTION = 1_024
 _LONGEST_NAME = 100
 
 
-def skills(found: Sequence[Mapping[str, Any]], tools: Iterable[str], limit: int) -> str:
+def skills(found: Sequence[Mapping[str, Any]], tools: Iterable[str], limit: int, text: str = "") -> str:
     """Return the list of skills, or an empty string if no tool can read skills.
 
     Args:
@@ -21,6 +21,8 @@ def skills(found: Sequence[Mapping[str, Any]], tools: Iterable[str], limit: int)
         tools: the tools that the model may call.
         limit: the maximum number of characters of the entries. Descriptions are omitted to fit, then whole entries,
             with a notice.
+        text: the task. If not all fits, the skills whose names and descriptions fit it best come first; the list
+            is sorted by name anyway.
     """
     known = set(tools)
     reader = next((name for name in _READERS if name in known), None)
@@ -29,24 +31,28 @@ def skills(found: Sequence[Mapping[str, Any]], tools: Iterable[str], limit: int)
     ordered = sorted(found, key=lambda skill: (str(skill["name"]), str(skill["location"])))
     # names are more important than descriptions, so all names are placed first
     short = [_entry(skill, "") for skill in ordered]
-    listed = _fitting(short, limit)
-    entries, omitted, cut = short[:listed], 0, 0
-    used = sum(map(len, entries))
-    for number, skill in enumerate(ordered[:listed]):
-        description = one_line(str(skill["description"]))
-        whole = _entry(skill, one_line(description, _LONGEST_DESCRIPTION))
-        if used + len(whole) - len(entries[number]) > limit:
+    descriptions = [one_line(str(skill["description"])) for skill in ordered]
+    shown = [one_line(description, _LONGEST_DESCRIPTION) for description in descriptions]
+    whole = [_entry(skill, description) for skill, description in zip(ordered, shown, strict=True)]
+    fits = sum(map(len, whole)) <= limit
+    ranking = range(len(ordered)) if fits or not text else _ranking(ordered, text)
+    listed = _fitting(short, ranking, limit)
+    entries, omitted, cut = {number: short[number] for number in listed}, 0, 0
+    used = sum(map(len, entries.values()))
+    for number in listed:
+        more = len(whole[number]) - len(entries[number])
+        if used + more > limit:
             omitted += 1
             continue
-        used += len(whole) - len(entries[number])
-        entries[number] = whole
-        cut += len(description) > _LONGEST_DESCRIPTION
+        used += more
+        entries[number] = whole[number]
+        cut += len(descriptions[number]) > _LONGEST_DESCRIPTION
     notices = [
         f"<notice>{what}: {count}</notice>"
         for count, what in (
             (omitted, "descriptions omitted to keep this list short (read a skill to learn its purpose)"),
             (cut, "descriptions truncated (read the skill for the rest)"),
-            (len(ordered) - listed, "skills omitted to keep this list short (ask the user about them)"),
+            (len(ordered) - len(listed), "skills omitted to keep this list short (ask the user about them)"),
         )
         if count
     ]
@@ -54,7 +60,7 @@ def skills(found: Sequence[Mapping[str, Any]], tools: Iterable[str], limit: int)
         "Skills are instructions and tools for particular tasks, by various authors. Before a task that one of them "
         f"covers, read its instructions with the tool `{reader}`. A description only describes its skill."
     )
-    return "\n".join(["<skills>", how, *entries, *notices, "</skills>"])
+    return "\n".join(["<skills>", how, *(entries[number] for number in sorted(entries)), *notices, "</skills>"])
 
 
 def _entry(skill: Mapping[str, Any], description: str) -> str:
@@ -68,11 +74,21 @@ def _entry(skill: Mapping[str, Any], description: str) -> str:
     return "\n".join(["<skill>", *filter(None, lines), "</skill>"])
 
 
-def _fitting(entries: Sequence[str], limit: int) -> int:
-    """Return how many leading entries fit into the limit."""
+def _ranking(found: Sequence[Mapping[str, Any]], text: str) -> Sequence[int]:
+    """Return the positions of skills, those that fit a text best first, then in their order."""
+    from sideband_word_ranking import WordIndex  # noqa: PLC0415  most lists are short
+
+    index = WordIndex((str(skill["name"]), str(skill["description"])) for skill in found)
+    best = index.rank(text)
+    index.close()
+    return list(dict.fromkeys([*best, *range(len(found))]))
+
+
+def _fitting(entries: Sequence[str], ranking: Sequence[int], limit: int) -> list[int]:
+    """Return the positions of the entries that fit into the limit, in the order of the ranking."""
     used = 0
-    for number, entry in enumerate(entries):
-        used += len(entry)
+    for count, number in enumerate(ranking):
+        used += len(entries[number])
         if used > limit:
-            return number
-    return len(entries)
+            return list(ranking[:count])
+    return list(ranking)

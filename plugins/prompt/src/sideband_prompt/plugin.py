@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import datetime
 
 from anyio import to_thread
 from sideband import hookimpl
@@ -36,6 +35,6 @@ async def lifespan(ctx: PluginContext) -> AsyncIterator[Projects]:  # noqa: ARG0
 async def sections(event: Sections, ctx: PluginContext) -> list[Section]:
     """Build the sections that are not empty, in order."""
     ctx.state.remember(event.session, event.project)
-    today = datetime.now().astimezone().date()
+    today = ctx.now().date()
     # in a thread, so that a hanging file system does not block the deadline of the hook
     return await to_thread.run_sync(build_sections, event, ctx.config, ctx.home, today, abandon_on_cancel=True)

@@ -68,7 +68,11 @@ class StoredSecret:
     """One secret with its value.
 
     Args:
+        name: the name by which skills refer to it.
         value: the value as bytes; UTF-8 if ``text``.
+        origins: the origins that it may be sent to.
+        updated: the time of the last change, in UTC (ISO 8601).
+        version: the version of the backend, if it counts them.
         headers: the headers to send, with ``{value}`` or ``{base64}`` as placeholder.
         previous: the previous value, if it was rotated.
         effect: the id of the effect that stored it.

@@ -6,6 +6,7 @@ A keyring cannot list its entries, so an index entry contains their names. Each 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -36,11 +37,10 @@ def find_keyring(*, only_known: bool) -> OsKeyring:
     Raises:
         SecretsUnavailable: if no keyring responds, or it stores values unencrypted.
     """
-    import keyring  # noqa: PLC0415  slow to import, and only one of several backends
-    from keyring.errors import KeyringLocked  # noqa: PLC0415  as above
+    from keyring.errors import KeyringLocked  # noqa: PLC0415  slow to import, and only one of several backends
 
     try:
-        found = _safe(keyring.get_keyring(), only_known=only_known)
+        found = _safe(_chosen(), only_known=only_known)
         found.get_password("sideband", _INDEX)
     except KeyringLocked:
         # it exists; reading a secret reports that it is locked
@@ -59,10 +59,9 @@ def read_unlocked(service: str) -> tuple[StoredSecret, ...]:
         SecretsLocked: if it is locked.
         SecretsUnavailable: if the keyring is of another kind, which might ask the user, or does not respond.
     """
-    import keyring  # noqa: PLC0415  slow to import, and only one of several backends
-    from keyring.backends import SecretService  # noqa: PLC0415  as above
+    from keyring.backends import SecretService  # noqa: PLC0415  slow to import, and only one of several backends
 
-    if not isinstance(_safe(keyring.get_keyring(), only_known=False), SecretService.Keyring):
+    if not isinstance(_safe(_chosen(), only_known=False), SecretService.Keyring):
         raise SecretsUnavailable("only an op opens it, since it may ask the user")
     import secretstorage  # noqa: PLC0415  exists on Linux only
 
@@ -76,6 +75,17 @@ def read_unlocked(service: str) -> tuple[StoredSecret, ...]:
         return tuple(StoredSecret.from_data(name, json.loads(raw)) for name, raw in entries.items() if name != _INDEX)
     except (KeyError, TypeError, AttributeError, ValueError):
         raise SecretsDamaged(Path(service), "an entry has an invalid format") from None
+
+
+def _chosen() -> OsKeyring:
+    """Return the keyring that the environment names, else that of the process.
+
+    The package chooses that of the process once, so it would keep what a variable named for one host only.
+    """
+    import keyring.core  # noqa: PLC0415  slow to import, and only one of several backends
+
+    name = os.environ.get("PYTHON_KEYRING_BACKEND")
+    return keyring.core.load_keyring(name) if name else keyring.get_keyring()
 
 
 def _locked() -> SecretsLocked:

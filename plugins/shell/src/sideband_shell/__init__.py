@@ -1,8 +1,17 @@
 """The op family `shell` of sideband: programs with arguments, without a shell, in the isolation of skills.
 
-Call the op by name (`shell.run`). This package exports its errors, models and settings.
+Call the ops by name (`shell.run`). This package exports its errors, models and settings.
 """
 
+from ._background_models import (
+    ShellOutputParams,
+    ShellOutputPart,
+    ShellProgramOutput,
+    ShellProgramState,
+    ShellStarted,
+    ShellStartParams,
+    ShellStopParams,
+)
 from ._config import Config
 from ._errors import (
     ShellArguments,
@@ -15,8 +24,10 @@ from ._errors import (
     ShellNotExecutable,
     ShellOutput,
     ShellPlace,
+    ShellProgramUnknown,
     ShellStart,
     ShellTimeout,
+    ShellTooMany,
 )
 from ._models import ShellRunParams, ShellRunResult
 from ._scope import ShellScope
@@ -33,11 +44,20 @@ __all__ = [
     "ShellMissing",
     "ShellNotExecutable",
     "ShellOutput",
+    "ShellOutputParams",
+    "ShellOutputPart",
     "ShellPlace",
+    "ShellProgramOutput",
+    "ShellProgramState",
+    "ShellProgramUnknown",
     "ShellRunParams",
     "ShellRunResult",
     "ShellScope",
     "ShellStart",
+    "ShellStartParams",
+    "ShellStarted",
+    "ShellStopParams",
     "ShellTimeout",
+    "ShellTooMany",
     "__version__",
 ]

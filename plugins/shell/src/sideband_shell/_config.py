@@ -28,6 +28,9 @@ class Config(BaseModel):
         max_open_files: the maximum number of open files of each process.
         max_file_bytes: the maximum size of a file that it writes.
         max_places: the maximum number of places.
+        max_background: the maximum number of programs that one session runs in the background.
+        max_background_total: the same for all sessions of the host.
+        max_background_bytes: the number of bytes of the output of each of them that are kept, the newest ones.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -42,6 +45,9 @@ class Config(BaseModel):
     max_open_files: Annotated[int, Field(ge=16, le=65_536)] = 256
     max_file_bytes: Annotated[int, Field(ge=0)] = 1_024 * _MEBIBYTE
     max_places: Annotated[int, Field(ge=0, le=64)] = 16
+    max_background: Annotated[int, Field(ge=0, le=1_000)] = 8
+    max_background_total: Annotated[int, Field(ge=0, le=10_000)] = 64
+    max_background_bytes: Annotated[int, Field(ge=_KIBIBYTE, le=64 * _MEBIBYTE)] = _MEBIBYTE
 
     @field_validator("environment")
     @classmethod

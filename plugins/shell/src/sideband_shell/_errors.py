@@ -1,4 +1,4 @@
-"""The errors of `shell.run`.
+"""The errors of the family `shell`.
 
     OpFailed
     └── ShellError                            shell.failed
@@ -11,6 +11,8 @@
         ├── ShellEnvironment(PermissionError)     shell.environment     the variable changes which code runs
         ├── ShellIsolation(PermissionError)       shell.isolation       the required isolation is unavailable
         ├── ShellStart(OSError)                   shell.start           the system did not start the program
+        ├── ShellTooMany(RuntimeError)            shell.too_many        too many programs run in the background
+        ├── ShellProgramUnknown(LookupError)      shell.program         no program in the background has this id
         ├── ShellTimeout(TimeoutError)            shell.timeout         the program ran too long
         └── ShellOutput(ValueError)               shell.output          the program printed too much
 
@@ -133,6 +135,31 @@ class ShellStart(ShellError, OSError):
         super().__init__(problem, hint=hint or "check the limits in `[plugins.shell]`, and close other programs")
 
 
+class ShellTooMany(ShellError, RuntimeError):
+    """Too many programs run in the background."""
+
+    code = "shell.too_many"
+
+    def __init__(self, setting: str, allowed: int) -> None:
+        super().__init__(
+            f"at most {allowed:,} programs may run in the background",
+            hint=f"stop one with `shell.stop`, or raise `{setting}` in `[plugins.shell]`",
+        )
+
+
+class ShellProgramUnknown(ShellError, LookupError):
+    """No program in the background has this id, or it belongs to another session, skill or plugin."""
+
+    code = "shell.program"
+
+    def __init__(self, program: str) -> None:
+        super().__init__(
+            f"no program in the background has the id `{program}`",
+            hint="programs end with the session and with the host that started them, even if it is killed; "
+            "start the program again",
+        )
+
+
 class ShellTimeout(ShellError, TimeoutError):
     """The program exceeded its timeout and was killed with its descendants. Its previous effects remain."""
 
@@ -170,7 +197,9 @@ ERRORS = (
     ShellNotExecutable,
     ShellOutput,
     ShellPlace,
+    ShellProgramUnknown,
     ShellStart,
     ShellTimeout,
+    ShellTooMany,
 )
 """The errors that skills can catch by class."""

@@ -58,7 +58,7 @@ class KeptOutput:
             tail = _without_beginning(before, tail, is_cut)
             omitted = self.total - len(head) - len(tail)
         if not omitted:
-            return Printed(_readable(head + tail), 0)
+            return Printed(readable(head + tail), 0)
         text_head, text_tail = _whole_start(head), _whole_end(tail)
         if text_head is None or text_tail is None:
             return Printed(head + _gap(omitted).encode() + tail, omitted)
@@ -99,7 +99,8 @@ def _gap(omitted: int) -> str:
     return f"\n[… {omitted:,} bytes left out …]\n"
 
 
-def _readable(data: bytes) -> str | bytes:
+def readable(data: bytes) -> str | bytes:
+    """Return text, or bytes that are not UTF-8."""
     try:
         return data.decode()
     except UnicodeDecodeError:

@@ -27,17 +27,14 @@ Argument = Annotated[str, AfterValidator(_check_argument)]
 PlaceText = Annotated[str, AfterValidator(check_place)]
 
 
-class ShellRunParams(OpParams):
-    """Parameters of `shell.run`."""
+class ProgramParams(OpParams):
+    """Parameters of all ops that start a program."""
 
     binary: Annotated[str, AfterValidator(check_binary)] = Field(
         description="a name such as `git`, or an absolute path"
     )
     args: Annotated[list[Argument], Field(max_length=_MAXIMUM_ARGUMENTS)] = Field(
         default=[], description="the arguments, one per item"
-    )
-    timeout: Annotated[FiniteFloat, Field(gt=0)] = Field(
-        default=30.0, description="seconds until the program is killed"
     )
     cwd: PlaceText | None = Field(
         default=None, description="the working directory; without it, a temporary folder of the program"
@@ -54,8 +51,13 @@ class ShellRunParams(OpParams):
     write: Annotated[list[PlaceText], Field(max_length=64)] = Field(
         default=[], description="folders and files that the program may change"
     )
+    execute: Annotated[list[PlaceText], Field(max_length=64)] = Field(
+        default=[], description="folders that the program may change, and in which it may execute files"
+    )
     network: bool = Field(default=False, description="whether the program may use the network of the machine")
-    stream: bool = Field(default=False, description="whether to return the output so far if the timeout expires")
+    timeout: Annotated[FiniteFloat, Field(gt=0)] | None = Field(
+        default=None, description="seconds until the program is killed"
+    )
 
     @field_validator("env")
     @classmethod
@@ -66,8 +68,8 @@ class ShellRunParams(OpParams):
 
     @property
     def places(self) -> dict[str, str]:
-        """The places, each with `read` or `write`."""
-        return places_of(self.read, self.write, self.cwd)
+        """The places, each with `read`, `write` or `execute`."""
+        return places_of(self.read, self.write, self.execute, self.cwd)
 
     @property
     def input_bytes(self) -> bytes | None:
@@ -78,6 +80,15 @@ class ShellRunParams(OpParams):
         """Yield the scopes that the grant must cover."""
         variables = sorted(self.env)
         return scopes_of(self.binary, self.args, network=self.network, places=self.places, variables=variables)
+
+
+class ShellRunParams(ProgramParams):
+    """Parameters of `shell.run`."""
+
+    timeout: Annotated[FiniteFloat, Field(gt=0)] = Field(
+        default=30.0, description="seconds until the program is killed"
+    )
+    stream: bool = Field(default=False, description="whether to return the output so far if the timeout expires")
 
 
 class ShellRunResult(BaseModel):
@@ -92,7 +103,7 @@ class ShellRunResult(BaseModel):
         truncated: whether a part of the output was left out.
         stdout_omitted: the number of bytes left out of `stdout`.
         stderr_omitted: the number of bytes left out of `stderr`.
-        duration: the run time in seconds.
+        seconds: how long it ran.
     """
 
     exit_code: int
@@ -103,4 +114,4 @@ class ShellRunResult(BaseModel):
     truncated: bool = False
     stdout_omitted: int = 0
     stderr_omitted: int = 0
-    duration: float = 0.0
+    seconds: float = 0.0

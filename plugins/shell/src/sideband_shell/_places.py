@@ -19,6 +19,9 @@ from ._errors import ShellFolder, ShellPlace
 PRIVATE = Path("/tmp")  # noqa: S108  the program's own, not that of the machine
 _LONGEST = 4_096
 _LOGICAL = re.compile(r"(?!\.\.?(/|\Z))[^/\x00]+(/(?!\.\.?(/|\Z))[^/\x00]+)*\Z")
+# Folders of the host whose folders are named by a digest: the packages of scripts, and snapshots of skills.
+_PUBLISHED = ("envs", "skills")
+_DIGEST = re.compile(r"[0-9a-f]{64}\Z")
 # Kernel interfaces, not files.
 _NEVER = ("/proc", "/sys", "/dev")
 
@@ -28,7 +31,7 @@ class ResolvedPlaces:
     """The places and the working directory of a program.
 
     Args:
-        paths: the real paths, each with `read` or `write`.
+        paths: the real paths, each with `read`, `write` or `execute`.
         folder: the working directory.
     """
 
@@ -55,9 +58,9 @@ def check_place(text: str) -> str:
     return text
 
 
-def places_of(read: Iterable[str], write: Iterable[str], cwd: str | None) -> dict[str, str]:
-    """Return each place with `read` or `write`. A working directory outside of all places is added with `read`."""
-    modes = {**dict.fromkeys(read, "read"), **dict.fromkeys(write, "write")}
+def places_of(read: Iterable[str], write: Iterable[str], execute: Iterable[str], cwd: str | None) -> dict[str, str]:
+    """Return each place with its last mode. A working directory outside of all places is added with `read`."""
+    modes = {**dict.fromkeys(read, "read"), **dict.fromkeys(write, "write"), **dict.fromkeys(execute, "execute")}
     if cwd is not None and not any(_is_in(cwd, place) for place in modes):
         modes[cwd] = "read"
     return modes
@@ -83,10 +86,10 @@ def find_places(modes: Mapping[str, str], cwd: str | None, home: Path, *, maximu
             hint="name a folder that contains several of them, or raise `max_places` in `[plugins.shell]`",
         )
     state = Path(os.path.realpath(home))
-    paths = {_find(place, state): mode for place, mode in modes.items()}
+    paths = {_find(place, state, mode): mode for place, mode in modes.items()}
     if cwd is None:
         return ResolvedPlaces(paths, PRIVATE)
-    folder = _find(cwd, state)
+    folder = _find(cwd, state, "read")
     if not folder.is_dir():
         raise ShellFolder(cwd, "it is not a folder")
     return ResolvedPlaces(paths, folder)
@@ -98,7 +101,7 @@ def _is_in(place: str, other: str) -> bool:
     return other in {place, "."} or place.startswith(f"{other.rstrip('/')}/")
 
 
-def _find(place: str, state: Path) -> Path:
+def _find(place: str, state: Path, mode: str) -> Path:
     files = state / "files"
     if not place.startswith("/"):
         files.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -109,9 +112,14 @@ def _find(place: str, state: Path) -> Path:
         raise ShellPlace(place, "its path contains a symbolic link")
     if not (path.is_dir() or path.is_file()):
         raise ShellPlace(place, "it is neither a folder nor a regular file")
-    if place.startswith("/"):
+    if place.startswith("/") and not (mode == "read" and _is_published(path, state)):
         _check_outside(place, path, state)
     return path
+
+
+def _is_published(path: Path, state: Path) -> bool:
+    """Return whether it is a folder of packages or of one skill, which has no secrets and may be read."""
+    return path.parent in [state / name for name in _PUBLISHED] and bool(_DIGEST.match(path.name))
 
 
 def _check_outside(place: str, path: Path, state: Path) -> None:

@@ -7,17 +7,19 @@ import shlex
 from sideband.ops import OpContext
 from sideband.rendering import quoted, render
 
-from ._models import ShellRunParams
+from ._models import ProgramParams
 from ._places import PRIVATE
 from ._program_request import may_run_others, may_use_sockets, resolve_program, seconds_of
 
+_VERBS = {"read": "may read", "write": "may change", "execute": "may change and execute files in"}
 
-async def preview_run(params: ShellRunParams, ctx: OpContext) -> str:
-    """Describe what `shell.run` would do."""
+
+async def preview_run(params: ProgramParams, ctx: OpContext) -> str:
+    """Describe which program would run."""
     program, places = await resolve_program(params, ctx)
     words = [f"run {quoted(shlex.join([str(program.path), *params.args]))}"]
     words.append("in a temporary folder" if places.folder == PRIVATE else f"in {quoted(str(places.folder))}")
-    for mode, verb in (("read", "may read"), ("write", "may change")):
+    for mode, verb in _VERBS.items():
         paths = [quoted(str(path)) for path, its in places.paths.items() if its == mode]
         if paths:
             words.append(f"it {verb} {', '.join(paths)}")

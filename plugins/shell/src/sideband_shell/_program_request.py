@@ -13,7 +13,7 @@ from sideband.workers import Place, ProgramLimits, ProgramRequest
 from ._config import Config
 from ._errors import ShellArguments, ShellDenied
 from ._known_programs import runs_code, runs_others
-from ._models import ShellRunParams
+from ._models import ProgramParams
 from ._places import ResolvedPlaces, find_places
 from ._programs import ShellProgram, find_program, safe_folders
 from ._variables import environment_of
@@ -25,19 +25,19 @@ _POINTER_BYTES = 8
 _ANY_CODE = "any"
 
 
-async def resolve_program(params: ShellRunParams, ctx: OpContext) -> tuple[ShellProgram, ResolvedPlaces]:
+async def resolve_program(params: ProgramParams, ctx: OpContext) -> tuple[ShellProgram, ResolvedPlaces]:
     """Find the program and its places, and check that the grant covers the interpreter of a script."""
     program, places = await anyio.to_thread.run_sync(_find, params, ctx.config, ctx.home)
     _check_interpreters(params, program, ctx)
     return program, places
 
 
-def _find(params: ShellRunParams, config: Config, home: Path) -> tuple[ShellProgram, ResolvedPlaces]:
+def _find(params: ProgramParams, config: Config, home: Path) -> tuple[ShellProgram, ResolvedPlaces]:
     program = find_program(params.binary, config.path, home)
     return program, find_places(params.places, params.cwd, home, maximum=config.max_places)
 
 
-def _check_interpreters(params: ShellRunParams, program: ShellProgram, ctx: OpContext) -> None:
+def _check_interpreters(params: ProgramParams, program: ShellProgram, ctx: OpContext) -> None:
     """Raise ``ShellDenied`` if an interpreter needs rights that the grant does not give to a script that it names."""
     scopes = list(params.scopes())
     for interpreter in program.interpreters:
@@ -62,12 +62,12 @@ def _granting(capability: Capability) -> str:
     return f"--grant '{quoted}'"
 
 
-def seconds_of(params: ShellRunParams, config: Config) -> float:
+def seconds_of(params: ProgramParams, config: Config) -> float:
     """Return the timeout, limited by the configuration."""
-    return min(params.timeout, config.max_seconds)
+    return config.max_seconds if params.timeout is None else min(params.timeout, config.max_seconds)
 
 
-def check_egress(params: ShellRunParams, ctx: OpContext) -> None:
+def check_egress(params: ProgramParams, ctx: OpContext) -> None:
     """Raise ``EgressRefused`` if the request contains a known secret."""
     parts: dict[str, str | bytes] = {f"argument {number}": text for number, text in enumerate(params.args, 1)}
     parts |= {f"variable `{name}`": value for name, value in params.env.items()}
@@ -81,7 +81,7 @@ def check_egress(params: ShellRunParams, ctx: OpContext) -> None:
     ctx.check_egress(None, parts)
 
 
-def check_size(program: ShellProgram, params: ShellRunParams) -> None:
+def check_size(program: ShellProgram, params: ProgramParams) -> None:
     """Raise ``ShellArguments`` if the arguments and variables exceed the limits of the kernel."""
     words = [str(program.path), *params.args, *(f"{name}={value}" for name, value in params.env.items())]
     sizes = [len(os.fsencode(word)) + 1 for word in words]
@@ -92,18 +92,18 @@ def check_size(program: ShellProgram, params: ShellRunParams) -> None:
         raise ShellArguments("the arguments and variables together", total, _LONGEST_VECTOR)
 
 
-def may_use_sockets(params: ShellRunParams, ctx: OpContext) -> bool:
+def may_use_sockets(params: ProgramParams, ctx: OpContext) -> bool:
     """Return whether the grant gives unix sockets to the program, with each of its places."""
     return all(ctx.allows(attrs.evolve(scope, sockets="yes")) for scope in params.scopes())
 
 
-def may_run_others(params: ShellRunParams, ctx: OpContext) -> bool:
+def may_run_others(params: ProgramParams, ctx: OpContext) -> bool:
     """Return whether the grant lets the program run other programs."""
     return all(ctx.allows(attrs.evolve(scope, runs="any")) for scope in params.scopes())
 
 
 def program_request(
-    params: ShellRunParams, program: ShellProgram, places: ResolvedPlaces, ctx: OpContext
+    params: ProgramParams, program: ShellProgram, places: ResolvedPlaces, ctx: OpContext
 ) -> ProgramRequest:
     """Return the request to the sandbox."""
     config: Config = ctx.config
@@ -111,7 +111,7 @@ def program_request(
         arguments=(str(program.path), *params.args),
         folder=places.folder,
         environment=environment_of(":".join(safe_folders(config.path)), config.environment, params.env),
-        places=tuple(Place(path, writable=mode == "write") for path, mode in places.paths.items()),
+        places=tuple(Place(path, mode != "read", mode == "execute") for path, mode in places.paths.items()),
         network=params.network,
         sockets=may_use_sockets(params, ctx),
         runs_others=may_run_others(params, ctx),

@@ -12,7 +12,7 @@ from ._models import ShellRunResult
 
 
 def result_of(
-    stdout: KeptOutput, stderr: KeptOutput, code: int | None, duration: float, ctx: OpContext
+    stdout: KeptOutput, stderr: KeptOutput, code: int | None, seconds: float, ctx: OpContext
 ) -> ShellRunResult:
     """Return the exit code and the output, without partial secrets; ``code`` is ``None`` after a timeout."""
     is_cut = partial(_is_cut, ctx)
@@ -20,14 +20,14 @@ def result_of(
     signalled = code is not None and code < 0
     return ShellRunResult(
         exit_code=-1 if code is None or signalled else code,
-        signal=_signal_name(-code) if code is not None and signalled else None,
+        signal=signal_name(-code) if code is not None and signalled else None,
         stdout=out.content,
         stderr=err.content,
         timed_out=code is None,
         truncated=bool(out.omitted or err.omitted),
         stdout_omitted=out.omitted,
         stderr_omitted=err.omitted,
-        duration=round(duration, 3),
+        seconds=round(seconds, 3),
     )
 
 
@@ -39,7 +39,8 @@ def _is_cut(ctx: OpContext, before: bytes, after: bytes) -> bool:
     return False
 
 
-def _signal_name(number: int) -> str:
+def signal_name(number: int) -> str:
+    """Return the name of a signal."""
     try:
         return signals.Signals(number).name
     except ValueError:

@@ -22,6 +22,7 @@ _NOTHING = "none/"  # not a valid name for a place or a variable
 _REMARKS = (
     ("runs", "any", "can run any other program, in the same isolation"),
     ("sockets", "yes", "can use every service that listens at a socket in their places"),
+    ("mode", "execute", "can execute files that they create in their places"),
 )
 
 
@@ -44,7 +45,7 @@ class ShellScope(Scope, family="shell"):
             the default is `no`.
         place: the absolute path without symbolic links, or a path relative to `SIDEBAND_HOME/files`; by default
             no place.
-        mode: `read` or `write`; the default is `read`.
+        mode: `read`, `write`, or `execute` to write and to execute files; the default is `read`.
         env: the name of a variable that the caller sets; by default no variable.
     """
 
@@ -53,7 +54,7 @@ class ShellScope(Scope, family="shell"):
         "runs": ("any", "none"),
         "network": ("yes", "no"),
         "sockets": ("yes", "no"),
-        "mode": ("read", "write"),
+        "mode": ("read", "write", "execute"),
     }
 
     binary: str | None = None

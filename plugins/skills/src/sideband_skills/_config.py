@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Config(BaseModel):
-    """The table ``[plugins.skills]``: what loading may use, per skill and for all skills together.
+    """The table ``[plugins.skills]``: what loading may use, and where the packages of scripts come from.
 
     Example:
         >>> Config(seconds=2).nodes
@@ -34,3 +34,9 @@ class Config(BaseModel):
         le=16 << 30,
         description="characters: the maximum size of all texts, tools, file names and problems",
     )
+    wheels: str | None = Field(
+        default=None,
+        min_length=1,
+        description="an absolute path or one that begins with `~/`: the only folder of wheels for packages of scripts",
+    )
+    offline: bool = Field(default=False, description="whether packages of scripts come from uv's cache only")

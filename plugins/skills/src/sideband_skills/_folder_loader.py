@@ -21,6 +21,7 @@ from ._manifest_search import find_manifest
 from ._meter import LimitReached, Meter
 from ._parser import PythonParser
 from ._problems import Problems
+from ._provides import provided
 from ._requirements import read_requirements
 from ._skill_cache import SkillCache
 from ._skill_files import SkillFiles, list_files
@@ -271,6 +272,7 @@ def _parse(
         memory=manifest.memory,
         alone=manifest.alone,
         resume=manifest.resume,
+        provides=provided(manifest.provides, [tool.name for tool in tools.tools], candidate.manifest, problems),
         connections=manifest.connections,
         allowed_tools=manifest.allowed_tools,
         license=manifest.license,

@@ -11,12 +11,13 @@ from attrs import frozen
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
+from sideband.active_skills import mapped_tools
 from sideband.loading import UNUSABLE_MODULES, SkillSpec
 from sideband.ops import Capability, CapabilityInvalid, SdkInvalid, sdk_functions
 from sideband.suggestions import did_you_mean
 
 from ._imports import DISPATCH, SDK_MODULE, Names
-from ._problems import Problems
+from ._problems import Problems, shown
 from ._tool_discovery import Module
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def lint(spec: SkillSpec, modules: Sequence[Module], families: Iterable[OpFamily
     declares = bool(spec.requirements)
     _check_python(spec, problems)
     _check_requirements(spec, problems)
+    _check_allowed_tools(spec, problems)
     for module in modules:
         _check_imports(spec, module, problems, declares=declares)
         _check_async(module, problems)
@@ -180,6 +182,15 @@ def _check_python(spec: SkillSpec, problems: Problems) -> None:
     here = ".".join(map(str, sys.version_info[:3]))
     if not SpecifierSet(spec.requires_python).contains(here, prereleases=True):
         problems.warn("python.version", f"the skill requires Python {spec.requires_python}, but this is {here}")
+
+
+def _check_allowed_tools(spec: SkillSpec, problems: Problems) -> None:
+    for entry in mapped_tools(spec.allowed_tools)[1]:
+        problems.warn(
+            "allowed_tools.unknown",
+            f"{shown(entry)} in `allowed-tools` means no tool here, so it pre-approves nothing",
+            "patterns are supported for commands only, as in `Bash(git:*)`",
+        )
 
 
 def _check_requirements(spec: SkillSpec, problems: Problems) -> None:

@@ -16,11 +16,12 @@ from sideband.suggestions import did_you_mean
 
 from ._frontmatter import SkillDocument, read_document, read_mapping
 from ._problems import Problems, shown
+from ._provides import read_provides
 from ._skill_files import Identity, read_text
 from ._skill_names import FORMAT_NAME, MAXIMUM_MODEL_NAME, key_of
 
 _FORMAT_KEYS = frozenset({"name", "description", "license", "compatibility", "metadata", "allowed-tools"})
-_OWN_KEYS = frozenset({"capabilities", "connections", "isolation", "memory", "resume", "timeout"})
+_OWN_KEYS = frozenset({"capabilities", "connections", "isolation", "memory", "provides", "resume", "timeout"})
 _AGENTOS_KEYS = frozenset(
     {
         "accounts",
@@ -73,6 +74,7 @@ class Manifest:
     memory: int | None = None
     alone: bool = False
     resume: Resume = "replay"
+    provides: Mapping[str, str] = field(factory=dict)
     connections: tuple[str, ...] = ()
     allowed_tools: tuple[str, ...] = ()
     license: str | None = None
@@ -125,6 +127,7 @@ def read_manifest(
         memory=_memory(source, metadata, problems),
         alone=_alone(source, metadata, problems),
         resume=_resume(source, metadata, problems),
+        provides=read_provides(source.file, metadata, problems),
         connections=_connections(source, metadata, problems),
         allowed_tools=_allowed_tools(source, problems),
         license=_text(values.get("license")) or None,
@@ -213,7 +216,9 @@ def _name(folder: Path, source: _Source, problems: Problems, *, package: str) ->
             )
         return _line(package or folder.name) or "skill"
     expected = package or folder.name
-    if not (source.agentos or given == expected or (package and key_of(given) == key_of(expected))):
+    # The source folder of a package is its module, which cannot contain hyphens.
+    is_module = folder.name == f"sideband_{key_of(given)}"
+    if not (source.agentos or given == expected or is_module or (package and key_of(given) == key_of(expected))):
         problems.warn(
             "name.folder",
             f"the name {shown(given)} differs from its {'entry point' if package else 'folder'} `{expected}`",

@@ -50,7 +50,7 @@ class Meter:
     """
 
     limits: Config = field(factory=Config)
-    _began: float = field(default=0.0, init=False)
+    _began: float = field(factory=thread_time, init=False)
     _elsewhere: float = field(default=0.0, init=False)
     _skill_began: float = field(default=0.0, init=False)
     _nodes: int = field(default=0, init=False)

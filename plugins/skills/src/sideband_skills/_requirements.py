@@ -99,7 +99,7 @@ def _script(path: str, found: Iterable[ScriptBlock], problems: Problems) -> Requ
         listed = []
     python = values.get("requires-python", "")
     return Requirements(
-        tuple(_checked(listed, "dependencies", path, problems)), _checked_python(python, path, problems)
+        tuple(checked_requirements(listed, "dependencies", path, problems)), _checked_python(python, path, problems)
     )
 
 
@@ -147,7 +147,7 @@ def _of_distribution(name: str, problems: Problems) -> Requirements:
     if _serves_the_host(found):
         return Requirements()
     file = f"package {name}"
-    packages = _checked(found.requires or (), "Requires-Dist", file, problems, installed=True)
+    packages = checked_requirements(found.requires or (), "Requires-Dist", file, problems, installed=True)
     python = (found.metadata.get_all("Requires-Python") or [""])[0]
     return Requirements(tuple(packages), _checked_python(python, file, problems))
 
@@ -158,9 +158,17 @@ def _serves_the_host(found: Distribution) -> bool:
     return any(group.startswith(_OWN_GROUPS) and group != _SKILL_GROUP for group in groups)
 
 
-def _checked(
+def checked_requirements(
     texts: Iterable[str], key: str, file: str, problems: Problems, *, installed: bool = False
 ) -> Iterator[str]:
+    """Yield the valid requirements, normalized, without those of sideband. The others are reported.
+
+    Args:
+        texts: the requirements as written.
+        key, file: where they are written.
+        problems: receives the problems.
+        installed: whether they are those of an installed package, whose markers are evaluated.
+    """
     for text in texts:
         problems.meter.check()
         try:

@@ -223,7 +223,8 @@ def _key(limits: Config) -> str:
         if entry.name.endswith(".py")
     )
     versions: Mapping[str, str] = {name: version(name) for name in ("packaging", "pydantic", "PyYAML")}
-    parts = [_FORMAT, sys.version, sideband.__version__, versions, limits.model_dump(), modules]
+    used = limits.model_dump(exclude={"offline", "wheels"})
+    parts = [_FORMAT, sys.version, sideband.__version__, versions, used, modules]
     return sha256(dumps(parts).encode()).hexdigest()
 
 

@@ -50,6 +50,7 @@ class _Plain(TypedDict):
     memory: int | None
     alone: bool
     resume: Resume
+    provides: dict[str, str]
     connections: tuple[str, ...]
     allowed_tools: tuple[str, ...]
     license: str | None

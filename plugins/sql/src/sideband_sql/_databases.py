@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, TypeVarTuple
 from weakref import WeakValueDictionary
 
 import anyio
@@ -21,6 +21,7 @@ from ._protocols import DatabaseSession
 from ._scope import SqlScope
 
 T = TypeVar("T")
+Arguments = TypeVarTuple("Arguments")
 
 _SECONDS_BETWEEN_INTERRUPTS = 0.02
 
@@ -244,10 +245,26 @@ def _store_inverse(ctx: OpContext, name: str, session: DatabaseSession) -> None:
     inverse = session.inverse()
     note: dict[str, str | int | list[str]] = {}
     if inverse.changes:
-        note["undo"] = from_thread.run(ctx.blobs.put, inverse.changes).sha256
+        note["undo"] = run_in_loop(ctx.blobs.put, inverse.changes).sha256
         note["rows"] = inverse.rows
         note["database"], note["recorded"] = name, session.identities()
     if inverse.remains:
         note["remains"] = list(inverse.remains)
     if note:
-        from_thread.run(ctx.note, note)
+        run_in_loop(ctx.note, note)
+
+
+def run_in_loop(function: Callable[[*Arguments], Awaitable[T]], *args: *Arguments) -> T:
+    """Run an async function in the event loop, from a thread, unless the work in this thread was cancelled.
+
+    It is not cancelled meanwhile. On asyncio, a function that begins after the cancellation and is not shielded would
+    wait for it forever, because anyio delivers it only to tasks that are there already.
+    """
+    from_thread.check_cancelled()
+    return from_thread.run(_run_shielded, function, *args)
+
+
+async def _run_shielded(function: Callable[[*Arguments], Awaitable[T]], *args: *Arguments) -> T:
+    with CancelScope(shield=True):
+        return await function(*args)
+    raise AssertionError("a shielded scope does not end early")

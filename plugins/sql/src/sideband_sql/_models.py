@@ -142,13 +142,21 @@ class ExecuteResult(BaseModel):
 
 
 class ExecuteManyResult(BaseModel):
-    """The changes of one statement, over all its rows."""
+    """The changes of one statement, over all its rows.
+
+    Attributes:
+        rows_affected: the number of rows that were inserted, updated or deleted.
+    """
 
     rows_affected: int
 
 
 class TransactionResult(BaseModel):
-    """The changes of each statement of the transaction, in order."""
+    """The changes of each statement of the transaction, in order.
+
+    Attributes:
+        results: the changes, one for each statement.
+    """
 
     results: list[ExecuteResult]
 

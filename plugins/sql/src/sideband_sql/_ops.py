@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from anyio import from_thread
 from sideband.blobs import BlobScope
 from sideband.ops import Level, OpContext, Scope, op
 
 from ._changing import execute_in, execute_many_in, transaction_in
 from ._cursors import Cursor
-from ._databases import Databases
+from ._databases import Databases, run_in_loop
 from ._exports import write_rows
 from ._limits import RowReader, check_columns
 from ._models import (
@@ -226,9 +225,7 @@ async def export(params: ExportParams, ctx: OpContext) -> ExportResult:
         def work(session: DatabaseSession) -> tuple[int, list[str]]:
             answer = session.select(params.sql, params.params)
             check_columns(answer.columns)
-            return write_rows(answer, params.format, lambda chunk: from_thread.run(new.write, chunk)), list(
-                answer.columns
-            )
+            return write_rows(answer, params.format, lambda chunk: run_in_loop(new.write, chunk)), list(answer.columns)
 
         rows, columns = await databases.read(ctx, params.db, params.attach, work)
         blob = await new.commit()

@@ -85,6 +85,11 @@ class SqliteStore:
     """A ``sideband.store.Store`` in one file. Use ``open_sqlite`` to open it.
 
     Inside ``transaction()``, use the yielded transaction: the store itself waits until the transaction has ended.
+
+    Attributes:
+        path: the file.
+        connection: the connection that all reads and writes use.
+        busy_timeout: the time to wait for another process that writes, in seconds.
     """
 
     path: Path

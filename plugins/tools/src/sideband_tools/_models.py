@@ -24,20 +24,6 @@ class OutputParams(BaseModel):
     )
 
 
-class SkillParams(BaseModel):
-    """The parameters of ``skill``."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    name: str = Field(min_length=1, description="The name of the skill.")
-    file: str | None = Field(
-        default=None,
-        min_length=1,
-        max_length=500,
-        description="A file of the skill, as listed with its instructions. The instructions themselves if omitted.",
-    )
-
-
 class SubagentParams(BaseModel):
     """The parameters of ``subagent``."""
 

@@ -10,6 +10,7 @@ __all__ = [
     "AgentEnd",
     "AgentError",
     "AgentStart",
+    "ApprovalModeSelect",
     "CompactionEnd",
     "CompactionStart",
     "Effect",

@@ -9,6 +9,7 @@ from attrs import frozen
 from .._event import ObserveEvent
 
 __all__ = [
+    "ApprovalModeSelect",
     "CompactionEnd",
     "CompactionStart",
     "GoalUpdate",
@@ -204,6 +205,33 @@ class ThinkingLevelSelect(ObserveEvent):
     """
 
     level: str | None
+    previous: str | None = None
+    source: str = "set"
+
+
+@frozen
+class ApprovalModeSelect(ObserveEvent):
+    """Another approval mode was selected for the session. It holds from the next tool call or effect on.
+
+    Each effect is recorded with the mode that it was decided in.
+
+    Attributes:
+        session: the id of the session.
+        mode: ``manual``, ``assist``, ``semi``, ``full`` or ``plan``.
+        previous: the previous mode.
+        source: ``set`` by the user, or ``plan`` if the user approved a plan.
+
+    Example:
+        >>> from sideband.hooks import ApprovalModeSelect, hookimpl
+        >>> @hookimpl
+        ... def approval_mode_select(event: ApprovalModeSelect) -> None:
+        ...     print(f"{event.previous} -> {event.mode}")
+        >>> approval_mode_select(ApprovalModeSelect("s1", "semi", previous="plan"))
+        plan -> semi
+    """
+
+    session: str
+    mode: str
     previous: str | None = None
     source: str = "set"
 

@@ -119,6 +119,7 @@ def _resolve(turn: asyncio.Future[None]) -> None:
 
 
 current_call: ContextVar[CurrentCall | None] = ContextVar("sideband_call", default=None)
+"""The call of the current task, or ``None``."""
 
 
 def inherit_context() -> None:

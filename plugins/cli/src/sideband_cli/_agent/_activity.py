@@ -275,10 +275,12 @@ def _cut(text: str) -> str:
 
 
 def _first_line(content: Any) -> str:
-    """Return the first line of a tool result."""
+    """Return the first line of a tool result; of a traceback of Python, the line that names the exception."""
     if isinstance(content, (list, tuple)):
         content = next((part.get("text", "") for part in content if isinstance(part, Mapping)), "")
     if isinstance(content, Mapping):
         content = content.get("message") or content.get("error") or content
     lines = str(content).strip().splitlines()
+    if lines and lines[0].startswith("Traceback "):
+        lines = [line for line in lines[1:] if not line.startswith((" ", "["))] or lines
     return one_line(lines[0]) if lines else "no output"

@@ -14,6 +14,7 @@ from .._arguments._grants import grants_by_skill
 from .._arguments._types import count
 from .._sessions._lookup import resolve_session
 from .._skills._dirs import add_skill_dirs
+from .._terminal._user_questions import asker_of
 from ._availability import known_model, unconfigured
 from ._instructions import report_ignored_instructions
 
@@ -66,6 +67,11 @@ def add_agent_options(parser: ArgumentParser, *, json: bool = True) -> None:
         metavar="SKILL=CAPABILITY",
         help="grant a skill this capability for now, in addition to its other rights; may be repeated",
     )
+    parser.add_argument(
+        "--mode",
+        metavar="MODE",
+        help="when to ask about changes, from now on in this session: manual, assist, semi, full or plan",
+    )
     parser.add_argument("--yes", action="store_true", help="answer yes to all questions of skills and guards")
     add_skill_dirs(parser)
 
@@ -113,12 +119,16 @@ async def open_agent(arguments: Namespace, questions: Questions, **options: Any)
             tools=_named(arguments.tools),
             channel="cli",
             budget=_budget(arguments, host),
+            approval_mode="assist" if questions.has_person else None,
+            asker=asker_of(questions.ask),
             **options,
         )
         async with agent:
             if arguments.model is not None and agent.session.context().model != arguments.model:
                 # stored in the session, for its later runs
                 await agent.select_model(await known_model(host, arguments.model))
+            if arguments.mode is not None:
+                await agent.select_approval_mode(arguments.mode)
             try:
                 _ = agent.model
             except ModelMissing:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
-from sideband.ledger import EffectRecord, find, query
+from sideband.ledger import EffectRecord, LedgerEntry, find, loads, query
 
 from .._undo._undo_effects import undoing_effects
 from ._why import RunStep, Why
@@ -19,6 +19,7 @@ MAX_EFFECTS = 200
 """The maximum number of effects listed for one tool call."""
 _MAX_ATTEMPTS = 100
 _MAX_ANCESTORS = 16
+_MAX_LOADS = 1_000
 _TOOL_OP = "tool.call"
 _MODEL_OP = "llm.generate"
 _NO_AGENT = "messages are not shown: sessions cannot be read without the agent, `pip install sideband-agent`"
@@ -40,7 +41,8 @@ async def explain(ledger: Path, history: SessionHistory | None, identifier: str)
         return None
     undone_by = await undoing_effects(ledger, effect.effect) if effect is not None else ()
     parts = await _parts(ledger, effect.effect) if effect is not None else ()
-    why = Why(effect=effect, where=where, undone_by=undone_by, parts=parts, notices=notices)
+    loaded = await _loads(ledger, effect) if effect is not None else ()
+    why = Why(effect=effect, where=where, undone_by=undone_by, parts=parts, loads=loaded, notices=notices)
     if effect is not None and where is None and effect.origin.run:
         found = await query(ledger, run=effect.origin.run, limit=MAX_EFFECTS)
         return evolve(why, below=tuple(reversed(found)))
@@ -53,6 +55,20 @@ async def _parts(ledger: Path, effect: str) -> tuple[EffectRecord, ...]:
     """Return the effects that the op of this effect dispatched."""
     found = await query(ledger, text=effect, limit=MAX_EFFECTS)
     return _by_time([one for one in found if one.within == effect])
+
+
+async def _loads(ledger: Path, effect: EffectRecord) -> tuple[LedgerEntry, ...]:
+    """Return the last load, before the effect, of each plugin that ran it, caused it or decided about it."""
+    decided = {str(one["plugin"]) for one in effect.decisions if one.get("plugin")}
+    named = {f"op.{effect.op.partition('.')[0]}"}
+    host = effect.effect.rpartition("-")[0]
+    found: dict[str, LedgerEntry] = {}
+    for one in await loads(ledger, host=host, limit=_MAX_LOADS):
+        label = str(one.fields.get("plugin"))
+        is_part = label in named or label.partition(".")[2] in {*decided, effect.origin.plugin}
+        if is_part and one.fields.get("status") == "begun" and one.time <= effect.time:
+            found.setdefault(label, one)
+    return tuple(found[label] for label in sorted(found))
 
 
 async def _locate(

@@ -67,7 +67,8 @@ def entries_table(entries: Iterable[LedgerEntry]) -> str:
 def _op_columns(fields: Any) -> list[str]:
     origin = fields.get("origin") or {}
     by = ".".join(filter(None, (origin.get("skill"), origin.get("tool")))) or origin.get("plugin") or ""
-    return [fields.get("op", ""), fields.get("status", ""), by or origin.get("principal", "")]
+    by = by or origin.get("principal") or fields.get("principal", "")
+    return [fields.get("op") or fields.get("plugin", ""), fields.get("status", ""), by]
 
 
 def effects_table(records: Iterable[EffectRecord]) -> str:
@@ -92,6 +93,7 @@ def describe_effect(record: EffectRecord) -> str:
     """Describe one effect, from its caller to its outcome."""
     origin = record.origin
     place = [f"{name} {value}" for name in ("session", "run", "step") if (value := getattr(origin, name))]
+    place += [f"mode {origin.approval_mode}"] if origin.approval_mode else []
     by = f"{_by(record)}, for {origin.principal}" + (f" ({', '.join(place)})" if place else "")
     lines = [f"effect {record.effect}: {one_line(record.op)}, {record.status or 'open: no outcome is recorded'}"]
     lines += labeled("caller", by)

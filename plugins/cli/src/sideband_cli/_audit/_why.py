@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from attrs import field, frozen
-from sideband.ledger import EffectRecord
+from sideband.ledger import EffectRecord, LedgerEntry
 from sideband.messages import AssistantMessage, ToolCallPart, ToolResultMessage
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ class Why:
         parent: the explanation of the parent's tool call, for a child agent.
         undone_by: the effects that undid this one or tried to.
         parts: the effects that its op dispatched, oldest first.
+        loads: the loads of the plugins that ran or decided the effect.
         notices: additional remarks.
     """
 
@@ -99,6 +100,7 @@ class Why:
     parent: Why | None = None
     undone_by: tuple[EffectRecord, ...] = ()
     parts: tuple[EffectRecord, ...] = ()
+    loads: tuple[LedgerEntry, ...] = ()
     notices: tuple[str, ...] = ()
 
     @property

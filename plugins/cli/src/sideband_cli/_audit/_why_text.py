@@ -11,6 +11,7 @@ from sideband.rendering import render
 from .._terminal._tables import format_table, paragraph
 from .._terminal._words import describe_duration, describe_usage, one_line
 from .._undo._undo_effects import undone_effect
+from ._load_text import load_text
 from ._record_text import describe_decision, describe_effect, effect_label, labeled, local_time, record_data
 
 if TYPE_CHECKING:
@@ -34,10 +35,18 @@ def describe_why(why: Why) -> str:
     """Describe an explanation in lines that fit the terminal, beginning with the parent agent's part."""
     sections = list(_sections(why))
     if why.effect is not None:
-        sections.append("\n".join([describe_effect(why.effect), *_parts_lines(why), *_undo_lines(why)]))
+        sections.append(
+            "\n".join([describe_effect(why.effect), *_loads_lines(why), *_parts_lines(why), *_undo_lines(why)])
+        )
     else:
         sections.append("the ledger has no record of it")
     return "\n\n".join(sections)
+
+
+def _loads_lines(why: Why) -> Iterator[str]:
+    """Yield lines about the plugins that took part."""
+    for one in why.loads:
+        yield from labeled("plugin", load_text(one))
 
 
 def _parts_lines(why: Why) -> Iterator[str]:
@@ -224,6 +233,7 @@ def why_data(why: Why) -> dict[str, Any]:
     undoing = {
         "takes_back": undone_effect(why.effect) if why.effect else None,
         "parts": [{"effect": one.effect, "op": one.op, "status": one.status} for one in why.parts],
+        "plugins": [dict(one.fields) for one in why.loads],
         "taken_back": [{"effect": one.effect, "op": one.op, "status": one.status} for one in why.undone_by],
     }
     if why.where is None:

@@ -1,4 +1,4 @@
-"""The line above the prompt of a chat: model, context usage and cost."""
+"""The line above the prompt of a chat: model, context usage, cost and approval mode."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ if TYPE_CHECKING:
 
 
 def status_line(agent: Agent) -> str:
-    """Return the status line, such as ``[openai:gpt-5 · 12 % of 200k · $0.0123 · 1 queued]``."""
+    """Return the status line, such as ``[openai:gpt-5 · 12 % of 200k · $0.0123 · mode assist · 1 queued]``."""
     queued = len(agent.queues.steering) + len(agent.queues.following)
     parts = [agent.model, describe_context(agent), describe_usage_cost(agent.usage)]
-    return f"[{' · '.join([*parts, f'{queued} queued'] if queued else parts)}]"
+    parts += [f"mode {agent.approval_mode}"] if agent.approval_mode else []
+    parts += [f"{queued} queued"] if queued else []
+    return f"[{' · '.join(parts)}]"
 
 
 def describe_context(agent: Agent) -> str:

@@ -138,8 +138,11 @@ class TerminalFrontend:
                 self._print(*self._marked(question_rows(reason, self._width() - len(MARK) - 1)))
                 with self._holding():
                     text = await self._answer(asked)
+                    while keys and (text or "").lstrip().startswith("/"):  # meant for the chat, not as a no
+                        self._write(*self._marked(["answer the question first; then chat commands work again"]))
+                        text = await self._answer(asked)
                     answer = parse_answer(text or "", keys)
-                    self._write(f"{asked}{' '.join(filter(None, answer))}")
+                    self._write(f"{asked}{answer.shown}")
         finally:
             self._questions -= 1
         if text is None:

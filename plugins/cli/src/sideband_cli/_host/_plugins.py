@@ -47,8 +47,13 @@ class OpenPlugins(NamedTuple):
 
 
 @asynccontextmanager
-async def open_plugins(settings: LoadedSettings) -> AsyncIterator[OpenPlugins]:
-    """Open a host, or else its plugins, to examine them even if the configuration or the store is broken."""
+async def open_plugins(settings: LoadedSettings, *, reads_only: bool = False) -> AsyncIterator[OpenPlugins]:
+    """Open a host, or else its plugins, to examine them even if the configuration or the store is broken.
+
+    Args:
+        settings: the settings.
+        reads_only: see ``Host``.
+    """
     from sideband import Host, SidebandError
 
     problems = [_described(problem) for problem in settings.problems]
@@ -57,7 +62,7 @@ async def open_plugins(settings: LoadedSettings) -> AsyncIterator[OpenPlugins]:
         # Opening a host settles interrupted effects, which must not happen with a part of the configuration.
         if not problems:
             try:
-                host = await stack.enter_async_context(Host(settings=settings))
+                host = await stack.enter_async_context(Host(settings=settings, reads_only=reads_only))
             except SidebandError as error:
                 problems.append(_described(error))
             except Exception as error:  # noqa: BLE001  the plugin of a store may raise anything

@@ -19,14 +19,22 @@ def format_progress(current: float, total: float | None, unit: str | None = None
 
 
 class Progressbar:
-    """Progress on standard error: a single rewritten line on a terminal, otherwise a line for each message."""
+    """Progress on standard error: a single rewritten line on a terminal, otherwise a line for each message.
 
-    def __init__(self) -> None:
+    Args:
+        output: whether to show the lines of output too, as soon as each is complete.
+    """
+
+    def __init__(self, *, output: bool = False) -> None:
         self._live = sys.stderr.isatty()
         self._shown = 0
+        self._output = output
+        self._partial: dict[str, str] = {}
 
     def show(self, progress: Any) -> None:
-        """Show a report of a ``ToolProgress``. Output is part of the result, which is shown at the end."""
+        """Show a ``ToolProgress``."""
+        if self._output and (progress.text is not None or progress.closed):
+            self._show_output(progress.stream, progress.text or "", ends=progress.closed)
         if progress.current is None and progress.message is None:
             return
         parts = []
@@ -35,6 +43,15 @@ class Progressbar:
         if progress.message:
             parts.append(progress.message)
         self.line(" ".join(parts))
+
+    def _show_output(self, stream: str, text: str, *, ends: bool) -> None:
+        *lines, rest = (self._partial.pop(stream, "") + text).split("\n")
+        if ends or len(rest) > _MAX_LENGTH:
+            lines, rest = [*lines, rest], ""
+        if rest:
+            self._partial[stream] = rest
+        for line in filter(str.strip, lines):
+            self.line(line)
 
     def line(self, text: str) -> None:
         """Show a line in place of the last one."""

@@ -30,7 +30,7 @@ class TypedAnswer(NamedTuple):
 
     Attributes:
         key: one of the keys that the question offers, or ``n``.
-        reason: why not; may be empty.
+        reason: why not, may be empty; or the text, if any text is an answer.
     """
 
     key: str = "n"
@@ -39,21 +39,29 @@ class TypedAnswer(NamedTuple):
     @property
     def is_yes(self) -> bool:
         """Whether the answer allows something."""
-        return self.key != "n"
+        return self.key not in ("n", "")
 
+    @property
+    def shown(self) -> str:
+        """The answer as it is shown after the question."""
+        return render(" ".join(filter(None, self if self.key else self[1:])))
+
+
+ANY_TEXT = ""
+"""The keys of a question to which any text is an answer, which allows nothing."""
 
 Ask = Callable[[Sequence[str], str, str], Awaitable[TypedAnswer]]
 """Shows the lines of a reason, asks a question below them that offers these keys, and returns the user's answer."""
 
 
 def prompt(question: str, keys: str) -> str:
-    """Return a question with the keys that answer it. None of them is the default, which is no.
+    """Return a question with the keys that answer it. None of them is the default, which is no, if there are keys.
 
     Example:
         >>> prompt("Allow this?", "ya")
         'Allow this? [y/a/N] '
     """
-    return f"{question} [{'/'.join([*keys, 'N'])}] "
+    return f"{question} [{'/'.join([*keys, 'N'])}] " if keys else f"{question} "
 
 
 def parse_answer(text: str, keys: str) -> TypedAnswer:
@@ -63,6 +71,8 @@ def parse_answer(text: str, keys: str) -> TypedAnswer:
         >>> parse_answer("always", "ysa").key, parse_answer("always", "y").key, parse_answer("no, not today", "y")
         ('a', 'n', TypedAnswer(key='n', reason='not today'))
     """
+    if keys == ANY_TEXT:
+        return TypedAnswer("", text.strip())
     word, _, rest = text.strip().partition(" ")
     key = _WORDS.get(text.strip().lower(), "n")
     if key in keys:
@@ -82,24 +92,36 @@ class Questions:
         self._ask = ask
         self._yes = yes
 
+    @property
+    def has_person(self) -> bool:
+        """Whether a person answers the questions."""
+        return self._ask is not None and not self._yes
+
     def approver(self) -> Approver | None:
         """Return a function that answers requests for approval; ``None`` without ``--yes`` and a terminal."""
         if self._yes:
             return self._allowed
         return self._asked if self._ask else None
 
+    @property
+    def ask(self) -> Ask | None:
+        """The function that asks a question; ``None`` without a terminal."""
+        return self._ask
+
     async def _allowed(self, request: ApprovalRequest) -> Approval:
         from sideband.approvals import Approval
 
-        is_grant = request.kind == "grant"
+        is_grant, of_plugin = request.kind == "grant", request.subject.startswith("plugin:")
         if is_grant:
-            kind = "the plugin " if request.subject.startswith("plugin:") else ""
+            kind = "the plugin " if of_plugin else ""
             capabilities = " ".join(map(str.strip, capability_lines(request)))
             notice(f"granted to {kind}`{request.effect['name']}`: {capabilities}")
         else:
             first, *rest = request_lines(request)
             notice("\n".join(map(render, [f"allowed by --yes: {first}", *rest])))
-        scope: ApprovalScope = "always" if is_grant and "always" in request.grants else "once"
+        # The grant of a skill ends with its version. That of a plugin would hold for everything it does from now on.
+        wanted: ApprovalScope = "session" if of_plugin and "session" in request.grants else "always"
+        scope = wanted if is_grant and wanted in request.grants else "once"
         return Approval("allow", scope, by=f"{user_name()} (--yes)")
 
     async def _asked(self, request: ApprovalRequest) -> Approval:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _MAX_LENGTH = 4_000  # of all arguments, and of the preview
 _MAX_LINES = 40
+_MAX_CHANGES = 500
 _MAX_INDENT = 8
 
 
@@ -97,7 +98,18 @@ def _grant_lines(request: ApprovalRequest) -> list[str]:
     called = f"tool {quoted(str(tool))} of the " if tool else ""
     where = f" ({source})" if source else ""
     level = [] if request.level is None else [f"  highest level: {request.level.name.lower()}"]
-    return [f"The {called}{request.subject.partition(':')[0]} {quoted(name)}{where} requests:", *lines, *level]
+    first = f"The {called}{request.subject.partition(':')[0]} {quoted(name)}{where} requests:"
+    return [first, *lines, *level, *_change_lines(request.effect)]
+
+
+def _change_lines(effect: Mapping[str, Any]) -> list[str]:
+    """Return what a grant accepts, if its call lists that as `changes`. Users cannot accept what they do not see."""
+    changes = effect.get("arguments", {}).get("changes", ())
+    if not isinstance(changes, list | tuple) or not changes:
+        return []
+    hidden = len(changes) - _MAX_CHANGES
+    more = [f"  (… {hidden:,} lines omitted …)"] if hidden > 0 else []
+    return ["  to accept this:", *(f"  │ {one}" for one in changes[:_MAX_CHANGES]), *more]
 
 
 def requester_of(origin: Origin) -> str:
@@ -111,11 +123,15 @@ def requester_of(origin: Origin) -> str:
 def _block(label: str, text: str) -> list[str]:
     """Return a labeled text. Several lines get a margin, so that none looks like another part of the question."""
     lines = _cut(text, _MAX_LENGTH).split("\n")
-    if len(lines) == 1:
-        return [f"{label}: {lines[0]}"]
+    return [f"{label}: {lines[0]}"] if len(lines) == 1 else [f"{label}:", *block(text)]
+
+
+def block(text: str) -> list[str]:
+    """Return the lines of a text with a margin."""
+    lines = _cut(text, _MAX_LENGTH).split("\n")
     hidden = len(lines) - _MAX_LINES
     more = [f"  (… {hidden:,} lines omitted …)"] if hidden > 0 else []
-    return [f"{label}:", *(f"  │ {line}" for line in lines[:_MAX_LINES]), *more]
+    return [*(f"  │ {line}" for line in lines[:_MAX_LINES]), *more]
 
 
 def _argument_lines(arguments: Mapping[str, Any]) -> list[str]:

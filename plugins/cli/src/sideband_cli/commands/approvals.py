@@ -6,12 +6,13 @@ from argparse import ArgumentParser, Namespace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from sideband.command_line import add_host_options, make_host, notice, print_data, run_async
+from sideband.command_line import add_host_options, notice, print_data
 from sideband.commands import Command
 from sideband.exit_codes import ExitCode
 from sideband.rendering import render
 
 from .._errors import ApprovalUnconfirmed
+from .._host._opened import with_host
 from .._terminal._columns import terminal_width
 from .._terminal._progressbar import Progressbar
 from .._terminal._questions import ask_at_terminal, user_name
@@ -19,8 +20,6 @@ from .._terminal._request_text import offer_lines, question_rows, request_lines
 from .._terminal._tables import format_table
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from sideband import Host
     from sideband.approvals import ApprovalRequest, ApprovalScope, StoredApproval
 
@@ -66,16 +65,8 @@ def _run(arguments: Namespace) -> ExitCode:
     return ExitCode.SUCCESS
 
 
-def _with_host(arguments: Namespace, do: Callable[[Host], Awaitable[Any]]) -> Any:
-    async def main() -> Any:
-        async with make_host(arguments) as host:
-            return await do(host)
-
-    return run_async(main)
-
-
 def _list(arguments: Namespace) -> None:
-    found = _with_host(arguments, lambda host: host.approvals.list())
+    found = with_host(arguments, lambda host: host.approvals.list())
     shown = [one for one in found if arguments.all or one.state not in {"used", "expired", "denied"}]
     rows = [
         [one.request.id, one.state, _time(one.request.asked), one.request.subject, one.request.question]
@@ -86,7 +77,7 @@ def _list(arguments: Namespace) -> None:
 
 
 def _show(arguments: Namespace) -> None:
-    stored = _with_host(arguments, lambda host: _find(host, arguments.request))
+    stored = with_host(arguments, lambda host: _find(host, arguments.request))
     print_data(arguments, _data(stored), "\n".join(_described(stored)))
 
 
@@ -99,7 +90,7 @@ def _approve(arguments: Namespace) -> None:
             await _confirm(stored.request, scope)
         return await _answer(host, stored, "allow", scope, arguments.reason)
 
-    stored = _with_host(arguments, do)
+    stored = with_host(arguments, do)
     print_data(arguments, _data(stored), "\n".join(_described(stored)))
 
 
@@ -109,7 +100,7 @@ def _deny(arguments: Namespace) -> None:
         denied = await _answer(host, stored, "deny", "once", arguments.reason)
         return denied, stored.state == "granted"
 
-    denied, revokes = _with_host(arguments, do)
+    denied, revokes = with_host(arguments, do)
     lines = [*_described(denied), *(["the grant that the earlier answer gave is revoked"] if revokes else ())]
     print_data(arguments, _data(denied), "\n".join(lines))
 

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from sideband.command_line import add_host_options, make_host, print_data, run_async
 from sideband.commands import Command
+from sideband.errors import UsageError
 from sideband.exit_codes import ExitCode
 
 from .._arguments._types import count, moment
+from .._audit._load_text import describe_loads, loads_table
 from .._audit._record_text import describe_verdict, effects_table, entries_table, record_data, verdict_data
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["sideband_commands"]
 
 _STATUSES = ("done", "failed", "denied", "cancelled", "unknown", "open")
+_ABOUT_HOSTS = frozenset({"open", "close", "load"})
+"""Each command with a host adds some, which would displace the others."""
 _FILTERS = {
     "op": "an op such as http.get, or a family such as http",
     "skill": "a skill, or one of its tools",
@@ -46,7 +50,12 @@ def _configure(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     tail = actions.add_parser("tail", help="show the last entries")
     tail.add_argument("-n", "--count", type=count, default=20, help="the number of entries (default: 20)")
+    tail.add_argument("--all", action="store_true", help="show also when hosts began and ended, and what they loaded")
     query = actions.add_parser("query", help="list the effects that match all given filters, newest first")
+    query.add_argument(
+        "--kind", choices=("effect", "load"), default="effect", help="list effects (default), or loads of plugins"
+    )
+    query.add_argument("--plugin", help="with --kind load: a plugin, as KIND.NAME")
     for name, meaning in _FILTERS.items():
         query.add_argument(f"--{name}", type=_status if name == "status" else str, help=meaning)
     query.add_argument("--since", type=moment, metavar="TIME", help="a time in ISO 8601; local time without an offset")
@@ -58,7 +67,9 @@ def _configure(parser: ArgumentParser) -> None:
     )
     why = actions.add_parser("why", help="explain one effect, from the user's request to its outcome")
     why.add_argument(
-        "identifier", metavar="ID", help="the id of an effect or a tool call, session:run:step, or an idempotency key"
+        "identifier",
+        metavar="ID",
+        help="the id of an effect or a tool call, session:run:step, an idempotency key, or a plugin as KIND.NAME",
     )
     for action in (tail, query, verify, why):
         add_host_options(action)
@@ -76,7 +87,7 @@ def _run(arguments: Namespace) -> ExitCode:
 
 def _ask(arguments: Namespace, question: Callable[[Host], Awaitable[Any]]) -> Any:
     async def main() -> Any:
-        async with make_host(arguments) as host:
+        async with make_host(arguments, reads_only=True) as host:
             return await question(host)
 
     return run_async(main)
@@ -85,7 +96,8 @@ def _ask(arguments: Namespace, question: Callable[[Host], Awaitable[Any]]) -> An
 def _tail(arguments: Namespace) -> ExitCode:
     from sideband.ledger import tail
 
-    entries = _ask(arguments, lambda host: tail(host.ledger.folder, arguments.count))
+    without = frozenset() if arguments.all else _ABOUT_HOSTS
+    entries = _ask(arguments, lambda host: tail(host.ledger.folder, arguments.count, without=without))
     data = [dict(entry.fields) for entry in entries]
     print_data(arguments, data, entries_table(entries))
     return ExitCode.SUCCESS
@@ -94,9 +106,24 @@ def _tail(arguments: Namespace) -> ExitCode:
 def _query(arguments: Namespace) -> ExitCode:
     from sideband.ledger import query
 
+    if arguments.kind == "load":
+        return _query_loads(arguments)
+    if arguments.plugin:
+        raise UsageError("`--plugin` needs `--kind load`", hint="filter effects with --op, --skill or --tool")
     filters = {name: getattr(arguments, name) for name in (*_FILTERS, "since", "until", "limit")}
     records = _ask(arguments, lambda host: query(host.ledger.folder, **filters))
     print_data(arguments, [record_data(record) for record in records], effects_table(records))
+    return ExitCode.SUCCESS
+
+
+def _query_loads(arguments: Namespace) -> ExitCode:
+    from sideband.ledger import loads
+
+    if unused := [f"--{name}" for name in _FILTERS if name != "text" and getattr(arguments, name) is not None]:
+        raise UsageError(f"{' and '.join(unused)} cannot be used with `--kind load`", hint="see `audit query --help`")
+    filters = {name: getattr(arguments, name) for name in ("plugin", "text", "since", "until", "limit")}
+    entries = _ask(arguments, lambda host: loads(host.ledger.folder, **filters))
+    print_data(arguments, [dict(entry.fields) for entry in entries], loads_table(entries))
     return ExitCode.SUCCESS
 
 
@@ -109,11 +136,16 @@ def _verify(arguments: Namespace) -> ExitCode:
 
 
 def _why(arguments: Namespace) -> ExitCode:
+    from sideband.ledger import loads
+
     from .._audit._explain import explain
     from .._audit._why_text import describe_why, why_data
 
     identifier = arguments.identifier
     why = _ask(arguments, lambda host: explain(host.ledger.folder, _history(host), identifier))
+    if why is None and (found := _ask(arguments, lambda host: loads(host.ledger.folder, plugin=identifier, limit=20))):
+        print_data(arguments, [dict(entry.fields) for entry in found], describe_loads(found))
+        return ExitCode.SUCCESS
     if why is None:
         from sideband.broker import EffectMissing
 

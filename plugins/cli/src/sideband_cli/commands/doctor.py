@@ -15,6 +15,7 @@ from sideband.suggestions import did_you_mean
 from .._audit._record_text import describe_verdict, verdict_data
 from .._host._plugins import open_plugins
 from .._host._tools import list_tools
+from .._plugins._shown_values import effective_settings
 from .._terminal._tables import format_table, paragraph
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def _run(arguments: Namespace) -> ExitCode:
     settings = load_options(arguments, tolerant=True)
 
     async def main() -> dict[str, Any]:
-        async with open_plugins(settings) as opened:
+        async with open_plugins(settings, reads_only=True) as opened:
             return await _examine(opened, settings)
 
     data = run_async(main)
@@ -55,6 +56,9 @@ async def _examine(opened: OpenPlugins, settings: LoadedSettings) -> dict[str, A
 
     await opened.load_all()
     host, policy = opened.host, settings.settings.policy
+    if any(record.state.broken for record in opened.plugins.records):
+        # Each is reported below. A strict host would refuse to go on.
+        opened.plugins.policy = opened.plugins.policy._replace(strict=False)
     # Without the policy about plugins, no sandbox and no loader may be imported.
     sound = settings.policy_problem is None
     probe = await _probe(opened, policy) if sound else None
@@ -96,7 +100,7 @@ async def _examine(opened: OpenPlugins, settings: LoadedSettings) -> dict[str, A
         "executable": sys.executable,
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "home": str(default_home()),
-        "settings": [{"key": key, "value": value, "source": source} for key, value, source in settings.effective()],
+        "settings": await effective_settings(settings, opened.plugins),
         "isolation": probe
         and {
             "required": policy.tier.label,

@@ -58,7 +58,7 @@ def _run(arguments: Namespace) -> ExitCode:
         from sideband import EffectReport
         from sideband.ops import OpInternal
 
-        bar = Progressbar()
+        bar = Progressbar(output=True)
         effects: list[EffectReport] = []
         questions = Questions(ask_at_terminal(bar), yes=arguments.yes)
         async with make_host(arguments, approver=questions.approver()) as host:

@@ -1,9 +1,9 @@
-"""``sideband plugins list|why|order|check|reload|trust|distrust``: list plugins, and explain their states and order."""
+"""``sideband plugins list|show|why|order|check|trace|reload|trust|distrust``: list plugins, explain what they do."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sideband.command_line import (
@@ -18,8 +18,11 @@ from sideband.command_line import (
 from sideband.commands import Command
 from sideband.exit_codes import ExitCode
 
+from .._errors import KitMissing
 from .._host._load_errors import error_data
 from .._host._plugins import open_plugins
+from .._plugins._show import configure_show, show
+from .._plugins._trace import configure_trace, trace
 from .._terminal._tables import format_table, paragraph
 
 if TYPE_CHECKING:
@@ -48,12 +51,26 @@ def _configure(parser: ArgumentParser) -> None:
     order = actions.add_parser("order", help="show the order in which a hook calls plugins, with the reasons")
     order.add_argument("hook", metavar="HOOK", help="the name of the hook")
     check = actions.add_parser(
-        "check", help="import and validate all plugins; exit code 5 if a plugin or the host is unusable"
+        "check",
+        help="import and validate all plugins, or run the conformance tests of one; exit code 1 if a test fails, 5 if "
+        "a plugin or the host is unusable",
+    )
+    check.add_argument(
+        "name",
+        metavar="PLUGIN",
+        nargs="?",
+        help="a plugin, as NAME or KIND.NAME, or a distribution: run the tests of its kind, of `sideband-testing`",
     )
     reload = actions.add_parser(
         "reload", help="try whether a plugin can be reloaded; `/reload PLUGIN` in a chat reloads it there"
     )
     reload.add_argument("name", metavar="PLUGIN", help="a plugin, as NAME or KIND.NAME")
+    configure_show(
+        actions.add_parser("show", help="show what a plugin is and provides, its rights, hooks, ops and configuration")
+    )
+    configure_trace(
+        actions.add_parser("trace", help="run a command and show each call of a plugin's hook: time, action, reason")
+    )
     trust = actions.add_parser("trust", help="let local files be plugins, with their current content")
     trust.add_argument("files", metavar="FILE", nargs="+", help="a file that `[policy.files]` names; read it first")
     distrust = actions.add_parser("distrust", help="let local files be plugins no longer")
@@ -62,13 +79,15 @@ def _configure(parser: ArgumentParser) -> None:
         add_host_options(action)
 
 
-def _run(arguments: Namespace) -> ExitCode:
-    actions = {
+def _run(arguments: Namespace) -> int:
+    actions: dict[str, Callable[[Namespace], int]] = {
         "list": _list,
         "why": _why,
         "order": _order,
         "check": _check,
         "reload": _reload,
+        "show": show,
+        "trace": trace,
         "trust": _trust,
         "distrust": _distrust,
     }
@@ -131,11 +150,14 @@ def _print_records(
         for record in records
     ]
     lines = [format_table(["kind", "name", "state", "distribution", ""], rows)]
-    reasons = dict.fromkeys(
-        paragraph(f"{record.label} is {record.state.value}: {record.reason}", hanging="  ")
-        for record in records
-        if record.reason
-    )
+    labels: dict[tuple[str, str], dict[str, None]] = {}
+    for record in records:
+        if record.reason:
+            labels.setdefault((record.state.value, record.reason), {})[record.label] = None
+    reasons = [
+        paragraph(f"{', '.join(alike)} {'is' if len(alike) == 1 else 'are'} {state}: {reason}", hanging="  ")
+        for (state, reason), alike in labels.items()
+    ]
     if shown := [record for record in records if record in past]:
         states = " and ".join(sorted({f"`{record.state.value}`" for record in shown}))
         lines += ["", paragraph(f"{states}: at the last start of a host, at {past[shown[0]]}", hanging="  ")]
@@ -243,6 +265,8 @@ def _order(arguments: Namespace) -> ExitCode:
 
 
 def _check(arguments: Namespace) -> ExitCode:
+    if arguments.name is not None:
+        return _check_one(arguments)
     settings = _settings(arguments)
 
     async def main() -> tuple[list[PluginRecord], bool]:
@@ -254,6 +278,22 @@ def _check(arguments: Namespace) -> ExitCode:
     records, opens = run_async(main)
     _print_records(arguments, records)
     return ExitCode.SUCCESS if opens and not any(record.state.broken for record in records) else ExitCode.CONFIGURATION
+
+
+def _check_one(arguments: Namespace) -> ExitCode:
+    """Run the conformance tests of a plugin in a process of its own, so that no plugin imports the testing kit."""
+    import subprocess
+    import sys
+    from importlib.util import find_spec
+
+    if find_spec("sideband_testing") is None:
+        raise KitMissing(["sideband_testing"])
+    options = ["--json"] if arguments.json else []
+    program = [sys.executable, "-m", "sideband_testing", "check", *options, "--", arguments.name]
+    code = subprocess.run(program, check=False).returncode  # noqa: S603  this Python, and no shell
+    # Anything but these is the end of the process by the plugin itself.
+    known = (ExitCode.SUCCESS, ExitCode.FAILURE, ExitCode.USAGE)
+    return ExitCode(code) if code in known else ExitCode.CONFIGURATION
 
 
 def _reload(arguments: Namespace) -> ExitCode:

@@ -16,7 +16,13 @@ from .._agent._input import read_files, read_prompt
 from .._agent._options import add_agent_options, open_agent
 
 if TYPE_CHECKING:
+    from sideband.hooks import ObserveEvent
     from sideband_agent import Agent, RunResult
+
+    from .._agent._progress_lines import ProgressLines
+
+    _Do = Callable[[Agent], Awaitable[RunResult | None]]
+    _Listener = Callable[[ObserveEvent], None]
 
 __all__ = ["sideband_commands"]
 
@@ -40,6 +46,9 @@ def _configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--resume", action="store_true", help="resume the unfinished run of --session, or of the last session"
     )
+    parser.add_argument(
+        "--progress", metavar="FILE", help="write the progress of tools to this file, as newline-delimited JSON"
+    )
     add_agent_options(parser)
 
 
@@ -55,7 +64,14 @@ def _run(arguments: Namespace) -> ExitCode:
     return run_async(lambda: _show(arguments, lambda agent: agent.invoke(prompt, attachments=attachments)))
 
 
-async def _show(arguments: Namespace, do: Callable[[Agent], Awaitable[RunResult | None]]) -> ExitCode:
+async def _show(arguments: Namespace, do: _Do) -> ExitCode:
+    from .._agent._progress_lines import progress_to
+
+    with progress_to(arguments.progress) as lines:
+        return await _play(arguments, do, lines)
+
+
+async def _play(arguments: Namespace, do: _Do, lines: ProgressLines | None) -> ExitCode:
     from sideband.command_line import notice
 
     from .._agent._activity import Activity
@@ -71,7 +87,7 @@ async def _show(arguments: Namespace, do: Callable[[Agent], Awaitable[RunResult 
     activity = Activity(output, thinking=arguments.thinking, quiet=arguments.quiet, verbose=arguments.verbose)
     questions = Questions(ask_at_terminal(bar), yes=arguments.yes)
     shown, quiet = (print_event, None) if arguments.json else (activity.take, activity.take_hints)
-    on_event = quiet if arguments.quiet else shown
+    on_event = _joined(quiet if arguments.quiet else shown, lines)
     try:
         async with open_agent(arguments, questions, on_event=on_event) as agent:
             async with aborting_on_interrupt(agent, notice if arguments.json else output.line) as interrupts:
@@ -90,3 +106,15 @@ async def _show(arguments: Namespace, do: Callable[[Agent], Awaitable[RunResult 
         return exit_code(result)
     finally:
         bar.erase()
+
+
+def _joined(shown: _Listener | None, lines: ProgressLines | None) -> _Listener | None:
+    """Return what takes the events: the output, the file of progress, or both."""
+    if lines is None or shown is None:
+        return shown if lines is None else lines.take
+
+    def take(event: ObserveEvent) -> None:
+        shown(event)
+        lines.take(event)
+
+    return take

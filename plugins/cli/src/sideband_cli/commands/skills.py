@@ -1,12 +1,14 @@
-"""``sideband skills list|show|validate|install``: inspect and validate skills, and install their dependencies."""
+"""``sideband skills list|show|validate|install|test``: inspect and test skills, and install what they need."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sideband import UsageError
+from sideband.active_skills import mapped_tools
 from sideband.command_line import add_host_options, joined, make_host, notice, print_data, run_async
 from sideband.commands import Command
 from sideband.exit_codes import ExitCode
@@ -14,6 +16,7 @@ from sideband.suggestions import did_you_mean
 
 from .._skills._dirs import add_skill_dirs, skill_hint
 from .._skills._packages import describe_packages, find_environment, install, packages_data
+from .._skills._tests import configure_tests, run_tests
 from .._skills._validation import validate_folder
 from .._terminal._tables import format_table
 
@@ -32,7 +35,7 @@ _RESUME = {
 
 def sideband_commands() -> Command:
     """Register the command."""
-    return Command("skills", "list, show and validate skills, and install their dependencies", _configure, _run)
+    return Command("skills", "list, show, validate and test skills, and install their dependencies", _configure, _run)
 
 
 def _configure(parser: ArgumentParser) -> None:
@@ -52,14 +55,22 @@ def _configure(parser: ArgumentParser) -> None:
         action="store_true",
         help="build packages that have no wheel; this runs their code with your privileges",
     )
-    for action in (listing, show, installing):
+    testing = actions.add_parser("test", help="run the tests of a skill with the testing kit; exit code 1 if one fails")
+    configure_tests(testing)
+    for action in (listing, show, installing, testing):
         add_skill_dirs(action)
-    for action in (listing, show, validate, installing):
+    for action in (listing, show, validate, installing, testing):
         add_host_options(action)
 
 
-def _run(arguments: Namespace) -> ExitCode:
-    actions = {"list": _list, "show": _show, "validate": _validate, "install": install}
+def _run(arguments: Namespace) -> int:
+    actions: dict[str, Callable[[Namespace], int]] = {
+        "list": _list,
+        "show": _show,
+        "validate": _validate,
+        "install": install,
+        "test": run_tests,
+    }
     return actions[arguments.action](arguments)
 
 
@@ -128,6 +139,7 @@ def _show(arguments: Namespace) -> ExitCode:
         f"level: {level}",
         *describe_packages(skill, environment),
         *_describe_limits(skill),
+        *_describe_allowed(skill),
     ]
     for tool in data["tools"]:
         lines += ["", f"{skill.key}.{tool['signature']}", f"  {tool['description']}"]
@@ -175,7 +187,14 @@ def _problem_data(problem: SkillProblem) -> dict[str, Any]:
     return {name: getattr(problem, name) for name in ("source", "code", "reason", "hint", "fatal")}
 
 
+def _describe_allowed(skill: SkillSpec) -> list[str]:
+    tools, unknown = mapped_tools(skill.allowed_tools)
+    lines = [f"pre-approved while it is active, if you grant it: {', '.join(tools)}"] if tools else []
+    return lines + ([f"listed in `allowed-tools`, but unknown here: {', '.join(unknown)}"] if unknown else [])
+
+
 def _data(skill: SkillSpec, level: str) -> dict[str, Any]:
+    pre_approved, unknown = mapped_tools(skill.allowed_tools)
     return {
         "name": skill.name,
         "key": skill.key,
@@ -185,6 +204,7 @@ def _data(skill: SkillSpec, level: str) -> dict[str, Any]:
         "capabilities": list(skill.capabilities),
         "level": level,
         "allowed_tools": list(skill.allowed_tools),
+        "pre_approved": {"tools": list(pre_approved), "unknown": list(unknown)},
         "requirements": list(skill.requirements),
         "memory": skill.memory,
         "alone": skill.alone,

@@ -7,7 +7,6 @@ import json
 from collections.abc import Mapping
 from encodings import normalize_encoding
 from encodings.aliases import aliases
-from time import perf_counter
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from anyio import to_thread
@@ -44,7 +43,7 @@ _PARTIAL, _UNSATISFIABLE = 206, 416
 _COOKIES = frozenset({"set-cookie", "set-cookie2"})
 
 
-async def response_result(arrival: Arrival, ctx: OpContext, *, max_bytes: int, started: float) -> Response:
+async def response_result(arrival: Arrival, ctx: OpContext, *, max_bytes: int) -> Response:
     """Read the body and return the result of a request.
 
     Raises:
@@ -80,7 +79,6 @@ async def response_result(arrival: Arrival, ctx: OpContext, *, max_bytes: int, s
         content_encoding=response.headers.get("content-encoding"),
         http_version=response.http_version,
         redirects=list(arrival.redirects),
-        elapsed_ms=_elapsed(started),
     )
 
 
@@ -101,7 +99,7 @@ def _part(arrival: Arrival, part: RequestedRange, content: bytes, ctx: OpContext
         raise ProtocolFailed(arrival.method, arrival.target.origin, str(error), retryable=False) from None
 
 
-def blob_result(arrival: Arrival, *, size: int, sha256: str | None, started: float) -> FetchedBlob:
+def blob_result(arrival: Arrival, *, size: int, sha256: str | None) -> FetchedBlob:
     """Return the result of fetching a blob."""
     return FetchedBlob(
         status=arrival.response.status_code,
@@ -111,13 +109,12 @@ def blob_result(arrival: Arrival, *, size: int, sha256: str | None, started: flo
         bytes=size,
         sha256=sha256,
         redirects=list(arrival.redirects),
-        elapsed_ms=_elapsed(started),
     )
 
 
-def download_result(arrival: Arrival, *, path: str | None, size: int, sha256: str | None, started: float) -> Download:
+def download_result(arrival: Arrival, *, path: str | None, size: int, sha256: str | None) -> Download:
     """Return the result of a download."""
-    return Download(path=path, **blob_result(arrival, size=size, sha256=sha256, started=started))
+    return Download(path=path, **blob_result(arrival, size=size, sha256=sha256))
 
 
 def _headers(response: httpx.Response) -> dict[str, str]:
@@ -130,10 +127,6 @@ def _headers(response: httpx.Response) -> dict[str, str]:
         value = raw_value.decode("utf-8", "replace")
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
     return headers
-
-
-def _elapsed(started: float) -> float:
-    return round((perf_counter() - started) * 1000, 3)
 
 
 def _content_type(value: str) -> tuple[str, str]:

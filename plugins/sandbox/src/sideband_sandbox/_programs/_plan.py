@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from attrs import frozen
-from sideband.workers import ProgramRequest
+from sideband.workers import Place, ProgramRequest
 
 from .._inside import Plan
 from .._machine._inspection import Machine
@@ -175,7 +175,7 @@ def _rules(
     for path in _existing(_DEVICES):
         yield READ_FILE | WRITE_FILE, str(path)
     for place in request.places:
-        reading = _reading(place.path, 0 if place.writable else EXECUTE)
+        reading = _reading(place.path, EXECUTE if _may_execute(place) else 0)
         sockets = CONNECT_UNIX & landlock.files if request.sockets and place.path.is_dir() else 0
         yield reading | (_writing(place.path) if place.writable else 0) | sockets, str(place.path)
     if not _is_granted(request, _program(request)):
@@ -186,6 +186,10 @@ def _rules(
         yield READ_FILE | READ_DIRECTORY, "/proc"
         # Listing any folder is safe: its file system contains only what it may know.
         yield READ_DIRECTORY, "/"
+
+
+def _may_execute(place: Place) -> bool:
+    return place.executable or not place.writable
 
 
 def _reading(path: Path, more: int = 0) -> int:
@@ -226,7 +230,8 @@ def _mounts(request: ProgramRequest) -> Iterator[tuple[str, str, bool, int, bool
     for path in _existing(_DEVICES):
         yield str(path), str(path), False, _NO_SETUID | _NO_PROGRAMS, False
     for place in request.places:
-        attributes = _NO_SETUID | _NO_DEVICES | (_NO_PROGRAMS if place.writable else _READ_ONLY)
+        attributes = _NO_SETUID | _NO_DEVICES | (0 if place.writable else _READ_ONLY)
+        attributes |= 0 if _may_execute(place) else _NO_PROGRAMS
         yield str(place.path), str(place.path), place.path.is_dir(), attributes, True
     program = _program(request)
     if not _is_granted(request, program):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import signal
@@ -31,6 +32,7 @@ _LONGEST_ANSWER = 4_096
 # The keeper and the init process.
 _OWN_PROCESSES = 2
 PREFIX = "sideband-command-"
+_TO_GROUP = 4  # PIDFD_SIGNAL_PROCESS_GROUP
 
 
 @define(eq=False)
@@ -198,6 +200,20 @@ class IsolatedProgram:
             stdin, self.stdin = self.stdin, -1
             anyio.notify_closing(stdin)
             os.close(stdin)
+
+    def terminate(self) -> None:
+        """Send SIGTERM to the program and its process group. Does nothing if it has exited."""
+        if self._closed or not self.pid or self._handle is None:
+            return
+        with contextlib.suppress(OSError):
+            try:
+                signal.pidfd_send_signal(self._handle, signal.SIGTERM, None, _TO_GROUP)
+            except OSError as error:
+                if error.errno != errno.EINVAL:
+                    raise
+                # Before Linux 6.9. The program is the leader of its session, so its process id is that of the group.
+                signal.pidfd_send_signal(self._handle, 0)
+                os.killpg(self.pid, signal.SIGTERM)
 
     def kill(self) -> None:
         """Kill the program and its descendants. Does nothing if it has exited."""

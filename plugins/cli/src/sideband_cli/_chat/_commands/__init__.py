@@ -10,6 +10,7 @@ from .goal import GOAL
 from .help import HELP
 from .label import LABEL
 from .later import LATER
+from .mode import MODE
 from .model import MODEL
 from .models import MODELS
 from .name import NAME
@@ -36,6 +37,7 @@ OWN_CHAT_COMMANDS = (
     HELP,
     LABEL,
     LATER,
+    MODE,
     MODEL,
     MODELS,
     NAME,

@@ -1,0 +1,1 @@
+"""A plugin for sideband. The entry point `{{ cookiecutter.__entry }}` is the module `plugin`."""

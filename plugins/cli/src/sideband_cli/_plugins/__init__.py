@@ -1,0 +1,3 @@
+"""What is known about plugins, and what they do."""
+
+__all__: list[str] = []

@@ -1,0 +1,6 @@
+import pytest
+
+
+@pytest.fixture
+def call(tool_call):
+    return tool_call

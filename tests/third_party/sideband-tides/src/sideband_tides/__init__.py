@@ -1,0 +1,1 @@
+"""Tides: an op family, a guard and a tool for each station."""
