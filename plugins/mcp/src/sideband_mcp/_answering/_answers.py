@@ -1,0 +1,73 @@
+"""Answer what a server asks during a call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from sideband.asking import QuestionOption, UserQuestion
+from sideband.errors import SidebandError
+from sideband.ops import OpError
+from sideband.tools import ToolContext
+
+from .._config import ServerConfig
+from ._forms import FormInvalid, questions_of, values_of
+from ._samples import request_of
+
+_TRIES = 3
+_OPENED, _REFUSED = "opened", "no"
+
+
+async def answer_to(ask: Mapping[str, Any], server: str, settings: ServerConfig, ctx: ToolContext) -> Mapping[str, Any]:
+    """Return the parameters of an answer: ``action`` and ``content``.
+
+    Without a user who can be asked, the answer declines.
+    """
+    try:
+        match ask["kind"]:
+            case "form":
+                return await _fill_in(ask, server, ctx)
+            case "address":
+                return await _open(ask, server, ctx)
+            case _:
+                return await _sample(ask, settings, ctx)
+    except OpError as error:
+        await ctx.progress(message=f"an answer to the MCP server `{server}` failed: {error.message}")
+        return {"action": "decline"}
+    except SidebandError as error:
+        if error.code != "agent.asker":
+            raise
+        return {"action": "decline"}
+
+
+async def _fill_in(ask: Mapping[str, Any], server: str, ctx: ToolContext) -> Mapping[str, Any]:
+    problem = ""
+    for _ in range(_TRIES):
+        try:
+            questions = questions_of(ask["form"], f"The MCP server `{server}` asks: {ask['message']}{problem}")
+            answers = await ctx.ask(questions)
+            if not any(one.chosen or one.text for one in answers):
+                return {"action": "cancel"}
+            return {"action": "accept", "content": values_of(ask["form"], answers)}
+        except FormInvalid as error:
+            problem = f" ({error})"
+    return {"action": "decline"}
+
+
+async def _open(ask: Mapping[str, Any], server: str, ctx: ToolContext) -> Mapping[str, Any]:
+    address = ask["address"]
+    if urlsplit(address).scheme not in ("http", "https"):
+        return {"action": "decline"}
+    text = f"The MCP server `{server}` asks you to open {address} in a browser: {ask['message']}"
+    options = (QuestionOption(_OPENED, "I have opened it"), QuestionOption(_REFUSED, "I do not want to"))
+    (answer,) = await ctx.ask([UserQuestion(text, options)])
+    return {"action": "accept" if answer.chosen == (_OPENED,) else "decline"}
+
+
+async def _sample(ask: Mapping[str, Any], settings: ServerConfig, ctx: ToolContext) -> Mapping[str, Any]:
+    model = settings.sampling or ""
+    request = request_of(ask["sample"], model)
+    found = await ctx.dispatch("llm.generate", request, uses=[f"llm:model={model}"])
+    text = "".join(part["text"] for part in found["content"] if part["type"] == "text")
+    return {"action": "accept", "content": {"text": text, "model": model}}

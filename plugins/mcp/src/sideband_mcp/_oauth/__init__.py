@@ -1,0 +1,1 @@
+"""Authorization of servers with OAuth: logins by a person in a browser, and the tokens of requests."""

@@ -1,0 +1,42 @@
+"""What a model sees of the result of a call."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from sideband.messages import ImagePart, TextPart
+from sideband.tools import ToolOutput
+
+IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+"""The media types that models see."""
+
+
+def output_of(found: Mapping[str, Any]) -> ToolOutput:
+    """Return the result of a call for a model. Parts that it cannot see are described."""
+    parts = [part_of(one) for one in found["content"]]
+    if not parts and found["structured"] is not None:
+        return ToolOutput(found["structured"], is_error=found["is_error"])
+    if all(isinstance(one, TextPart) for one in parts):
+        text = "\n".join(one.text for one in parts if isinstance(one, TextPart))
+        return ToolOutput(text or "[no output]", is_error=found["is_error"])
+    return ToolOutput(parts, is_error=found["is_error"])
+
+
+def part_of(one: Mapping[str, Any]) -> TextPart | ImagePart:
+    """Return a part of a result, as a model sees it."""
+    match one.get("type"):
+        case "text":
+            return TextPart(text=one["text"])
+        case "image" if one["mimeType"] in IMAGES:
+            return ImagePart(data=one["data"], media_type=one["mimeType"])
+        case "resource_link":
+            return TextPart(text=f"[resource {one['uri']}: {one.get('description') or one.get('name') or ''}]")
+        case "resource" if "text" in one["resource"]:
+            return TextPart(text=f"[resource {one['resource']['uri']}]\n{one['resource']['text']}")
+        case "resource":
+            return TextPart(text=f"[resource {one['resource']['uri']} is not text]")
+        case kind:
+            size = len(json.dumps(one))
+            return TextPart(text=f"[a part of the type `{kind}` with {size:,} characters is not shown]")

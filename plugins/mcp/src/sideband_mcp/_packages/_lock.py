@@ -1,0 +1,66 @@
+"""What is installed for a server: exact packages with hashes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from attrs import frozen
+
+from .._models import digest_of
+
+_REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^]]*\])?==([^ ;\\]+)", re.MULTILINE)
+_HASH = re.compile(r"--hash=(sha256:[0-9a-f]{64})")
+_INTEGRITY = re.compile(r"sha512-[A-Za-z0-9+/]{86}==\Z")
+_MODULES = "node_modules/"
+
+
+@frozen
+class PackageLock:
+    """The exact packages that a server needs.
+
+    Attributes:
+        registry: where they come from.
+        text: the lock, as the installer reads it.
+    """
+
+    registry: Literal["npm", "pypi"]
+    text: str
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """The packages with their versions and hashes, a line each."""
+        return tuple(sorted({*(_of_pypi(self.text) if self.registry == "pypi" else _of_npm(self.text))}))
+
+    @property
+    def digest(self) -> str:
+        """The digest of all names, versions and hashes. It does not depend on the address of the registry."""
+        return digest_of([self.registry, *self.packages])
+
+
+def _of_pypi(text: str) -> Iterator[str]:
+    found = list(_REQUIREMENT.finditer(text))
+    for one, following in zip(found, [*found[1:], None], strict=True):
+        block = text[one.start() : following.start() if following else len(text)]
+        yield f"{one[1]}=={one[2]} {' '.join(sorted(_HASH.findall(block)))}"
+
+
+def _of_npm(text: str) -> Iterator[str]:
+    for path, one in json.loads(text)["packages"].items():
+        if path:
+            yield f"{path.rpartition(_MODULES)[2]}@{one['version']} {one['integrity']}"
+
+
+def check_npm(text: str) -> None:
+    """Check that each package of a lock of npm is from the registry, with a hash.
+
+    Raises:
+        ValueError: if one is from a repository, a file or an address.
+    """
+    content: dict[str, Any] = json.loads(text)
+    for path, one in content["packages"].items():
+        name = path.rpartition(_MODULES)[2]
+        if path and (not _INTEGRITY.match(str(one.get("integrity", ""))) or one.get("link") or "inBundle" in one):
+            raise ValueError(f"`{name}` is not from the registry of npm, or has no SHA-512 hash")

@@ -1,0 +1,39 @@
+"""Servers at an address: Streamable HTTP, and the older protocol with server-sent events."""
+
+import pytest
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize("settings", [{"url": "/mcp"}, {"url": "/older/sse", "sse": True}], ids=["http", "sse"])
+async def test_tools_at_an_address_are_called(open_host, session, served, settings):
+    server = {**settings, "url": served.origin + settings["url"], "local": True}
+    async with open_host({"things": server}) as host, session(host, "things__add") as call:
+        assert (await call("things__add", a=2)).text == "3"
+
+
+async def test_address_of_this_machine_needs_a_setting(open_host, session, served, caplog):
+    async with open_host({"things": {"url": served.origin + "/mcp"}}) as host, session(host) as call:
+        await call.wait_for_log(caplog, "`things`", "has the address 127.0.0.1, which is not public")
+
+
+async def test_secret_is_sent_to_the_server(open_host, session, served, credentials):
+    credentials.add("things", "token-of-things", served.origin)
+    server = {"url": served.origin + "/mcp", "local": True, "auth": "things"}
+    async with open_host({"things": server}, credentials.plugin) as host, session(host, "things__add"):
+        assert served.requests[-1]["authorization"] == "Bearer token-of-things"
+
+
+async def test_redirect_to_another_origin_is_not_followed(open_host, session, served, caplog):
+    server = {"url": served.origin + "/moved", "local": True}
+    async with open_host({"things": server}) as host, session(host) as call:
+        await call.wait_for_log(caplog, "`things`", "is unavailable")
+
+
+async def test_message_that_is_too_large_is_refused(open_host, session, served):
+    server = {"url": served.origin + "/mcp", "local": True}
+    async with open_host({"things": server}, max_message_bytes=65_536) as host, session(host, "things__flood") as call:
+        result = await call("things__flood", size=200_000)
+        assert result.is_error
+        assert "`things`" in result.text
+        assert (await call("things__add", a=1)).text == "2"
