@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 run: $(VENV)/run.stamp
 	$(BIN)/sideband demo
 
-test: lint types unit
+test: lint types conformance unit
 
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .
@@ -54,7 +54,7 @@ storm: $(VENV)/test.stamp
 		tests/agent/test_crashes.py tests/agent/test_power_failures.py \
 		tests/agent/test_replay_storm.py tests/agent/test_storms.py -s
 
-# The official conformance suite of MCP against our server, and a client of another maker. Needs npm's registry.
+# The official conformance suite of MCP against our client and server, and a client of another maker.
 conformance: $(VENV)/test.stamp $(VENV)/suite.stamp
 	$(BIN)/python $(SUITE)/run.py $(VENV)/suite
 

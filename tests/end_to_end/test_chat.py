@@ -232,7 +232,10 @@ def test_text_typed_before_a_question_does_not_answer_it_and_is_restored_afterwa
     chat.type("y")
     chat.wait_for("> y")
     gate.opened.set()
-    chat.wait_for("sql:path=notes.db\n▌   highest level: controlled\n▌ session or always", "[y/s/a/N]")
+    # The first question is still on the screen, so the lines above the second one are needed.
+    above = "▌ session or always: for all tools of this version of the skill\n▌ y = once, s = for this session"
+    shown = f"highest level: controlled\n{above}, a = always, n or n REASON = no\n▌ Grant"
+    chat.wait_for("sql:path=notes.db", shown)
     chat.type("\r")
     chat.wait_for("failed", "done", "]\n> y")
     chat.type("\x03")

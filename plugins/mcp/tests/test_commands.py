@@ -361,3 +361,20 @@ def test_all_servers_of_a_file_are_added_or_not_one(mcp, home, foreign):
     assert mcp("add", "--from", str(file))[0] == 2
     assert (home / "sideband.toml").read_text() == WRITTEN
     assert mcp("add", "--from", str(file), "new")[0] == 0
+
+
+def test_servers_of_the_project_are_named_until_they_are_added(mcp, home, tmp_path, capsys):
+    (tmp_path / "work" / ".mcp.json").write_text('{"mcpServers": {"Git Hub": {"command": "x"}}}')
+    main(["mcp", "list"])
+    said = capsys.readouterr().err
+    assert "`git_hub`" in said
+    assert "sideband mcp add --from .mcp.json" in said
+    mcp("add", "--from", ".mcp.json")
+    main(["mcp", "list"])
+    assert "git_hub" not in capsys.readouterr().err
+
+
+def test_file_of_the_project_that_is_not_understood_is_not_named(home, tmp_path, capsys):
+    (tmp_path / "work" / ".mcp.json").write_text("no JSON")
+    main(["mcp", "list"])
+    assert ".mcp.json" not in capsys.readouterr().err

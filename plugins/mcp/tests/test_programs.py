@@ -117,3 +117,18 @@ async def test_policy_accepts_without_a_question(open_host, raw_server, session,
     async with open_host({"things": raw_server()}, settings=settings) as host, session(host, "things__go") as call:
         assert (await call("things__go")).text == "gone"
         assert person.requests == []
+
+
+COUNTS = """
+lists = []
+
+def answer(method, params, number):
+    if method == "tools/list":
+        lists.append(number)
+    return text(str(len(lists))) if method == "tools/call" else default(method, params)
+"""
+
+
+async def test_server_is_listed_once_for_a_connection(open_host, raw_server, session):
+    async with open_host({"things": raw_server(COUNTS)}) as host, session(host, "things__go") as call:
+        assert (await call("things__go")).text == "1"

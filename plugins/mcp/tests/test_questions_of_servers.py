@@ -98,6 +98,22 @@ async def test_form_that_is_left_open_is_cancelled(open_host, session, server, a
         assert "cancel" in (await call(server[1])).text
 
 
+DEFAULTS = asking(
+    "elicitation/create",
+    """{"message": "Where to?", "requestedSchema": {"type": "object", "required": ["city"], "properties": {
+    "city": {"type": "string", "default": "Vienna"}, "note": {"type": "string"}}}}""",
+)
+
+
+@pytest.mark.parametrize(("choice", "answered"), [("yes", "Vienna"), ("no", "cancel")])
+async def test_form_that_is_left_open_is_sent_with_its_defaults_if_the_person_confirms(
+    open_host, session, raw_server, choice, answered
+):
+    person = Person([UserAnswer(), UserAnswer()], [UserAnswer((choice,))])
+    async with open_host({"things": raw_server(DEFAULTS)}) as host, session(host, "things__go", asker=person) as call:
+        assert answered in (await call("things__go")).text
+
+
 async def test_form_is_declined_without_a_person(open_host, session, server):
     async with open_host({"things": server[0]}) as host, session(host, server[1]) as call:
         assert "decline" in (await call(server[1])).text

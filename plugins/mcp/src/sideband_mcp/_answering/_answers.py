@@ -12,11 +12,11 @@ from sideband.ops import OpError
 from sideband.tools import ToolContext
 
 from .._config import ServerConfig
-from ._forms import FormInvalid, questions_of, values_of
+from ._forms import FormInvalid, has_defaults, questions_of, values_of
 from ._samples import request_of
 
 _TRIES = 3
-_OPENED, _REFUSED = "opened", "no"
+_OPENED, _SENT, _REFUSED = "opened", "yes", "no"
 
 
 async def answer_to(ask: Mapping[str, Any], server: str, settings: ServerConfig, ctx: ToolContext) -> Mapping[str, Any]:
@@ -47,12 +47,20 @@ async def _fill_in(ask: Mapping[str, Any], server: str, ctx: ToolContext) -> Map
         try:
             questions = questions_of(ask["form"], f"The MCP server `{server}` asks: {ask['message']}{problem}")
             answers = await ctx.ask(questions)
-            if not any(one.chosen or one.text for one in answers):
+            is_open = not any(one.chosen or one.text for one in answers)
+            if is_open and not (has_defaults(ask["form"]) and await _sends_defaults(server, ctx)):
                 return {"action": "cancel"}
             return {"action": "accept", "content": values_of(ask["form"], answers)}
         except FormInvalid as error:
             problem = f" ({error})"
     return {"action": "decline"}
+
+
+async def _sends_defaults(server: str, ctx: ToolContext) -> bool:
+    """Ask whether a form that was left open is sent with its defaults, or not at all."""
+    options = (QuestionOption(_SENT, "send the defaults"), QuestionOption(_REFUSED, "cancel"))
+    (answer,) = await ctx.ask([UserQuestion(f"Send the defaults of this form to the MCP server `{server}`?", options)])
+    return answer.chosen == (_SENT,)
 
 
 async def _open(ask: Mapping[str, Any], server: str, ctx: ToolContext) -> Mapping[str, Any]:

@@ -54,6 +54,15 @@ def values_of(form: Mapping[str, Any], answers: Sequence[UserAnswer]) -> dict[st
     return found
 
 
+def has_defaults(form: Mapping[str, Any]) -> bool:
+    """Return whether a form can be sent as it is: it has defaults, and no required field without one."""
+    fields = dict(_fields(form))
+    required = form.get("required")
+    named = required if isinstance(required, list) else []
+    without = [name for name in named if "default" not in fields.get(name, {})]
+    return not without and any("default" in one for one in fields.values())
+
+
 def _fields(form: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     properties = form.get("properties")
     for name, one in properties.items() if isinstance(properties, Mapping) else ():

@@ -125,6 +125,15 @@ def imported_servers(
     return tables
 
 
+def server_names(path: Path) -> list[str]:
+    """Return the names that the servers of a file would have here.
+
+    Raises:
+        ConfigurationError: if it is not such a file.
+    """
+    return [word_of(one) for one in _read(path)]
+
+
 def _read(path: Path) -> Mapping[str, _ForeignServer]:
     try:
         with path.open("rb") as file:

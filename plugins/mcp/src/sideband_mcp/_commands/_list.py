@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import shlex
 from argparse import ArgumentParser, Namespace
+from collections.abc import Collection
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sideband.command_line import add_host_options, joined, make_host, print_data, run_async
+from sideband.command_line import add_host_options, joined, make_host, notice, print_data, run_async
+from sideband.errors import ConfigurationError
 from sideband.exit_codes import ExitCode
 from sideband.settings import LoadedSettings
 
 from .._catalog import Pins, tool_names
 from .._config import Config, ServerConfig
+from ._imported import server_names
 
 if TYPE_CHECKING:
     from sideband import Host
 
 SUMMARY = "list the servers; none of them is started"
 _PLUGIN = "mcp"
+_PROJECT_FILE = ".mcp.json"
+_MAX_NAMED = 10
 _SERVERS = ("plugins", "mcp", "servers")
 
 
@@ -34,10 +40,23 @@ def run(arguments: Namespace) -> int:
             return [await _data(host, name, one) for name, one in sorted(configured(host.settings).servers.items())]
 
     servers = run_async(main)
+    _report_project({one["name"] for one in servers})
     blocks = [joined(_lines(one)) for one in servers]
     empty = "no servers; `sideband mcp add --help` shows how to add one"
     print_data(arguments, {"servers": servers}, "\n\n".join(blocks) if blocks else empty)
     return ExitCode.SUCCESS
+
+
+def _report_project(known: Collection[str]) -> None:
+    """Report the servers of the project's file. They are used only once the user has added them."""
+    try:
+        found = server_names(Path(_PROJECT_FILE))
+    except ConfigurationError:
+        return
+    if new := sorted(set(found) - set(known)):
+        names = ", ".join(f"`{one}`" for one in new[:_MAX_NAMED])
+        notice(f"notice: `{_PROJECT_FILE}` here has servers that are not added: {names}")
+        notice(f"hint: read the file, and run `sideband mcp add --from {_PROJECT_FILE}` if you trust it")
 
 
 def configured(settings: LoadedSettings) -> Config:

@@ -111,8 +111,9 @@ class Server:
     async def offer(self, ctx: OpContext) -> ServerOffer:
         """Return what the server offers. It is asked again only after it has announced a change."""
         while self._offer is None:
-            changed = self._changed
-            found = await self._listed(ctx)
+            async with self.pool.lend(ctx) as connection:
+                changed = self._changed  # a new connection counts as a change
+                found = await self._listed(connection)
             if changed is self._changed:
                 self._offer = found
         return self._offer
@@ -243,11 +244,10 @@ class Server:
             found = await self._within(connection, partial(connection.client.get_prompt, name, arguments))
         return "\n\n".join(_message(one) for one in found.messages)
 
-    async def _listed(self, ctx: OpContext) -> ServerOffer:
-        async with self.pool.lend(ctx) as connection:
-            has = connection.client.server_capabilities
-            found = await self._pages(connection, connection.client.list_tools, "tools") if has.tools else []
-            info, protocol = connection.client.server_info, connection.client.protocol_version
+    async def _listed(self, connection: ServerConnection) -> ServerOffer:
+        has = connection.client.server_capabilities
+        found = await self._pages(connection, connection.client.list_tools, "tools") if has.tools else []
+        info, protocol = connection.client.server_info, connection.client.protocol_version
         software = "" if info is None else f"{info.name} {info.version}"[:_LONGEST_SOFTWARE]
         tools, problems = definitions_of(one for one in found if self.settings.offers(one.name))
         features = [name for name in ("prompts", "resources") if getattr(has, name) is not None]

@@ -130,9 +130,11 @@ class _Requests:
                     await ctx.session.report_progress(progress, total, message)
 
         async def cancel_if_disconnected(disconnected: anyio.Event) -> None:
-            await disconnected.wait()
-            held.call.cancel("the client has left")
+            with watching:
+                await disconnected.wait()
+                held.call.cancel("the client has left")
 
+        watching = anyio.CancelScope()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(report)
             if ctx.request is not None and (disconnected := ctx.request.scope.get(DISCONNECTED)) is not None:
@@ -144,7 +146,9 @@ class _Requests:
                     found = await held.next()
             except SidebandError as error:
                 failure = error
-            tasks.cancel_scope.cancel()
+            watching.cancel()
+            if not held.ended:  # else the last reports are sent before the result
+                tasks.cancel_scope.cancel()
         if failure is not None:
             raise failure
         assert found is not None  # noqa: S101  else there was an exception
