@@ -106,7 +106,7 @@ def _strings(tree):
 def _docstrings(tree):
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not any(map(_is_property, node.decorator_list)):
-            first = (ast.get_docstring(node) or "-").split(maxsplit=1)[0]
+            first = next(iter((ast.get_docstring(node) or "").split()), "")
             if first in FIRST_WORDS:
                 yield node.body[0].lineno, first, "begin a function's docstring with a verb in the imperative"
 
