@@ -21,12 +21,12 @@ from sideband.asking import UserQuestion
 from sideband.messages import ImagePart, TextPart
 from sideband.tools import tool
 from sideband_mcp._serving import _address
-from sideband_mcp._serving._claimed_streams import claimed_streams
 from sideband_mcp._serving._client_session import Limits
 from sideband_mcp._serving._client_sessions import ClientSessions
 from sideband_mcp._serving._offer import Offer
 from sideband_mcp._serving._server import make_server
 from sideband_mcp._serving._streams import serve_streams
+from sideband_serving import claimed_streams
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 TOKEN = "token-of-the-suite"

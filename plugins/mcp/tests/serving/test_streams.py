@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 
 import anyio
 import pytest
-from sideband_mcp._serving._claimed_streams import ClaimedStreams
 from sideband_mcp._serving._streams import serve_streams
+from sideband_serving import ClaimedStreams
 
 pytestmark = pytest.mark.anyio
 

@@ -54,7 +54,7 @@ def run(arguments: Namespace) -> int:
     """Serve until the client leaves, or until a signal."""
     if arguments.listen is None and (arguments.token or arguments.allow_host or arguments.allow_origin):
         raise UsageError("--token, --allow-host and --allow-origin need --listen", hint="add --listen 8000")
-    from .._serving._claimed_streams import claimed_streams  # noqa: PLC0415  not needed for the help
+    from sideband_serving import claimed_streams  # noqa: PLC0415  not needed for the help
 
     # Before plugins are imported: nothing but messages may reach the client.
     with claimed_streams() if arguments.listen is None else nullcontext() as streams:

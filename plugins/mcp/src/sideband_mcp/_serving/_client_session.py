@@ -16,10 +16,10 @@ from sideband.hooks import ObserveEvent, ToolExecutionUpdate
 from sideband.ops import Origin
 from sideband.tools import ToolView
 from sideband_agent import Agent, DirectCalls
+from sideband_serving import Unanswered, answers_of, approval_form, approval_of, questions_form
 
 from ._held_calls import HeldCall
 from ._offer import Offer
-from ._questions import Unanswered, answers_of, approval_form, approval_of, questions_form
 
 if TYPE_CHECKING:
     from sideband import Host

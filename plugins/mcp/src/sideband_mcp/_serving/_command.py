@@ -10,8 +10,8 @@ from secrets import token_urlsafe
 from sideband.approvals import Approval, ApprovalRequest
 from sideband.command_line import make_host, notice
 from sideband.errors import UsageError
+from sideband_serving import ClaimedStreams
 
-from ._claimed_streams import ClaimedStreams
 from ._client_session import Limits
 from ._client_sessions import ClientSessions
 from ._offer import Offer

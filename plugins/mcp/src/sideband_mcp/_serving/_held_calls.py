@@ -14,8 +14,7 @@ from attrs import define, field
 from sideband.hooks import ToolExecutionUpdate
 from sideband.messages import ToolResultMessage
 from sideband_agent import DirectCall
-
-from ._questions import Form, Unanswered
+from sideband_serving import Form, Unanswered
 
 _MAX_REPORTS = 256
 

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import logging
-import os
 from typing import Any
 
 import anyio
 from anyio.lowlevel import checkpoint
-from attrs import define, field
+from attrs import frozen
 from mcp.server.lowlevel import Server
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 from pydantic import ValidationError
-
-from ._claimed_streams import ClaimedStreams
-
-_CHUNK = 65_536
-_PIECE = 4_096
-"""What a pipe takes without waiting, once it can be written to."""
+from sideband_serving import ClaimedStreams, Lines, LineTooLong
 
 _Message = SessionMessage | Exception
 _log = logging.getLogger("sideband.mcp")
@@ -34,7 +28,7 @@ async def serve_streams(server: Server[Any], streams: ClaimedStreams, *, largest
     """
     into, messages = anyio.create_memory_object_stream[_Message](0)
     answers, out = anyio.create_memory_object_stream[SessionMessage](0)
-    talk = _Talk(streams, largest)
+    talk = _Talk(Lines(streams, largest))
     async with into, messages, answers, out, anyio.create_task_group() as tasks:
         tasks.start_soon(talk.read, into)
         tasks.start_soon(talk.write, out, tasks.cancel_scope)
@@ -42,29 +36,18 @@ async def serve_streams(server: Server[Any], streams: ClaimedStreams, *, largest
         tasks.cancel_scope.cancel()
 
 
-@define(eq=False)
+@frozen
 class _Talk:
-    streams: ClaimedStreams
-    largest: int
-    _plain: bool = field(default=False, init=False)
+    lines: Lines
 
     async def read(self, into: anyio.abc.ObjectSendStream[_Message]) -> None:
         """Pass on the messages of the client. A line that is not a message is answered with an error."""
-        buffer = bytearray()
         try:
             async with into:
-                while data := await self._chunk():
-                    start = len(buffer)
-                    buffer += data
-                    while (end := buffer.find(b"\n", start)) >= 0:
-                        line = bytes(buffer[:end])
-                        del buffer[: end + 1]
-                        start = 0
-                        if line.strip():
-                            await into.send(_message(line))
-                    if len(buffer) > self.largest:
-                        _log.warning("the MCP client sent a message of more than %s bytes", f"{self.largest:,}")
-                        return
+                async for line in self.lines.read():
+                    await into.send(_message(line))
+        except LineTooLong:
+            _log.warning("the MCP client sent a message of more than %s bytes", f"{self.lines.largest:,}")
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             await checkpoint()  # the server has ended first
 
@@ -73,35 +56,9 @@ class _Talk:
         try:
             async for one in out:
                 text = one.message.model_dump_json(by_alias=True, exclude_unset=True)
-                view = memoryview(text.encode() + b"\n")
-                while view:
-                    view = view[await self._put(view[:_PIECE]) :]
+                await self.lines.write(text.encode())
         except OSError:
             scope.cancel()
-
-    async def _chunk(self) -> bytes:
-        """Read the next bytes; empty at the end of the stream."""
-        try:
-            await anyio.wait_readable(self.streams.input)
-        except PermissionError:  # a file, which is always readable
-            return await anyio.to_thread.run_sync(os.read, self.streams.input, _CHUNK, abandon_on_cancel=True)
-        await checkpoint()
-        try:
-            return os.read(self.streams.input, _CHUNK)
-        except BlockingIOError:
-            return await self._chunk()
-        except ConnectionResetError:
-            return b""
-
-    async def _put(self, piece: memoryview) -> int:
-        try:
-            await anyio.wait_writable(self.streams.output)
-        except PermissionError:  # as above
-            return await anyio.to_thread.run_sync(os.write, self.streams.output, bytes(piece))
-        try:
-            return os.write(self.streams.output, piece)
-        except BlockingIOError:
-            return 0
 
 
 def _message(line: bytes) -> _Message:

@@ -46,7 +46,7 @@ def approval_form(request: ApprovalRequest) -> Form:
         "description": "; ".join(_MEANINGS[one] for one in scopes),
         "enum": scopes,
     }
-    message = "\n".join(_lines(request))
+    message = "\n".join(request_lines(request))
     if len(message) > _MAX_TEXT:
         raise Unanswered(f"the request is too long to be shown to the user: {len(message):,} characters")
     return Form(message, {"type": "object", "properties": {"answer": answer}, "required": ["answer"]})
@@ -70,7 +70,19 @@ def approval_of(content: Mapping[str, Any], by: str) -> Approval:
     return Approval("allow", scopes[answer], by=by)
 
 
-def _lines(request: ApprovalRequest) -> Iterator[str]:
+def request_lines(
+    request: ApprovalRequest, *, scopes: Sequence[ApprovalScope] = ("session",), omitted: Sequence[str] = ()
+) -> Iterator[str]:
+    """Yield the lines that say exactly what would happen, and what an approval with each of these scopes grants.
+
+    No text of a model, tool or file can imitate another line: all are rendered, and texts of several lines have a
+    margin.
+
+    Args:
+        request: the request.
+        scopes: the scopes that are offered besides ``once``.
+        omitted: the names of the arguments that are shown in another way.
+    """
     if request.kind == "grant":
         holder = request.subject.partition(":")[0]
         yield f"The {holder} {render(repr(str(request.effect['name'])))} requests these rights:"
@@ -78,19 +90,27 @@ def _lines(request: ApprovalRequest) -> Iterator[str]:
         for one in request.grants.get("always") or request.effect.get("capabilities", ()):
             yield f"  {render(one)}" + (f" ({render(remarks[one])})" if one in remarks else "")
         return
-    yield f"{render(request.subject)}: {render(request.question, prose=True)}"
+    first, *more = request.question.split("\n")
+    yield f"{render(request.subject)}: {render(first)}"
+    yield from _margin(more)
     if by := _requester(request):
         yield f"  requested by {by}"
     for name, value in request.effect.items():
-        yield f"  {render(name)} = {render(json.dumps(value, ensure_ascii=False, default=str))}"
+        if name not in omitted:
+            yield f"  {render(name)} = {render(json.dumps(value, ensure_ascii=False, default=str))}"
     if request.level is not None:
         yield f"  level: {request.level.name.lower()}"
     for label, text in (("noted by guards", request.risk), ("preview", request.preview)):
-        if text:
+        if text and label not in omitted:
             yield f"  {label}:"
-            yield from (f"  │ {render(line)}" for line in text.split("\n"))
-    if granted := request.grants.get("session"):
-        yield f"With `session`, later calls are allowed too, within: {render(' '.join(granted))}"
+            yield from _margin(text.split("\n"))
+    for scope in scopes:
+        if granted := request.grants.get(scope):
+            yield f"With `{scope}`, later calls are allowed too, within: {render(' '.join(granted))}"
+
+
+def _margin(lines: Sequence[str]) -> Iterator[str]:
+    return (f"  │ {render(line)}" for line in lines)
 
 
 def _requester(request: ApprovalRequest) -> str:
