@@ -25,6 +25,7 @@ from sideband.command_line import marked
 from sideband.rendering import MARK, indented, render
 
 from .._terminal._columns import fitted
+from .._terminal._markdown import MarkdownText
 from .._terminal._questions import TypedAnswer, parse_answer, prompt
 from .._terminal._request_text import question_rows
 from .._terminal._streamed_text import LineBreaker, StreamRenderer
@@ -79,7 +80,8 @@ class TerminalFrontend:
         self._status = status
         self._interrupt = interrupt
         self._renderer = StreamRenderer()
-        self._breaker = LineBreaker(self._width)
+        self._thoughts = LineBreaker(self._width)
+        self._answers = MarkdownText(self._width) if has_colours(self._stdout) else LineBreaker(self._width)
         self._thinks = False
         self._progress = ""
         self._draft: str | Document = ""
@@ -259,7 +261,7 @@ class TerminalFrontend:
     def _message(self) -> StyleAndTextTuples:
         """Return the incomplete line, the progress message, the status and the prompt itself."""
         above = [
-            ("", self._breaker.rest),
+            *(("", line) for line in self._breaker.preview),
             *(
                 ("class:aside", fitted(line))
                 for line in self._marked(filter(None, [self._progress, one_line(self._status())]))
@@ -303,6 +305,10 @@ class TerminalFrontend:
         """Show the output of a chat command."""
         self.end_text()
         self._print(render(text, prose=True))
+
+    @property
+    def _breaker(self) -> LineBreaker | MarkdownText:
+        return self._thoughts if self._thinks else self._answers
 
     def _stream(self, part: str, *, thinks: bool) -> None:
         if thinks is not self._thinks:

@@ -58,6 +58,11 @@ class LineBreaker:
         self._width = width
         self.rest = ""
 
+    @property
+    def preview(self) -> list[str]:
+        """The incomplete line, if it is not empty."""
+        return [self.rest] if self.rest else []
+
     def feed(self, piece: str) -> list[str]:
         """Return the lines that the chunk completes."""
         width = max(1, self._width())
