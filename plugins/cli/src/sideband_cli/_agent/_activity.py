@@ -109,6 +109,12 @@ class Activity:
             self._handlers["effect"] = self._on_effect
             self._handlers["route_end"] = self._on_route_end
 
+    @property
+    def awaited(self) -> str:
+        """What the run waits for: the model, or tools."""
+        tools = sorted({one_line(one.tool) for one in self._running.values()})
+        return f"{tools[0]} and {len(tools) - 1} more" if len(tools) > 1 else "".join(tools) or "the model"
+
     def take(self, event: hooks.ObserveEvent) -> None:
         """Show one event."""
         handler = self._handlers.get(event.hook)

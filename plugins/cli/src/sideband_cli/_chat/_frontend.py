@@ -38,5 +38,8 @@ class ChatFrontend(Sink, Protocol):
     def refresh(self) -> None:
         """Redraw the status."""
 
+    def ring(self) -> None:
+        """Ring the bell of the terminal: it waits for the user."""
+
     def suggest(self, text: str) -> None:
         """Put a text into the prompt, where the user can edit and send it."""

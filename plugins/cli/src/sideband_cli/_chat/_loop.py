@@ -7,14 +7,23 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from anyio import TASK_STATUS_IGNORED, CancelScope, Event, create_task_group, open_signal_receiver
+from anyio import (
+    TASK_STATUS_IGNORED,
+    CancelScope,
+    Event,
+    create_task_group,
+    current_time,
+    move_on_after,
+    open_signal_receiver,
+)
 from sideband import SidebandError
 
 from .._agent._activity import Activity
 from .._agent._run_results import describe_overruns, describe_problem
-from .._terminal._words import one_line
+from .._terminal._words import describe_duration, one_line
 from ._chat_command_table import ChatCommandTable, plugin_chat_commands
 from ._commands import OWN_CHAT_COMMANDS
+from ._last_turns import last_turns
 from ._status_line import status_line
 from ._user_program import run_line
 
@@ -25,6 +34,7 @@ if TYPE_CHECKING:
 
     from ._frontend import ChatFrontend
 
+_LONG_SECONDS = 10.0  # the user may have turned to something else, and hears when it is done
 # Replacements for hints that refer to options or calls not available in a chat.
 _HINTS = {
     "agent.busy": "wait until the agent is done, or abort the run with Ctrl-C",
@@ -57,6 +67,7 @@ class Chat:
         self._agent: Agent | None = None
         self._tasks: TaskGroup | None = None
         self._done: Event | None = None  # set at the end of the current run
+        self._began = 0.0
         self._chat_command: CancelScope | None = None
         self.terminated = False
         self._aborting = False
@@ -75,10 +86,22 @@ class Chat:
         return text if self._agent is None else self._agent.host.redactor.text(text)
 
     def status(self) -> str:
-        """Return the line above the prompt."""
+        """Return the lines above the prompt."""
         if self._agent is None:
             return ""
-        return status_line(self._agent) + (" working, Ctrl-C to abort" if self.is_working else "")
+        return "\n".join([status_line(self._agent), *([self._working()] if self.is_working else [])])
+
+    def _working(self) -> str:
+        """Describe how long the run has taken, and what it waits for."""
+        seconds = describe_duration(int(current_time() - self._began))
+        return f"working {seconds}, waiting for {self._activity.awaited}; Esc or Ctrl-C to abort"
+
+    def title(self) -> str:
+        """Return the title of the terminal."""
+        if self._agent is None:
+            return ""
+        session = self._agent.session
+        return f"{session.name or self._agent.folder.name} - sideband"
 
     def words(self) -> list[str]:
         """Return the words for completion."""
@@ -119,6 +142,10 @@ class Chat:
 
     def _welcome(self, agent: Agent) -> None:
         self.frontend.line(f"session {agent.session.name or agent.session.id}; /help for commands, Ctrl-D to leave")
+        for text, answer in last_turns(agent.session.context().messages):
+            self.frontend.line(f"> {text}")
+            self.frontend.text(answer)
+            self.frontend.end_text()
         for problem in (*self.chat_commands.problems, *agent.session.notices):
             self.frontend.line(f"notice: {problem}")
         if agent.goal is not None:
@@ -151,9 +178,18 @@ class Chat:
         """Start a run in the background while the user types."""
         assert self._tasks is not None  # noqa: S101  set before the first read
         done = self._done = Event()
+        self._began = current_time()
         self._tasks.start_soon(self._work, work, done)
+        self._tasks.start_soon(self._refresh, done)
         if self.frontend.takes_turns:
             await done.wait()
+
+    async def _refresh(self, done: Event) -> None:
+        """Redraw the status each second, since it shows how long the run has taken."""
+        while not done.is_set():
+            with move_on_after(1.0):
+                await done.wait()
+            self.frontend.refresh()
 
     async def _work(self, work: Callable[[], Awaitable[RunResult | None]], done: Event) -> None:
         result = None
@@ -167,6 +203,8 @@ class Chat:
             self._aborting = False
             done.set()
             self.frontend.refresh()
+            if current_time() - self._began > _LONG_SECONDS:
+                self.frontend.ring()
         if self.agent.wants_shutdown:
             self.frontend.leave()
         elif result is not None and result.status == "completed":

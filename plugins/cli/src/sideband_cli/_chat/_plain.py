@@ -74,6 +74,9 @@ class PlainFrontend(RunOutput):
     def refresh(self) -> None:
         """Do nothing: no status is shown."""
 
+    def ring(self) -> None:
+        """Do nothing: it may be a pipe."""
+
     async def _line(self, prompt: str) -> str:
         if sys.stdin.isatty() and not self._left:
             sys.stderr.write(prompt)

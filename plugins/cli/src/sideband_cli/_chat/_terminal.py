@@ -43,6 +43,7 @@ _ASKED = object()
 _INTERRUPTED = object()
 """The answer of a question that is interrupted by the user."""
 _MARGIN = 1
+_ESCAPE_SECONDS = 0.2
 _MAX_HELD_LINES = 2_000
 
 
@@ -52,7 +53,8 @@ class TerminalFrontend:
     Args:
         history: the file of earlier input.
         redact: removes secrets from the input before it is stored in the history.
-        status: returns the line above the prompt.
+        status: returns the lines above the prompt.
+        title: returns the title of the terminal.
         words: returns the words for completion.
         interrupt: called for Ctrl-C; returns whether something was interrupted.
 
@@ -68,6 +70,7 @@ class TerminalFrontend:
         history: Path,
         redact: Callable[[str], str],
         status: Callable[[], str],
+        title: Callable[[], str],
         words: Callable[[], Iterable[str]],
         interrupt: Callable[[], bool],
     ) -> None:
@@ -78,6 +81,8 @@ class TerminalFrontend:
         # The cursor position is not needed, and the replies of slow terminals would end up in the input.
         self._output.enable_cpr = False  # type: ignore[attr-defined]  # defined by the class for terminals
         self._status = status
+        self._title = title
+        self._shown_title = ""
         self._interrupt = interrupt
         self._renderer = StreamRenderer()
         self._thoughts = LineBreaker(self._width)
@@ -108,6 +113,9 @@ class TerminalFrontend:
                 yield
             finally:
                 self._show_foreign()
+                if self._shown_title:
+                    self._output.clear_title()
+                    self._output.flush()
 
     # Input.
 
@@ -138,6 +146,7 @@ class TerminalFrontend:
                 await checkpoint()  # an answer just now may have ended this question
                 self.end_text()
                 self._print(*self._marked(question_rows(reason, self._width() - len(MARK) - 1)))
+                self.ring()
                 with self._holding():
                     text = await self._answer(asked)
                     while keys and (text or "").lstrip().startswith("/"):  # meant for the chat, not as a no
@@ -159,6 +168,10 @@ class TerminalFrontend:
         else:
             self._draft = text
 
+    def ring(self) -> None:
+        """Ring the bell of the terminal."""
+        self._output.bell()
+
     def leave(self) -> None:
         """Make the current or next ``read`` raise ``EOFError``."""
         self._left = True
@@ -172,6 +185,12 @@ class TerminalFrontend:
         from prompt_toolkit.shortcuts import PromptSession
 
         keys = KeyBindings()
+
+        @keys.add("escape")
+        def _(event: KeyPressEvent) -> None:
+            """Answer no, or leave the question open."""
+            if not event.app.is_done:
+                event.app.exit(result="")
 
         @keys.add("c-c")
         @keys.add("<sigint>")
@@ -198,6 +217,8 @@ class TerminalFrontend:
 
     async def _prompt(self, session: PromptSession[Any], **options: Any) -> Any:
         self._app = session.app
+        # A terminal sends Alt as Esc and the key, so Esc alone is known only after a moment.
+        self._app.ttimeoutlen = self._app.timeoutlen = _ESCAPE_SECONDS
         return await session.prompt_async(**options, handle_sigint=False, set_exception_handler=False)
 
     def _yield_to_question(self) -> None:
@@ -233,6 +254,7 @@ class TerminalFrontend:
         keys.add("escape", "enter", filter=has_focus(DEFAULT_BUFFER))(_break_line)
         keys.add("c-c", filter=has_focus(DEFAULT_BUFFER))(self._interrupted)
         keys.add("<sigint>")(self._interrupted)
+        keys.add("escape", filter=has_focus(DEFAULT_BUFFER))(lambda _: self._interrupt())
         return PromptSession(
             self._message,
             output=self._output,
@@ -260,14 +282,21 @@ class TerminalFrontend:
 
     def _message(self) -> StyleAndTextTuples:
         """Return the incomplete line, the progress message, the status and the prompt itself."""
+        self._show_title()
         above = [
             *(("", line) for line in self._breaker.preview),
             *(
                 ("class:aside", fitted(line))
-                for line in self._marked(filter(None, [self._progress, one_line(self._status())]))
+                for line in self._marked(filter(None, [self._progress, *map(one_line, self._status().split("\n"))]))
             ),
         ]
         return [*((style, f"{text}\n") for style, text in above if text), ("", "> ")]
+
+    def _show_title(self) -> None:
+        title = one_line(self._title())
+        if title != self._shown_title:
+            self._shown_title = title
+            self._output.set_title(title)
 
     # Output.
 

@@ -61,7 +61,12 @@ def _frontend(chat: Chat) -> ChatFrontend:
     from .._chat._terminal import TerminalFrontend
 
     return TerminalFrontend(
-        history=_history(), redact=chat.redact, status=chat.status, words=chat.words, interrupt=chat.interrupt
+        history=_history(),
+        redact=chat.redact,
+        status=chat.status,
+        title=chat.title,
+        words=chat.words,
+        interrupt=chat.interrupt,
     )
 
 

@@ -1,0 +1,85 @@
+"""What a chat at a terminal shows beside the conversation: styles, the status, the title, the bell, earlier turns."""
+
+import pytest
+
+
+@pytest.fixture
+def chat(terminal):
+    """Return a function that starts a chat and waits for its prompt."""
+
+    def start(*words, **environment):
+        chat = terminal("chat", *words, **environment)
+        chat.wait_for("[scripted:test", "\n>")
+        return chat
+
+    return start
+
+
+def leave(chat):
+    chat.type("\x04")
+    assert chat.wait() == 0
+
+
+def test_markdown_is_shown_with_styles(chat, turns):
+    chat = chat(*turns("# Title\n\nIt is **bold**.\n"))
+    chat.say("hello")
+    chat.wait_for("\nTitle\n", "It is bold.")
+    assert b"\x1b[1mbold\x1b[0m" in chat.written
+    leave(chat)
+
+
+def test_markdown_is_shown_as_it_is_without_colors(chat, turns):
+    chat = chat(*turns("It is **bold**.\n"), NO_COLOR="1")
+    chat.say("hello")
+    chat.wait_for("It is **bold**.")
+    leave(chat)
+
+
+def test_status_shows_how_long_the_run_takes_and_what_it_waits_for(chat, turns, gate):
+    chat = chat("--skill-dir", gate.folder, "--yes", *turns({"tool_calls": [{"name": "gate__wait"}]}, "done"))
+    chat.say("go")
+    assert gate.reached.wait(20)
+    chat.wait_for("]\n▌ working", "s, waiting for gate.wait; Esc or Ctrl-C to abort\n>")
+    gate.opened.set()
+    chat.wait_for("done", "]\n>")
+    leave(chat)
+
+
+def test_escape_aborts_the_run(chat, turns):
+    chat = chat(*turns({"text": "word " * 40, "hang_after": 30}))
+    chat.say("hello")
+    chat.wait_for("waiting for the model")
+    chat.type("\x1b")
+    chat.wait_for("aborted")
+    leave(chat)
+
+
+def test_escape_answers_a_question_with_no_and_the_bell_rings_for_it(chat, turns, gate):
+    chat = chat("--skill-dir", gate.folder, *turns({"tool_calls": [{"name": "gate__wait"}]}, "done"))
+    chat.say("go")
+    chat.wait_for("[y/s/a/N]")
+    assert b"\x07" in chat.written.rpartition(b"2;")[2].partition(b"\x07")[2]  # one that does not end a title
+    chat.type("\x1b")
+    chat.wait_for("[y/s/a/N] n", "done")
+    leave(chat)
+
+
+def test_title_names_the_session_and_is_cleared_at_the_end(chat, turns):
+    chat = chat(*turns("yes"))
+    chat.say("/name harvest")
+    chat.wait_for("harvest", "\n> ")
+    chat.say("hello")
+    chat.wait_for("yes")
+    assert b"\x1b]2;harvest - sideband\x07" in chat.written
+    leave(chat)
+    assert chat.written.rindex(b"\x1b]2;\x07") > chat.written.rindex(b"harvest - sideband")
+
+
+def test_last_turns_are_shown_when_a_session_is_continued(chat, turns):
+    first = chat(*turns("one **answer**", "second"))
+    first.say("first question")
+    first.wait_for("one answer")
+    leave(first)
+    again = chat("--continue", *turns("third"))
+    again.wait_for("> first question", "one answer")
+    leave(again)
