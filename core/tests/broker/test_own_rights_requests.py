@@ -38,6 +38,15 @@ async def test_user_is_asked_once_and_sees_the_exact_rights(make_host):
     ]
 
 
+async def test_request_shows_long_parameters_in_full_and_the_record_shortens_them(make_host):
+    person, name = Person(scope="once"), "n" * 5_000
+    async with make_host(WEB, geo("web:host=*"), approver=person) as host:
+        await find_on(host, name)
+        (child,) = await query(host.ledger.folder, op="web.get")
+    assert person.requests[0].effect["arguments"] == {"host": name}
+    assert len(child.params["host"]) == 501
+
+
 async def test_approver_of_the_caller_is_asked_before_that_of_the_host(make_host):
     of_caller, of_host = Person(scope="once"), Person()
     hooks = HookRegistry()

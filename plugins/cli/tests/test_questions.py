@@ -89,7 +89,11 @@ def test_level_and_notes_of_guards_are_shown():
 
 
 def test_what_a_grant_accepts_is_shown_in_lines():
-    effect = {"name": "mcp", "capabilities": ["mcp"], "arguments": {"changes": ["new tool go", "+Go."] + ["+x"] * 600}}
+    effect = {
+        "name": "mcp",
+        "capabilities": ["mcp"],
+        "arguments": {"changes": ["new tool go", "+Go."] + ["+x"] * 2_100},
+    }
     lines = request_lines(request(kind="grant", subject="plugin:mcp", effect=effect))
     begin = lines.index("  to accept this:")
     assert lines[begin + 1 : begin + 3] == ["  │ new tool go", "  │ +Go."]

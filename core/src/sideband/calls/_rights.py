@@ -13,6 +13,7 @@ from ..approvals import ApprovalNeeded, ApprovalRequest, Approvals, Approver, St
 from ..broker import Ops
 from ..broker._dispatch import Dispatch, RightsOwner
 from ..broker._gate import PluginGrant
+from ..broker._values import secret_fields
 from ..contexts import SkillUses
 from ..errors import ConfigurationError
 from ..loading import SkillError, SkillSpec, ToolSpec
@@ -207,7 +208,7 @@ class PluginRights:
         else:
             name, source = skill.name, skill.source
             question = f"Grant these capabilities to the skill `{name}`?"
-        shown = _shown(owner.holder, name, source, missing, op=dispatch.op, arguments=dispatch.recorded)
+        shown = _shown(owner.holder, name, source, missing, op=dispatch.op, arguments=_arguments(dispatch))
         request = self._approvals.request(
             "grant",
             _subject(owner),
@@ -228,6 +229,12 @@ class PluginRights:
                 call.attempt.wait_for(needed)
             raise needed
         return answer
+
+
+def _arguments(dispatch: Dispatch) -> Mapping[str, Any]:
+    """Return the recordable parameters, which the record shortens: users cannot accept what they do not see."""
+    shown = dispatch.recorded.keys() & {*dispatch.found.spec.record} - secret_fields(dispatch.valid)
+    return {**dispatch.recorded, **dispatch.valid.model_dump(include=shown)}
 
 
 def _subject(owner: RightsOwner) -> str:

@@ -49,7 +49,9 @@ class McpListResult(BaseModel):
         features: what it offers besides tools, of ``resources`` and ``prompts``.
         accepted: the digest of the catalog that the user accepted; empty before that.
         offered: the digest of what the server offers now.
-        changes: how the two differ, as lines of text; empty if all definitions are accepted.
+        catalog: the digest of what is accepted once the user has accepted the changes.
+        changes: how the two differ, as lines of text; empty if all definitions are accepted. What does not fit into one
+            question follows after these are accepted.
         problems: the tools that were omitted, and why.
         names: the names of all tools that the server offers now.
         software: the name and version of the server, as it says them.
@@ -63,6 +65,7 @@ class McpListResult(BaseModel):
     features: tuple[str, ...] = ()
     accepted: str
     offered: str
+    catalog: str = ""
     changes: tuple[str, ...]
     problems: tuple[str, ...]
     names: tuple[str, ...] = ()
@@ -197,7 +200,7 @@ class McpAcceptParams(OpParams):
     """Parameters of `mcp.accept`."""
 
     server: ServerName
-    catalog: Digest = Field(description="the digest of what the server offers")
+    catalog: Digest = Field(description="the digest of what is accepted then")
     changes: tuple[str, ...] = Field(description="the differences, which the question shows")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from attrs import evolve
 from sideband.ops import Level, Lower, OpContext, op
 
 from ._catalog import Pin, differences
@@ -86,15 +87,17 @@ async def list_(params: McpListParams, ctx: OpContext) -> McpListResult:
         return empty.model_copy(update={"install": missing.digest, "packages": missing.packages})
     offer = await server.offer(ctx)
     accepted = tuple(one for one in offer.tools if pin.accepts(one))
-    is_new = len(accepted) < len(offer.tools) or not set(offer.features) <= set(pin.features)
-    changes = differences(pin, offer) if is_new else ()
+    found = differences(pin, offer)
+    is_new = len(accepted) < len(found.tools) or not set(offer.features) <= set(pin.features)
+    unshown = [f"`{name}` has a definition that is too long for a question" for name in found.unshown]
     return McpListResult(
         tools=accepted,
         features=tuple(one for one in offer.features if one in pin.features),
         accepted=pin.catalog,
         offered=offer.digest,
-        changes=changes,
-        problems=tuple(offer.problems),
+        catalog=evolve(offer, tools=found.tools).digest,
+        changes=found.lines if is_new else (),
+        problems=(*offer.problems, *unshown),
         names=tuple(one.name for one in offer.tools),
         software=offer.software,
         protocol=offer.protocol,
@@ -145,7 +148,7 @@ async def accept(params: McpAcceptParams, ctx: OpContext) -> None:
     """Accept what a server offers. Its tools are offered to models from then on, until it changes them.
 
     Args:
-        params: `catalog` is the digest of the offer, `changes` are the differences that the user has seen.
+        params: `catalog` is the digest of what is accepted then, `changes` are the differences that the user has seen.
         ctx: the dispatch.
 
     Raises:
@@ -154,10 +157,14 @@ async def accept(params: McpAcceptParams, ctx: OpContext) -> None:
     servers: Servers = ctx.state
     offer = await servers.get(params.server).offer(ctx)
     pin = await servers.pins.of(params.server)
-    if offer.digest != params.catalog or differences(pin, offer) != params.changes:
+    found = differences(pin, offer)
+    if params.catalog != evolve(offer, tools=found.tools).digest:
         raise McpChanged(params.server)
-    pin = Pin(offer.digest, tuple(offer.tools), tuple(offer.features))
-    await servers.pins.accept(params.server, pin)
+    if pin.catalog == params.catalog:  # another session has accepted it by now
+        return
+    if found.lines != params.changes:
+        raise McpChanged(params.server)
+    await servers.pins.accept(params.server, Pin(params.catalog, found.tools, tuple(offer.features)))
 
 
 @op(

@@ -76,8 +76,8 @@ class OpenedServer:
 
     async def changed(self) -> None:
         """Ask the user to accept what is new, and return when the tools may have changed."""
-        offered, install = self._listed["offered"], self._listed["install"]
-        if (install or offered) not in self._refused and await self.ask():
+        offered, catalog, install = (self._listed[name] for name in ("offered", "catalog", "install"))
+        if (install or catalog) not in self._refused and await self.ask():
             return
         if install:
             await anyio.sleep_forever()  # the user refused them in this session
@@ -86,14 +86,14 @@ class OpenedServer:
 
     async def ask(self) -> bool:
         """Ask the user to accept what is new of what was listed. Return whether the user did."""
-        offered, install = self._listed["offered"], self._listed["install"]
+        catalog, install = self._listed["catalog"], self._listed["install"]
         if install:
             request = {"packages": install, "changes": self._listed["packages"]}
             return await self._accepts("mcp.install", request, f"mcp:server={self.server},packages={install}", install)
         if not self._listed["changes"]:
             return False
-        request = {"catalog": offered, "changes": self._listed["changes"]}
-        return await self._accepts("mcp.accept", request, right_of(self.server, offered), offered)
+        request = {"catalog": catalog, "changes": self._listed["changes"]}
+        return await self._accepts("mcp.accept", request, right_of(self.server, catalog), catalog)
 
     async def _accepts(self, op: str, request: Mapping[str, Any], right: str, digest: str) -> bool:
         """Dispatch an op whose missing right is the question. Return whether the user gave it."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _MAX_LENGTH = 4_000  # of all arguments, and of the preview
 _MAX_LINES = 40
-_MAX_CHANGES = 500
+_MAX_CHANGES = 2_000
 _MAX_INDENT = 8
 
 

@@ -14,10 +14,12 @@ import anyio
 from sideband.command_line import marked
 from sideband.rendering import render
 
+from .._catalog import MAX_LINES
+
 if TYPE_CHECKING:
     from sideband.approvals import Approval, ApprovalRequest, Approver
 
-_MAX_LINES = 500
+_MAX_LINES = MAX_LINES
 
 
 def terminal_approver() -> Approver | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from attrs import frozen
@@ -31,26 +31,36 @@ class PackageLock:
 
     @property
     def packages(self) -> tuple[str, ...]:
-        """The packages with their versions and hashes, a line each."""
-        return tuple(sorted({*(_of_pypi(self.text) if self.registry == "pypi" else _of_npm(self.text))}))
+        """The packages with their versions, a line each, with its hash, or the number and the digest of its hashes.
+
+        A package of PyPI can have a hundred files, one for each system. A person cannot read all hashes.
+        """
+        return tuple(" ".join([name, *_short(hashes)]) for name, *hashes in self._hashed())
 
     @property
     def digest(self) -> str:
         """The digest of all names, versions and hashes. It does not depend on the address of the registry."""
-        return digest_of([self.registry, *self.packages])
+        return digest_of([self.registry, *(" ".join(one) for one in self._hashed())])
+
+    def _hashed(self) -> list[tuple[str, ...]]:
+        return sorted({*(_of_pypi(self.text) if self.registry == "pypi" else _of_npm(self.text))})
 
 
-def _of_pypi(text: str) -> Iterator[str]:
+def _short(hashes: Sequence[str]) -> Sequence[str]:
+    return hashes if len(hashes) < 2 else [f"sha256:{digest_of(list(hashes))}", f"({len(hashes)} files)"]
+
+
+def _of_pypi(text: str) -> Iterator[tuple[str, ...]]:
     found = list(_REQUIREMENT.finditer(text))
     for one, following in zip(found, [*found[1:], None], strict=True):
         block = text[one.start() : following.start() if following else len(text)]
-        yield f"{one[1]}=={one[2]} {' '.join(sorted(_HASH.findall(block)))}"
+        yield f"{one[1]}=={one[2]}", *sorted(_HASH.findall(block))
 
 
-def _of_npm(text: str) -> Iterator[str]:
+def _of_npm(text: str) -> Iterator[tuple[str, ...]]:
     for path, one in json.loads(text)["packages"].items():
         if path:
-            yield f"{path.rpartition(_MODULES)[2]}@{one['version']} {one['integrity']}"
+            yield f"{path.rpartition(_MODULES)[2]}@{one['version']}", one["integrity"]
 
 
 def check_npm(text: str) -> None:
