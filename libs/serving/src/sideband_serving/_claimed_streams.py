@@ -12,7 +12,12 @@ from attrs import frozen
 
 @frozen
 class ClaimedStreams:
-    """The descriptors of the standard input and output of the process, under other numbers."""
+    """The descriptors of the standard input and output of the process, under other numbers.
+
+    Attributes:
+        input: what the client writes to.
+        output: what the client reads.
+    """
 
     input: int
     output: int

@@ -24,7 +24,7 @@ class LineTooLong(Exception):
 class Lines:
     """The lines that a client sends and gets.
 
-    Args:
+    Attributes:
         streams: the streams of the client.
         largest: the maximum size of a line in bytes.
     """
