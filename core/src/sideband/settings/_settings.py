@@ -298,6 +298,28 @@ def _variable_layer(name: str, text: str, notices: list[str]) -> tuple[dict[str,
     return {}, ""
 
 
+def check_settings(values: Mapping[str, Any], source: str) -> Settings:
+    """Validate the content of a file. The tables of plugins are validated with their plugins only.
+
+    Args:
+        values: the content.
+        source: the file, for the message.
+
+    Raises:
+        ConfigurationError: if a key or value is invalid.
+
+    Example:
+        >>> check_settings({"policy": {"timeout": 5}}, "sideband.toml").policy.timeout
+        5.0
+    """
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        sources: dict[_Path, str] = {}
+        merge({}, values, source, sources)
+        raise _configuration_error(error, sources) from None
+
+
 def setting(path: Sequence[str], text: str) -> dict[str, Any]:
     """Return one setting as a nested table. ``text`` is parsed as a TOML value, or else used as a string.
 

@@ -14,15 +14,15 @@ from sideband.errors import UsageError
 from sideband.exit_codes import ExitCode
 from sideband.state import default_home
 from sideband.validation import problem_text
+from sideband_settings_file import changed_settings
 
 from .._config import Config, ServerConfig
 from .._packages import reference_of
+from ._configured import SERVERS, check_configuration
 from ._imported import imported_servers
-from ._settings_file import changed_settings
 
 SUMMARY = "add a server to your settings; nothing is started"
 _SECRET = re.compile(r"TOKEN|SECRET|PASSW|API_?KEY|CREDENTIAL", re.IGNORECASE)
-_SERVERS = ("plugins", "mcp", "servers")
 # What the options of the command line call otherwise than the settings.
 _FOR_IMPORTED = frozenset({"read", "write", "network", "tools", "read_only"})
 _OPTIONS = {"headers": "--header", "secrets": "--secret", "command": "COMMAND", "read_only": "--read-only"}
@@ -77,10 +77,11 @@ def run(arguments: Namespace) -> int:
         _check(name, table)
     with changed_settings(default_home()) as file:
         for name, table in tables.items():
-            if name in file.servers:
+            if file.get((*SERVERS, name)) is not None:
                 hint = f"choose another name, or run `sideband mcp remove {name}` first"
                 raise UsageError(f"your settings have a server `{name}`", hint=hint)
-            file.add(name, table)
+            file.set((*SERVERS, name), table)
+        check_configuration(file)
     lines = []
     for name, table in tables.items():
         _report(name, table)
@@ -217,6 +218,6 @@ def _report(name: str, table: Mapping[str, Any]) -> None:
 
 
 def _report_other_servers(arguments: Namespace, path: Path) -> None:
-    source = load_options(arguments, tolerant=True).sources.get(_SERVERS, "")
+    source = load_options(arguments, tolerant=True).sources.get(SERVERS, "")
     if source and Path(source).resolve() != path:
         notice(f"notice: {source} sets other servers, so that those of your settings are not used here")

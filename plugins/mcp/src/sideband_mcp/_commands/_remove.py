@@ -13,10 +13,11 @@ from sideband.grants import given_grants, revoke_grant
 from sideband.ops import Capability
 from sideband.state import default_home
 from sideband.suggestions import did_you_mean
+from sideband_settings_file import changed_settings
 
 from .._catalog import Pins
 from .._packages import ServerPackages
-from ._settings_file import changed_settings
+from ._configured import SERVERS, check_configuration
 
 if TYPE_CHECKING:
     from sideband import Host
@@ -39,12 +40,14 @@ def run(arguments: Namespace) -> int:
     """
     name = arguments.name
     with changed_settings(default_home()) as file:
-        if name not in file.servers:
+        servers = file.get(SERVERS) or {}
+        if name not in servers:
             raise UsageError(
-                f"{file.path} has no server `{name}`{did_you_mean(name, file.servers)}",
+                f"{file.path} has no server `{name}`{did_you_mean(name, servers)}",
                 hint="run `sideband mcp list` to see all servers, and where each is configured",
             )
-        file.remove(name)
+        file.remove((*SERVERS, name))
+        check_configuration(file)
 
     async def forget() -> list[str]:
         async with make_host(arguments) as host:

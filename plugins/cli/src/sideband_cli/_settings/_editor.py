@@ -1,0 +1,55 @@
+"""Edit a text in the editor of the user."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+from sideband import UsageError
+
+_USUAL = ("sensible-editor", "nano", "vim", "vi")
+
+
+def edited(text: str, folder: Path, name: str) -> str:
+    """Return a text as the user has changed it.
+
+    Args:
+        text: the text.
+        folder: a folder that only the user can read, for the file to edit.
+        name: the name of that file, whose extension says how to color it.
+
+    Raises:
+        UsageError: if there is no editor, or if it failed.
+    """
+    words = _editor()
+    file = folder / name
+    try:
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        try:
+            code = subprocess.run([*words, str(file)], check=False).returncode  # noqa: S603  the user's own program
+        except OSError as error:
+            raise UsageError(
+                f"cannot run the editor `{words[0]}`: {error.strerror}", hint="set the variable EDITOR"
+            ) from None
+        if code != 0:
+            raise UsageError(f"the editor `{words[0]}` failed with exit code {code}", hint="nothing was changed")
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise UsageError("the edited file is not UTF-8", hint="nothing was changed") from None
+    finally:
+        file.unlink(missing_ok=True)
+
+
+def _editor() -> list[str]:
+    for variable in ("VISUAL", "EDITOR"):
+        if words := shlex.split(os.environ.get(variable, "")):
+            return words
+    found = next(filter(None, map(shutil.which, _USUAL)), None)
+    if found is None:
+        raise UsageError("no editor was found", hint="set the variable EDITOR, or use `sideband config set`")
+    return [found]

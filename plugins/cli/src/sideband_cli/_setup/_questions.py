@@ -1,0 +1,69 @@
+"""Questions with a default answer, one after the other, at the terminal."""
+
+from __future__ import annotations
+
+import sys
+import termios
+from collections.abc import Sequence
+from contextlib import suppress
+from getpass import getpass
+
+from sideband.command_line import marked, notice
+from sideband.rendering import render
+
+_YES = frozenset({"y", "yes"})
+_NO = frozenset({"n", "no"})
+
+
+def has_terminal() -> bool:
+    """Return whether questions can be asked: input and messages are at a terminal."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def answered(question: str, default: str = "") -> str:
+    """Ask for a text. An empty line, and the end of the input, are the default."""
+    shown = f" [{render(default)}]" if default else ""
+    return _line(f"{question}{shown}: ") or default
+
+
+def confirmed(question: str, *, default: bool = True) -> bool:
+    """Ask a question until the answer is yes or no."""
+    while True:
+        word = _line(f"{question} [{'Y/n' if default else 'y/N'}] ").lower()
+        if not word:
+            return default
+        if word in _YES | _NO:
+            return word in _YES
+        notice("answer y or n")
+
+
+def chosen(question: str, choices: Sequence[str], default: int = 0) -> int:
+    """Ask for one of several choices until the answer is its number or its text, and return its position."""
+    notice("\n".join(f"  {number}. {choice}" for number, choice in enumerate(choices, 1)))
+    while True:
+        word = answered(question, str(default + 1))
+        if word in choices:
+            return choices.index(word)
+        if word.isdecimal() and 1 <= int(word) <= len(choices):
+            return int(word) - 1
+        notice(f"answer with a number from 1 to {len(choices)}")
+
+
+def secret(question: str) -> str:
+    """Ask for a value that is not shown."""
+    try:
+        return getpass(marked([f"{question}: "], sys.stderr)[0], stream=sys.stderr).strip()
+    except EOFError:
+        sys.stderr.write("\n")
+        return ""
+
+
+def _line(question: str) -> str:
+    with suppress(termios.error):  # what was typed before the question appeared must not answer it
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+    sys.stderr.write(marked([question], sys.stderr)[0])
+    sys.stderr.flush()
+    line = sys.stdin.readline()
+    if not line.endswith("\n"):
+        sys.stderr.write("\n")
+    return line.strip()
