@@ -1,5 +1,6 @@
 """A host with this plugin, and servers made with the official SDK, which run in the isolation of the system."""
 
+import gzip
 import os
 import socket
 import sys
@@ -20,7 +21,7 @@ from sideband.approvals import Approval
 from sideband_agent import Agent
 from sideband_scripted import Scripted, Turn
 from starlette.applications import Starlette
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount, Route
 
 PYTHON = os.path.realpath(sys.executable)
@@ -218,6 +219,7 @@ class Served:
         app = Starlette(
             routes=[
                 Route("/moved", self.moved, methods=["GET", "POST"]),
+                Route("/packed", self.packed, methods=["GET", "POST"]),
                 Mount("/older", server.sse_app()),
                 Mount("/", streamable),
             ],
@@ -233,6 +235,10 @@ class Served:
 
     async def moved(self, request):
         return PlainTextResponse(status_code=307, headers={"location": "http://127.0.0.1:9/mcp"})
+
+    async def packed(self, request):
+        headers = {"content-encoding": "gzip", "content-type": "application/json"}
+        return Response(gzip.compress(b"{}"), headers=headers)
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,30 @@ async def test_address_of_this_machine_needs_a_setting(open_host, session, serve
         await call.wait_for_log(caplog, "`things`", "has the address 127.0.0.1, which is not public")
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "[64:ff9b::7f00:1]",
+        "[2002:7f00:1::]",
+        "[::127.0.0.1]",
+        "[::ffff:10.0.0.1]",
+        "[ff0e::1]",
+        "[fec0::1]",
+        "224.0.0.1",
+    ],
+)
+async def test_address_that_leads_to_a_private_one_is_refused(open_host, session, caplog, address):
+    async with open_host({"things": {"url": f"http://{address}/mcp"}}) as host, session(host) as call:
+        await call.wait_for_log(caplog, "`things`", "which is not public")
+
+
+async def test_compressed_response_is_refused(open_host, session, served, caplog):
+    server = {"url": served.origin + "/packed", "local": True}
+    async with open_host({"things": server}) as host, session(host) as call:
+        await call.wait_for_log(caplog, "`things`", "its response is compressed")
+        assert served.requests[-1]["accept-encoding"] == "identity"
+
+
 async def test_secret_is_sent_to_the_server(open_host, session, served, credentials):
     credentials.add("things", "token-of-things", served.origin)
     server = {"url": served.origin + "/mcp", "local": True, "auth": "things"}

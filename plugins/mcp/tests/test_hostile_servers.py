@@ -1,6 +1,7 @@
 """Servers that break the protocol, flood, lie or die. Each error names the server, and other servers go on."""
 
 import pytest
+from sideband.asking import UserAnswer
 
 pytestmark = pytest.mark.anyio
 
@@ -77,13 +78,23 @@ async def test_call_that_takes_too_long_is_cancelled(open_host, raw_server, sess
             "return {'tools': [{**TOOL, 'name': str(params)}], 'nextCursor': str(number)}",
             "a list of tools of more than 20",
         ),
+        (
+            "return {'tools': [{**TOOL, 'description': str(number) * 30_000}], 'nextCursor': str(number)}",
+            "a list of tools of more than 65,536",
+        ),
         ("return None", "within 0.5 s"),
         ("return {'tools': 5}", "invalid answer"),
+        ("send(method='notifications/tools/list_changed')", "announced changes of its tools more than 20 times"),
+        (
+            "send(id=number, result={'tools': []}); send(method='notifications/tools/list_changed'); return None",
+            "announced changes of its tools more than 20 times",
+        ),
     ],
-    ids=["too many", "endless pages", "silent", "invalid"],
+    ids=["too many", "endless pages", "huge pages", "silent", "invalid", "changes meanwhile", "changes after it"],
 )
 async def test_invalid_list_fails_with_the_name_of_the_server(beside, session, caplog, body, expected):
-    async with beside(list_with(body), list_seconds=0.5, max_listed=20) as host, session(host, "good__go") as call:
+    limits = {"list_seconds": 0.5, "max_listed": 20, "max_message_bytes": 65_536}
+    async with beside(list_with(body), **limits) as host, session(host, "good__go") as call:
         await call.wait_for_log(caplog, "`bad`", expected)
 
 
@@ -98,3 +109,96 @@ async def test_equal_names_are_a_problem_that_names_both(open_host, raw_server, 
     async with open_host({"bad": raw_server(code)}) as host, session(host, "bad__go") as call:
         assert await call.offered() == ["bad__go"]
         await call.wait_for_log(caplog, "`bad`", "`go-on` and `goOn` have the same name")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": {"n": {"pattern": "^(a+)+$"}}},
+        {"type": "object", "$ref": "#"},
+    ],
+    ids=["pattern", "loop"],
+)
+async def test_schema_of_results_is_not_used_by_the_host(calling, schema):
+    body = "return {'content': [], 'structuredContent': {'n': 'ab'}}"
+    result = await calling(f"TOOL['outputSchema'] = {schema}\n{call_with(body)}")
+    assert not result.is_error
+    assert result.text == '{"n": "ab"}'
+
+
+@pytest.mark.parametrize(
+    ("kind", "data"), [("image/png", "!!!"), ("image/png", "R0lGODlh"), ("image/svg+xml", "iVBORw0KGgo=")]
+)
+async def test_image_that_providers_would_refuse_is_described(calling, kind, data):
+    image = {"type": "image", "mimeType": kind, "data": data}
+    result = await calling(call_with(f"return {{'content': [{image}]}}"))
+    assert "part of the type `image`" in result.text
+
+
+async def test_image_that_is_too_large_is_described(calling):
+    body = "return {'content': [{'type': 'image', 'mimeType': 'image/png', 'data': 'iVBORw0K' + 'A' * 5_000_000}]}"
+    assert "part of the type `image`" in (await calling(call_with(body))).text
+
+
+async def test_long_error_is_shortened(calling):
+    result = await calling(call_with("send(id=number, error={'code': -32000, 'message': 'x' * 50_000})"))
+    assert "answered with error -32000" in result.text
+    assert len(result.text) < 3_000
+
+
+async def test_invalid_messages_do_not_fill_the_log(calling, caplog):
+    await calling(
+        call_with("for one in range(9): send(method='notifications/message', params={'level': 5})\nreturn text('gone')")
+    )
+    assert not [one for one in caplog.records if one.name.startswith("mcp.")]
+
+
+ASKS = """
+calls, refused = [], []
+
+def answer(method, params, number):
+    if method == "tools/call":
+        calls.append(number)
+        for one in range(25):
+            form = {"type": "object", "properties": {"city": {"type": "string"}}}
+            send(id=f"q{one}", method="elicitation/create", params={"message": "Where?", "requestedSchema": form})
+        return None
+    if method is None and "error" in params:
+        refused.append(params["error"]["message"])
+        if len(refused) == 5:
+            send(id=calls[0], result=text(f"{len(refused)} {refused[0]}"))
+    return default(method, params)
+"""
+
+
+async def test_server_that_asks_without_end_is_refused(open_host, raw_server, session):
+    async def asker(questions, origin):
+        asked.append(questions)
+        return [UserAnswer(text="Vienna")]
+
+    asked = []
+    async with open_host({"bad": raw_server(ASKS)}) as host, session(host, "bad__go", asker=asker) as call:
+        assert (await call("bad__go")).text == "5 the call has ended, or asked too often"
+        assert len(asked) <= 20
+
+
+async def test_server_without_tools_is_not_started_again_after_a_silence(open_host, raw_server, session):
+    code = """
+import os
+
+def answer(method, params, number):
+    if method == "initialize":
+        return {**default(method, params), "capabilities": {"resources": {}}}
+    if method == "resources/read":
+        return {"contents": [{"uri": params["uri"], "text": str(os.getpid())}]}
+    if method == "tools/list":
+        send(id=number, error={"code": -32601, "message": "unknown method"})
+        return None
+    return default(method, params)
+"""
+    servers = {"notes": raw_server(code), "good": raw_server()}
+    async with open_host(servers, health_seconds=0.000_001) as host, session(host, "good__go") as call:
+        await call.wait_for_request(2)
+        first, second = [await call("mcp__resource", server="notes", uri="notes://a") for _ in range(2)]
+        assert "[notes://a]" in first.text
+        assert first.text == second.text

@@ -127,6 +127,92 @@ async def test_value_that_does_not_fit_is_asked_for_again(open_host, session, ra
         assert "(`days` must be a whole number)" in person.asked[1][0].text
 
 
+async def test_time_of_an_answer_does_not_count(open_host, session, raw_server):
+    async def asker(questions, origin):
+        await anyio.sleep(0.4)
+        return VIENNA
+
+    server = raw_server(OLDER, call_seconds=0.3)
+    async with open_host({"things": server}) as host, session(host, "things__go", asker=asker) as call:
+        assert "Vienna" in (await call("things__go")).text
+
+
+AFTERWARDS = f"""
+got = []
+
+def answer(method, params, number):
+    if method == "tools/call" and not got:
+        got.append("")
+        send(id="q", method="elicitation/create", params={{"message": "Where to?", "requestedSchema": {FORM}}})
+        send(id=number, result=text("the result"))
+        return None
+    if method == "tools/call":
+        return text(got[-1])
+    if method is None and "result" in params:
+        got.append(params["result"]["action"])
+    return default(method, params)
+""".replace("true", "True")
+
+
+async def test_question_of_a_call_that_has_ended_is_cancelled_and_the_result_is_kept(open_host, session, raw_server):
+    async def asker(questions, origin):
+        # The server has its answer before the person has given one.
+        await other.wait_for_result("things__go", "cancel")
+        call.script.turns.append("done")
+        return VIENNA
+
+    async with (
+        open_host({"things": raw_server(AFTERWARDS)}) as host,
+        session(host, "things__go") as other,
+        session(host, "things__go", asker=asker) as call,
+    ):
+        call.script.turns.append(Turn(tool_calls=[("things__go", {})]))
+        ran = await call.agent.invoke("go")
+        assert [one.text for one in ran.messages if one.role == "tool"] == ["the result"]
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "javascript:alert(1)",
+        "https://example.org@evil.example/",
+        "https://example.org\\@evil.example/",
+        "https://evil.example/\u202egro.elpmaxe",
+        "http://[/",
+        "https://evil.example/" + "x" * 5_000,
+        "https://",
+    ],
+)
+async def test_address_that_deceives_is_not_shown(open_host, session, raw_server, address):
+    params = {"mode": "url", "elicitationId": "1", "message": "Log in.", "url": address}
+    person = Person()
+    server = raw_server(asking("elicitation/create", params))
+    async with open_host({"things": server}) as host, session(host, "things__go", asker=person) as call:
+        assert "decline" in (await call("things__go")).text
+        assert not person.asked
+
+
+@pytest.mark.parametrize(("choice", "answered"), [("opened", "accept"), ("no", "decline")])
+async def test_person_opens_an_address(open_host, session, raw_server, choice, answered):
+    params = {"mode": "url", "elicitationId": "1", "message": "Log in. " * 1_000, "url": "https://example.org/login"}
+    person = Person([UserAnswer((choice,))])
+    server = raw_server(asking("elicitation/create", params))
+    async with open_host({"things": server}) as host, session(host, "things__go", asker=person) as call:
+        assert answered in (await call("things__go")).text
+        ((question,),) = person.asked
+        assert "`things` asks you to open https://example.org/login of example.org" in question.text
+        assert len(question.text) < 2_200
+
+
+@pytest.mark.parametrize("odd", [{"enum": 5}, {"oneOf": True}, {"enumNames": "x", "enum": ["Vienna"]}])
+async def test_choices_that_are_invalid_are_left_out(open_host, session, raw_server, odd):
+    form = {"type": "object", "properties": {"city": {"type": "string", **odd}}}
+    server = raw_server(asking("elicitation/create", {"message": "Where to?", "requestedSchema": form}))
+    person = Person([UserAnswer(text="Vienna")])
+    async with open_host({"things": server}) as host, session(host, "things__go", asker=person) as call:
+        assert "Vienna" in (await call("things__go")).text
+
+
 async def test_call_ends_if_the_person_answers_after_the_run_was_aborted(open_host, session, raw_server):
     async def asker(questions, origin):
         call.agent.abort("enough")
@@ -184,6 +270,14 @@ async def test_model_is_asked_with_the_grant_and_budget_of_the_session(open_host
         assert (request.model, request.max_tokens) == ("poet", 4_096)
         assert person.requests[-1].effect["capabilities"] == ["llm:model=scripted:poet"]
         assert call.agent.usage.output >= 700
+
+
+async def test_model_is_not_asked_about_an_image_of_no_type(open_host, session, raw_server):
+    image = {"type": "image", "data": "iVBORw0K", "mimeType": "text/html"}
+    sample = {"messages": [{"role": "user", "content": image}], "maxTokens": 5}
+    server = raw_server(asking("sampling/createMessage", sample), sampling="scripted:poet")
+    async with open_host({"things": server}) as host, session(host, "things__go") as call:
+        assert "refused to ask a model" in (await call("things__go")).text
 
 
 async def test_model_is_not_asked_without_the_setting(open_host, session, raw_server):

@@ -23,6 +23,9 @@ from __future__ import annotations
 
 from sideband.ops import OpFailed
 
+_LONGEST = 2_000
+"""How much of the text of a server an error contains at most."""
+
 
 class McpError(OpFailed):
     """An MCP server failed."""
@@ -147,7 +150,8 @@ class McpRefused(McpError, ValueError):
     code = "mcp.refused"
 
     def __init__(self, server: str, number: int, message: str) -> None:
-        super().__init__(server, f"answered with error {number}: {message}", hint="the message is that of the server")
+        text = f"answered with error {number}: {message[:_LONGEST]}"
+        super().__init__(server, text, hint="the message is that of the server")
 
 
 class McpInvalid(McpError, ValueError):

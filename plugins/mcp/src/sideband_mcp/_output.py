@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -9,8 +10,15 @@ from typing import Any
 from sideband.messages import ImagePart, TextPart
 from sideband.tools import ToolOutput
 
-IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+_BEGINNINGS = {
+    "image/png": b"\x89PNG\r\n\x1a\n",
+    "image/jpeg": b"\xff\xd8\xff",
+    "image/gif": b"GIF8",
+    "image/webp": b"RIFF",
+}
+IMAGES = frozenset(_BEGINNINGS)
 """The media types that models see."""
+_LARGEST_IMAGE = 5_000_000
 
 
 def output_of(found: Mapping[str, Any]) -> ToolOutput:
@@ -24,12 +32,26 @@ def output_of(found: Mapping[str, Any]) -> ToolOutput:
     return ToolOutput(parts, is_error=found["is_error"])
 
 
+def is_image(data: str, media_type: str) -> bool:
+    """Return whether data in Base64 is such an image, of a size that providers take.
+
+    A provider refuses a conversation with any other one, now and later.
+    """
+    if len(data) > _LARGEST_IMAGE:
+        return False
+    try:
+        raw = base64.b64decode(data, validate=True)
+    except ValueError:
+        return False
+    return raw.startswith(_BEGINNINGS[media_type])
+
+
 def part_of(one: Mapping[str, Any]) -> TextPart | ImagePart:
     """Return a part of a result, as a model sees it."""
     match one.get("type"):
         case "text":
             return TextPart(text=one["text"])
-        case "image" if one["mimeType"] in IMAGES:
+        case "image" if one["mimeType"] in IMAGES and is_image(one["data"], one["mimeType"]):
             return ImagePart(data=one["data"], media_type=one["mimeType"])
         case "resource_link":
             return TextPart(text=f"[resource {one['uri']}: {one.get('description') or one.get('name') or ''}]")

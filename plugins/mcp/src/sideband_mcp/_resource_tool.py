@@ -11,7 +11,7 @@ from sideband.ops import Level
 from sideband.tools import ToolContext, ToolOutput, tool
 
 from ._accepted import accepted
-from ._output import IMAGES
+from ._output import IMAGES, is_image
 
 
 class McpResourceParams(BaseModel):
@@ -43,8 +43,8 @@ async def resource(params: McpResourceParams, ctx: ToolContext) -> Any:
 def _shown(one: dict[str, Any]) -> TextPart | ImagePart:
     if one["text"] is not None:
         return TextPart(text=f"[{one['uri']}]\n{one['text']}")
-    if one["type"] in IMAGES:
-        data = base64.b64encode(one["data"]).decode()
+    data = base64.b64encode(one["data"] or b"").decode()
+    if one["type"] in IMAGES and is_image(data, one["type"]):
         return ImagePart.model_validate({"data": data, "media_type": one["type"]})
     size = len(one["data"] or b"")
     return TextPart(text=f"[{one['uri']} has {size:,} bytes of the type {one['type'] or 'unknown'}, which is not text]")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,10 +13,12 @@ from sideband.ops import OpError
 from sideband.tools import ToolContext
 
 from .._config import ServerConfig
-from ._forms import FormInvalid, has_defaults, questions_of, values_of
-from ._samples import request_of
+from ._forms import FormInvalid, has_defaults, questions_of, shortened, values_of
+from ._samples import SampleInvalid, request_of
 
 _TRIES = 3
+_LONGEST_ADDRESS = 4_096
+_PLAIN = re.compile(r"https?://[!-\[\]-~]+\Z")  # a browser takes `\` for `/`
 _OPENED, _SENT, _REFUSED = "opened", "yes", "no"
 
 
@@ -32,6 +35,9 @@ async def answer_to(ask: Mapping[str, Any], server: str, settings: ServerConfig,
                 return await _open(ask, server, ctx)
             case _:
                 return await _sample(ask, settings, ctx)
+    except (FormInvalid, SampleInvalid) as error:
+        await ctx.progress(message=f"a question of the MCP server `{server}` is invalid: {error}")
+        return {"action": "decline"}
     except OpError as error:
         await ctx.progress(message=f"an answer to the MCP server `{server}` failed: {error.message}")
         return {"action": "decline"}
@@ -42,10 +48,10 @@ async def answer_to(ask: Mapping[str, Any], server: str, settings: ServerConfig,
 
 
 async def _fill_in(ask: Mapping[str, Any], server: str, ctx: ToolContext) -> Mapping[str, Any]:
-    problem = ""
+    text, problem = f"The MCP server `{server}` asks: {shortened(ask['message'])}", ""
     for _ in range(_TRIES):
         try:
-            questions = questions_of(ask["form"], f"The MCP server `{server}` asks: {ask['message']}{problem}")
+            questions = questions_of(ask["form"], text + problem)
             answers = await ctx.ask(questions)
             is_open = not any(one.chosen or one.text for one in answers)
             if is_open and not (has_defaults(ask["form"]) and await _sends_defaults(server, ctx)):
@@ -64,13 +70,24 @@ async def _sends_defaults(server: str, ctx: ToolContext) -> bool:
 
 
 async def _open(ask: Mapping[str, Any], server: str, ctx: ToolContext) -> Mapping[str, Any]:
-    address = ask["address"]
-    if urlsplit(address).scheme not in ("http", "https"):
+    address, host = ask["address"], _host(ask["address"])
+    if not host:
         return {"action": "decline"}
-    text = f"The MCP server `{server}` asks you to open {address} in a browser: {ask['message']}"
+    text = f"The MCP server `{server}` asks you to open {address} of {host} in a browser: {shortened(ask['message'])}"
     options = (QuestionOption(_OPENED, "I have opened it"), QuestionOption(_REFUSED, "I do not want to"))
     (answer,) = await ctx.ask([UserQuestion(text, options)])
     return {"action": "accept" if answer.chosen == (_OPENED,) else "decline"}
+
+
+def _host(address: str) -> str:
+    """Return the host of an address that a browser shows as it is; nothing for any other."""
+    if len(address) > _LONGEST_ADDRESS or not _PLAIN.match(address):
+        return ""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return ""
+    return "" if "@" in parts.netloc else parts.hostname or ""
 
 
 async def _sample(ask: Mapping[str, Any], settings: ServerConfig, ctx: ToolContext) -> Mapping[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import isfinite
 from typing import Any
 
 from sideband.asking import QuestionOption, UserAnswer, UserQuestion
@@ -11,6 +10,9 @@ from sideband.asking import QuestionOption, UserAnswer, UserQuestion
 _MAX_FIELDS = 20
 _MAX_OPTIONS = 50
 _YES, _NO = "yes", "no"
+_LONGEST = 2_000
+_LARGEST = 1e300
+_CUT = " […]"
 
 
 class FormInvalid(Exception):
@@ -31,9 +33,16 @@ def questions_of(form: Mapping[str, Any], text: str) -> list[UserQuestion]:
     if not 1 <= len(fields) <= _MAX_FIELDS:
         raise FormInvalid(f"the form has {len(fields)} fields; 1 to {_MAX_FIELDS} are supported")
     return [
-        UserQuestion(f"{text} — {_label(name, one)}", tuple(_options(one))[:_MAX_OPTIONS], one.get("type") == "array")
+        UserQuestion(
+            f"{text} — {shortened(_label(name, one))}", tuple(_options(one))[:_MAX_OPTIONS], one.get("type") == "array"
+        )
         for name, one in fields.items()
     ]
+
+
+def shortened(text: str) -> str:
+    """Return a text of a server without its end, if it is longer than a person reads."""
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + _CUT
 
 
 def values_of(form: Mapping[str, Any], answers: Sequence[UserAnswer]) -> dict[str, Any]:
@@ -82,20 +91,23 @@ def _options(one: Mapping[str, Any]) -> Iterator[QuestionOption]:
         yield QuestionOption(_NO)
         return
     for value, title in _choices(one):
-        yield QuestionOption(value, title)
+        yield QuestionOption(value, shortened(title))
 
 
 def _choices(one: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield each choice with its title, in all forms that versions of the protocol have for them."""
     items = one.get("items")
     where = items if one.get("type") == "array" and isinstance(items, Mapping) else one
-    names = where.get("enumNames")
-    titles = names if isinstance(names, list) else []
-    for number, value in enumerate(where.get("enum") or ()):
+    titles = _list(where.get("enumNames"))
+    for number, value in enumerate(_list(where.get("enum"))):
         yield str(value), str(titles[number]) if number < len(titles) else ""
-    for choice in [*(where.get("oneOf") or ()), *(where.get("anyOf") or ())]:
+    for choice in [*_list(where.get("oneOf")), *_list(where.get("anyOf"))]:
         if isinstance(choice, Mapping) and "const" in choice:
             yield str(choice["const"]), str(choice.get("title", ""))
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _value(name: str, one: Mapping[str, Any], answer: UserAnswer) -> Any:
@@ -123,7 +135,7 @@ def _number(name: str, one: Mapping[str, Any], text: str, *, whole: bool) -> flo
     low, high = one.get("minimum"), one.get("maximum")
     is_low = isinstance(low, int | float) and value < low
     is_high = isinstance(high, int | float) and value > high
-    if is_low or is_high or not isfinite(value):
+    if is_low or is_high or not -_LARGEST <= value <= _LARGEST:
         raise FormInvalid(f"`{name}` must be a number{_limits(low, high)}")
     return value
 

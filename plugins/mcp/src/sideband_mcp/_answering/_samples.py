@@ -5,15 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pydantic import ValidationError
 from sideband.messages import AssistantMessage, ImagePart, Message, TextPart, UserMessage
 
 _MAX_TOKENS = 4_096
 """The maximum length of an answer, whatever the server asks for."""
 
 
+class SampleInvalid(Exception):
+    """A server asked a model in a way that is not supported. The message is for the person."""
+
+
 def request_of(sample: Mapping[str, Any], model: str) -> dict[str, Any]:
-    """Return the request for the op `llm.generate`. The preferences of the server for a model are not used."""
-    messages = [_message(one).model_dump(mode="json") for one in sample["messages"]]
+    """Return the request for the op `llm.generate`. The preferences of the server for a model are not used.
+
+    Raises:
+        SampleInvalid: if a message is invalid.
+    """
+    try:
+        messages = [_message(one).model_dump(mode="json") for one in sample["messages"]]
+    except ValidationError as error:
+        raise SampleInvalid(f"{error.error_count()} fields of its request to a model are invalid") from None
     return {
         "model": model,
         "messages": messages,

@@ -58,6 +58,8 @@ class Callbacks:
         if exchange is None:
             return _UNASKED
         answer = await exchange.ask(ask)
+        if answer is None:
+            return _TOO_OFTEN
         content = answer.content if answer.action == "accept" and ask.kind == "form" else None
         return ElicitResult(action=answer.action, content=content)
 
@@ -70,6 +72,8 @@ class Callbacks:
             return _UNASKED
         request = params.model_dump(mode="json", by_alias=True, exclude_none=True)
         answer = await exchange.ask(McpAsk(id=token_hex(8), kind="sample", message="", sample=request))
+        if answer is None:
+            return _TOO_OFTEN
         if answer.action != "accept":
             return ErrorData(code=-1, message="the user or the client refused to ask a model")
         content = TextContent(type="text", text=str(answer.content.get("text", "")))
@@ -104,4 +108,5 @@ def _root(place: str) -> Root:
     return Root(uri=path.as_uri(), name=path.name)
 
 
+_TOO_OFTEN = ErrorData(code=INVALID_REQUEST, message="the call has ended, or asked too often")
 _UNASKED = ErrorData(code=INVALID_REQUEST, message="only a call of one session may ask its user")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, suppress
@@ -13,14 +14,23 @@ from mcp.client._transport import TransportStreams
 from mcp.client.session import IncomingMessage
 from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 from mcp.shared.exceptions import MCPError
-from mcp_types import Implementation, ToolListChangedNotification
+from mcp_types import CallToolResult, Implementation, ToolListChangedNotification
 
 from .._config import Config, ServerConfig
-from .._errors import McpError, McpUnavailable
+from .._errors import McpError, McpInvalid, McpUnavailable
 from .._transports._failure import ConnectionFailure
 from .._version import __version__
 from ._callbacks import Callbacks
 from ._exchange import Exchange
+
+# A server could fill the log of the host. What matters of its faults is in the errors of calls.
+for _name in ("mcp.client", "mcp.shared"):
+    if logging.getLogger(_name).level == logging.NOTSET:
+        logging.getLogger(_name).setLevel(logging.CRITICAL)
+
+_LONGEST_ERROR = 2_000
+_MAX_LISTINGS = 20
+"""How often a server may announce changes of its tools within the time of one listing."""
 
 Opener = Callable[[ConnectionFailure], AbstractAsyncContextManager[TransportStreams]]
 """Opens the transport of a new connection."""
@@ -55,6 +65,7 @@ class ServerConnection:
     ended: anyio.Event = field(init=False, factory=anyio.Event, repr=False)
     _client: Client | None = field(init=False, default=None, repr=False)
     _last_used: float = field(init=False, default=0.0)
+    _listings: list[float] = field(init=False, factory=list, repr=False)
     _scope: anyio.CancelScope = field(init=False, factory=anyio.CancelScope, repr=False)
 
     @property
@@ -87,6 +98,7 @@ class ServerConnection:
                     cache=None,
                     **Callbacks(self.settings, lambda: self.exchanges).options(),
                 ) as client:
+                    client.session.validate_tool_result = _unchecked  # type: ignore[method-assign]
                     self._scope.deadline = math.inf
                     self._client = client
                     self.used()
@@ -118,6 +130,21 @@ class ServerConnection:
         """Note that the connection was used."""
         self._last_used = anyio.current_time()
 
+    def listing(self) -> None:
+        """Note that the tools are listed.
+
+        Raises:
+            McpInvalid: if the server announces changes without end.
+        """
+        now = anyio.current_time()
+        self._listings = [*(one for one in self._listings if one > now - self.config.list_seconds), now]
+        if len(self._listings) > _MAX_LISTINGS:
+            raise McpInvalid(
+                self.server,
+                f"it announced changes of its tools more than {_MAX_LISTINGS} times within "
+                f"{self.config.list_seconds:g} s",
+            )
+
     @property
     def silent_seconds(self) -> float:
         """The time since it was last used."""
@@ -148,10 +175,15 @@ class ServerConnection:
                     self.on_change()
 
 
+async def _unchecked(name: str, result: CallToolResult) -> None:
+    """Check nothing: a pattern in a schema of the server could stop the host, and a model needs no schema to read."""
+
+
 def _describe(error: BaseException) -> str:
     """Return the first error of a group, in words."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, McpError):
         return error.message
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    text = str(error)[:_LONGEST_ERROR]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

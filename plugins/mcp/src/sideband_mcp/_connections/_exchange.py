@@ -13,6 +13,12 @@ from sideband.ops import OpContext
 
 from .._models import McpAsk
 
+_ANSWER_SECONDS = 86_400.0
+"""How long a server waits for an answer at most."""
+
+_MAX_ASKS = 20
+"""How often a server may ask during one call."""
+
 current: ContextVar[Exchange | None] = ContextVar("sideband_mcp_exchange", default=None)
 """The exchange for which the running task speaks with a server."""
 
@@ -43,7 +49,8 @@ class Exchange:
 
     Attributes:
         id: an id that cannot be guessed.
-        scope: cancels it. Its deadline does not include the time of answers.
+        scope: cancels it. Its deadline does not include the time of answers. They have a limit of their own: a caller
+            that cannot answer must not keep the call for ever.
         ctx: the context of the op that waits, if one does.
         is_shared: whether it goes on while no op waits, so that the session must end it.
     """
@@ -57,6 +64,8 @@ class Exchange:
     is_shared: bool = field(init=False, default=False)
     _asked: list[McpAsk] = field(init=False, factory=list, repr=False)
     _answers: dict[str, tuple[anyio.Event, list[ServerAnswer]]] = field(init=False, factory=dict, repr=False)
+    _asks: int = field(init=False, default=0)
+    _left: float = field(init=False, default=0.0)
     _news: anyio.Event = field(init=False, factory=anyio.Event, repr=False)
     _result: Any = field(init=False, default=None, repr=False)
     _error: Exception | None = field(init=False, default=None, repr=False)
@@ -71,6 +80,11 @@ class Exchange:
         """Return whether the caller of an op began it."""
         return (self.domain, self.session) == (ctx.domain, _session(ctx))
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether its result or error is known."""
+        return self._ended
+
     async def run(self, work: Callable[[], Awaitable[Any]]) -> None:
         """Do the work of the call, and keep its result or error for the op that waits."""
         token = current.set(self)
@@ -82,6 +96,8 @@ class Exchange:
         finally:
             current.reset(token)
             self._ended = True
+            for ask in tuple(self._answers):
+                self.answer(ask, ServerAnswer())
             self._tell()
 
     async def next(self, ctx: OpContext) -> McpAsk | Any:
@@ -99,20 +115,24 @@ class Exchange:
             raise
         finally:
             self.ctx = None
-        if self._asked:
+        if self._asked and not self._ended:  # a person must not be asked for a call that has its result
             return self._asked.pop(0)
         if self._error is not None:
             raise self._error
         return self._result
 
-    async def ask(self, one: McpAsk) -> ServerAnswer:
-        """Pass on what the server asks, and return the answer."""
-        began = anyio.current_time()
+    async def ask(self, one: McpAsk) -> ServerAnswer | None:
+        """Pass on what the server asks, and return the answer; ``None`` if it asks too often, or after the call."""
+        self._asks += 1
+        if self._ended or self._asks > _MAX_ASKS:
+            return None
+        if not self._answers:
+            now = anyio.current_time()
+            self._left, self.scope.deadline = self.scope.deadline - now, now + _ANSWER_SECONDS
         answered, answers = self._answers.setdefault(one.id, (anyio.Event(), []))
         self._asked.append(one)
         self._tell()
         await answered.wait()
-        self.scope.deadline += anyio.current_time() - began
         return answers[0]
 
     def answer(self, ask: str, answer: ServerAnswer) -> bool:
@@ -122,6 +142,8 @@ class Exchange:
             return False
         answers.append(answer)
         answered.set()
+        if not self._answers:
+            self.scope.deadline = anyio.current_time() + self._left
         return True
 
     async def close(self) -> None:

@@ -173,6 +173,8 @@ class ConnectionPool:
         with anyio.move_on_after(_HEALTH_SECONDS):
             try:
                 await self.ask(connection, connection.client.list_tools)
+            except McpRefused:
+                return True  # it may have no tools
             except McpError:
                 pass
             else:

@@ -112,6 +112,7 @@ class Server:
         """Return what the server offers. It is asked again only after it has announced a change."""
         while self._offer is None:
             async with self.pool.lend(ctx) as connection:
+                connection.listing()
                 changed = self._changed  # a new connection counts as a change
                 found = await self._listed(connection)
             if changed is self._changed:
@@ -143,14 +144,17 @@ class Server:
             McpInterrupted: if the call has ended.
         """
         found = self._found(exchange, ctx)
-        if not found.answer(ask, answer):
+        if not found.answer(ask, answer) and not found.has_ended:
             raise McpInterrupted(self.name, "it no longer waits for this answer")
         return await self._next(found, ctx)
 
     async def abandon(self, exchange: str, ctx: OpContext) -> None:
         """End a call whose caller does not answer."""
-        await self._found(exchange, ctx).close()
-        self._exchanges.pop(exchange, None)
+        await self._end(self._found(exchange, ctx))
+
+    async def _end(self, exchange: Exchange) -> None:
+        await exchange.close()
+        self._exchanges.pop(exchange.id, None)
 
     def _found(self, exchange: str, ctx: OpContext) -> Exchange:
         found = self._exchanges.get(exchange)
@@ -167,7 +171,7 @@ class Server:
         if isinstance(found, McpAsk):
             if not exchange.is_shared:  # no op waits for it any more
                 exchange.is_shared = True
-                ctx.on_session_end(exchange.close)
+                ctx.on_session_end(partial(self._end, exchange))
             return McpCallResult(ask=found, exchange=exchange.id)
         self._exchanges.pop(exchange.id, None)
         if found is None:
@@ -256,6 +260,7 @@ class Server:
     async def _pages(self, connection: ServerConnection, page: Callable[..., Awaitable[Any]], kind: str) -> list[Any]:
         """Return all pages of a list. Its size and the time are limited."""
         found: list[Any] = []
+        size, what = 0, f"a list of {kind.replace('_', ' ')}"
         cursor: str | None = None
         with anyio.move_on_after(self.config.list_seconds) as scope:
             while True:
@@ -263,8 +268,10 @@ class Server:
                 added = getattr(one, kind)
                 found += added
                 if len(found) > self.config.max_listed:
-                    what = f"a list of {kind.replace('_', ' ')}"
                     raise McpTooLarge(self.name, what, self.config.max_listed, "max_listed")
+                size += sum(len(each.model_dump_json()) for each in added)
+                if size > self.config.max_message_bytes:  # of all pages together
+                    raise McpTooLarge(self.name, what, self.config.max_message_bytes, "max_message_bytes")
                 if one.next_cursor is None or one.next_cursor == cursor or not added:
                     break
                 cursor = one.next_cursor
