@@ -32,7 +32,7 @@ def read_prompt(words: Sequence[str]) -> str:
     prompt = "" if list(words) == ["-"] else " ".join(words)
     piped = _read_piped() if not prompt or _is_piped() else ""
     if prompt and piped.strip():
-        return f"{prompt}\n\n{_wrapped('input', piped)}"
+        return f"{prompt}\n\n{wrapped('input', piped)}"
     if not (prompt or piped).strip():
         raise UsageError("no prompt given", hint='pass it as an argument, sideband run "…", or on standard input')
     return prompt or piped
@@ -105,10 +105,11 @@ def _text(file: str, content: bytes) -> str:
     if len(content) > _MAX_TEXT_SIZE:
         hint = "pass only the relevant part"
         raise UsageError(f"{file} exceeds the limit of {_MAX_TEXT_SIZE >> 20} MiB for text", hint=hint)
-    return _wrapped("file", content.decode(), name=Path(file).name)
+    return wrapped("file", content.decode(), name=Path(file).name)
 
 
-def _wrapped(tag: str, text: str, name: str = "") -> str:
+def wrapped(tag: str, text: str, name: str = "") -> str:
+    """Return a text between tags that name what it is."""
     attribute = f' name="{_UNSAFE_IN_NAMES.sub("_", name)}"' if name else ""
     return f"<{tag}{attribute}>\n{text.removesuffix(chr(10))}\n</{tag}>"
 

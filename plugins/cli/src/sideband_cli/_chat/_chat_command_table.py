@@ -49,6 +49,11 @@ class ChatCommandTable:
         """The names, sorted."""
         return tuple(sorted(self._by_name))
 
+    @property
+    def summaries(self) -> list[tuple[str, str]]:
+        """The names with their summaries, sorted."""
+        return [(name, one.summary) for name, one in sorted(self._by_name.items())]
+
     async def run(self, chat: ChatControl, line: str) -> str | None:
         """Run the command of a line such as ``/name the stars``.
 
@@ -57,6 +62,9 @@ class ChatCommandTable:
         """
         name, _, argument = line.removeprefix("/").partition(" ")
         found = self._by_name.get(name)
+        if found is None and "__" in name:  # a prompt of an MCP server, which its plugin replaces in the input
+            await chat.send(line)
+            return None
         if found is None:
             raise ChatCommandUnknown(name, self._by_name)
         return await found.run(chat, argument.strip())

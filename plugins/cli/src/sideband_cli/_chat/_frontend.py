@@ -9,6 +9,8 @@ from .._agent._activity import Sink
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
+    from sideband.messages import ImagePart
+
     from .._terminal._questions import Ask
 
 
@@ -40,6 +42,9 @@ class ChatFrontend(Sink, Protocol):
 
     def ring(self) -> None:
         """Ring the bell of the terminal: it waits for the user."""
+
+    def take_images(self, text: str) -> list[ImagePart]:
+        """Return the images that the user pasted into this message, and forget all others."""
 
     def suggest(self, text: str) -> None:
         """Put a text into the prompt, where the user can edit and send it."""

@@ -16,7 +16,7 @@ _MAX_LENGTH = 2_000
 
 
 def last_turns(messages: Sequence[Message]) -> list[tuple[str, str]]:
-    """Return what the user said in the last turns, and the last answer in each. Long texts are cut, and say so.
+    """Return what the user said in the last turns, and the last answer in each. Long texts are cut.
 
     Args:
         messages: the messages of the session, oldest first.

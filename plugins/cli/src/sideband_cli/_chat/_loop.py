@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Awaitable, Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anyio import (
@@ -24,6 +25,7 @@ from .._terminal._words import describe_duration, one_line
 from ._chat_command_table import ChatCommandTable, plugin_chat_commands
 from ._commands import OWN_CHAT_COMMANDS
 from ._last_turns import last_turns
+from ._mentions import mentioned
 from ._status_line import status_line
 from ._user_program import run_line
 
@@ -103,9 +105,13 @@ class Chat:
         session = self._agent.session
         return f"{session.name or self._agent.folder.name} - sideband"
 
-    def words(self) -> list[str]:
-        """Return the words for completion."""
-        return [f"/{name}" for name in self.chat_commands.names]
+    def commands(self) -> list[tuple[str, str]]:
+        """Return the names and the summaries of the chat commands, for completion."""
+        return self.chat_commands.summaries
+
+    def folder(self) -> Path:
+        """Return the folder to which paths are relative."""
+        return Path.cwd() if self._agent is None else self._agent.folder
 
     def help(self) -> str:
         """Return all chat commands as a table."""
@@ -167,12 +173,21 @@ class Chat:
                 await self.send(text.strip())
 
     async def send(self, text: str) -> None:
-        """Send a message to the model, or queue it for the next step if a run is in progress."""
+        """Send a message with the files that it names. If a run is in progress, queue it for the next step."""
+        try:
+            found = mentioned(text, self.folder())
+        except SidebandError as error:
+            self._show_error(error)
+            self.frontend.suggest(text)
+            return
+        attachments = [*found.attachments, *self.frontend.take_images(text)]
+        for path in found.paths:
+            self.frontend.line(f"with {path}")
         if self.is_working:
-            self.agent.steer(text)
+            self.agent.steer(found.text, attachments=attachments)
             self.frontend.line("queued for the next step")
         else:
-            await self.begin(lambda: self.agent.invoke(text))
+            await self.begin(lambda: self.agent.invoke(found.text, attachments=attachments))
 
     async def begin(self, work: Callable[[], Awaitable[RunResult | None]]) -> None:
         """Start a run in the background while the user types."""

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
 
 from anyio import CancelScope, wait_readable
 from sideband.command_line import print_text
@@ -13,6 +14,9 @@ from sideband.command_line import print_text
 from .._agent._run_output import RunOutput
 from .._terminal._progressbar import Progressbar
 from .._terminal._questions import ask_at_terminal
+
+if TYPE_CHECKING:
+    from sideband.messages import ImagePart
 
 _CHUNK_SIZE = 65_536
 _MAX_LINE_LENGTH = 1 << 20
@@ -73,6 +77,10 @@ class PlainFrontend(RunOutput):
 
     def refresh(self) -> None:
         """Do nothing: no status is shown."""
+
+    def take_images(self, text: str) -> list[ImagePart]:  # noqa: ARG002  the signature of all frontends
+        """Return nothing: no images can be pasted."""
+        return []
 
     def ring(self) -> None:
         """Do nothing: it may be a pipe."""

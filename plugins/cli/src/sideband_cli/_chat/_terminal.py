@@ -13,6 +13,7 @@ import asyncio
 import io
 import sys
 import termios
+from base64 import b64encode
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, redirect_stderr, redirect_stdout, suppress
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from anyio import Lock
 from anyio.lowlevel import checkpoint
 from sideband.command_line import marked
+from sideband.messages import ImagePart
 from sideband.rendering import MARK, indented, render
 
 from .._terminal._columns import fitted
@@ -44,6 +46,7 @@ _INTERRUPTED = object()
 """The answer of a question that is interrupted by the user."""
 _MARGIN = 1
 _ESCAPE_SECONDS = 0.2
+_MENU_ROWS = 6
 _MAX_HELD_LINES = 2_000
 
 
@@ -55,7 +58,8 @@ class TerminalFrontend:
         redact: removes secrets from the input before it is stored in the history.
         status: returns the lines above the prompt.
         title: returns the title of the terminal.
-        words: returns the words for completion.
+        commands: returns the names and the summaries of the chat commands, for completion.
+        folder: returns the folder to which paths are relative, for completion.
         interrupt: called for Ctrl-C; returns whether something was interrupted.
 
     Attributes:
@@ -71,7 +75,8 @@ class TerminalFrontend:
         redact: Callable[[str], str],
         status: Callable[[], str],
         title: Callable[[], str],
-        words: Callable[[], Iterable[str]],
+        commands: Callable[[], Iterable[tuple[str, str]]],
+        folder: Callable[[], Path],
         interrupt: Callable[[], bool],
     ) -> None:
         from prompt_toolkit.output import create_output
@@ -95,7 +100,8 @@ class TerminalFrontend:
         self._turn = Lock()
         self._questions = 0
         self._left = False
-        self._session: PromptSession[Any] = self._make_session(history, redact, words)
+        self._images: list[ImagePart] = []
+        self._session: PromptSession[Any] = self._make_session(history, redact, commands, folder)
         self._app = self._session.app
 
     @asynccontextmanager
@@ -234,16 +240,21 @@ class TerminalFrontend:
             app.exit(**outcome)
 
     def _make_session(
-        self, history: Path, redact: Callable[[str], str], words: Callable[[], Iterable[str]]
+        self,
+        history: Path,
+        redact: Callable[[str], str],
+        commands: Callable[[], Iterable[tuple[str, str]]],
+        folder: Callable[[], Path],
     ) -> PromptSession[Any]:
-        from prompt_toolkit.completion import WordCompleter
         from prompt_toolkit.enums import DEFAULT_BUFFER
-        from prompt_toolkit.filters import has_focus
+        from prompt_toolkit.filters import Condition, has_focus
         from prompt_toolkit.history import FileHistory
         from prompt_toolkit.key_binding import KeyBindings
         from prompt_toolkit.output import ColorDepth
-        from prompt_toolkit.shortcuts import CompleteStyle, PromptSession
+        from prompt_toolkit.shortcuts import PromptSession
         from prompt_toolkit.styles import Style
+
+        from ._completion import ChatCompleter, completes_while_typing
 
         class History(FileHistory):
             def store_string(self, string: str) -> None:
@@ -254,6 +265,7 @@ class TerminalFrontend:
         keys.add("escape", "enter", filter=has_focus(DEFAULT_BUFFER))(_break_line)
         keys.add("c-c", filter=has_focus(DEFAULT_BUFFER))(self._interrupted)
         keys.add("<sigint>")(self._interrupted)
+        keys.add("c-v", filter=has_focus(DEFAULT_BUFFER))(self._paste_image)
         keys.add("escape", filter=has_focus(DEFAULT_BUFFER))(lambda _: self._interrupt())
         return PromptSession(
             self._message,
@@ -262,15 +274,41 @@ class TerminalFrontend:
             key_bindings=keys,
             multiline=True,
             prompt_continuation="  ",
-            completer=WordCompleter(lambda: list(words()), sentence=True),
-            complete_while_typing=False,
-            complete_style=CompleteStyle.READLINE_LIKE,
-            reserve_space_for_menu=0,
+            completer=ChatCompleter(commands, folder),
+            complete_in_thread=True,
+            complete_while_typing=Condition(
+                lambda: completes_while_typing(self._session.default_buffer.document.text_before_cursor)
+            ),
+            reserve_space_for_menu=_MENU_ROWS,
             enable_suspend=True,
             erase_when_done=True,
             color_depth=None if has_colours(self._stdout) else ColorDepth.DEPTH_1_BIT,
             style=Style.from_dict({"aside": "ansibrightblack"}),
         )
+
+    def _paste_image(self, event: KeyPressEvent) -> None:
+        """Attach the image in the clipboard, and insert a mark for it."""
+
+        async def paste() -> None:
+            from ._clipboard import PROGRAMS, clipboard_image
+
+            try:
+                found = await clipboard_image()
+            except LookupError:
+                self.line(f"to paste images, install one of {', '.join(PROGRAMS)}")
+                return
+            if found is None:
+                self.line("the clipboard has no image")
+                return
+            self._images.append(ImagePart(media_type="image/png", data=b64encode(found).decode()))
+            event.current_buffer.insert_text(_image_mark(len(self._images)))
+
+        event.app.create_background_task(paste())
+
+    def take_images(self, text: str) -> list[ImagePart]:
+        """Return the images whose marks are in a message, and forget all others."""
+        found, self._images = self._images, []
+        return [one for number, one in enumerate(found, 1) if _image_mark(number) in text]
 
     def _interrupted(self, event: KeyPressEvent) -> None:
         if self._interrupt():
@@ -386,6 +424,10 @@ class TerminalFrontend:
 
     def _width(self) -> int:
         return self._output.get_size().columns - _MARGIN
+
+
+def _image_mark(number: int) -> str:
+    return f"[image {number}]"
 
 
 @contextmanager

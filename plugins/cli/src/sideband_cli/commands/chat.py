@@ -65,7 +65,8 @@ def _frontend(chat: Chat) -> ChatFrontend:
         redact=chat.redact,
         status=chat.status,
         title=chat.title,
-        words=chat.words,
+        commands=chat.commands,
+        folder=chat.folder,
         interrupt=chat.interrupt,
     )
 
