@@ -104,6 +104,11 @@ class SessionRecords:
             await transaction.delete(_KEYS + session)
             await transaction.delete_stream(self._stream(session))
 
+    async def within(self, session: str) -> set[str]:
+        """Return the ids of the sessions of child agents, and of their own children."""
+        keys = await self.store.keys(f"{self._stream(session)}/")
+        return {key.rpartition(f"/{_KEYS}")[2] for key in keys if f"/{_KEYS}" in key}
+
     async def exists(self, session: str) -> bool:
         """Return whether a session with this id exists."""
         return bool(await self.store.read(self._stream(session), limit=1))

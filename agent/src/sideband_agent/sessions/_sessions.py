@@ -7,6 +7,7 @@ from pathlib import Path
 
 from anyio import to_thread
 from attrs import define, field
+from sideband.approvals import Approval, Approvals
 from sideband.store import Store
 
 from ._copies import Copy, Position, copy_of_path, without_approvals
@@ -153,8 +154,13 @@ class Sessions:
         tree = (await self._read(found)).tree
         return await self._create(copy_of_path(tree, await self._records.since(found, 1), entry, position))
 
-    async def delete(self, session: str) -> None:
-        """Delete a session and everything stored for it. Its forks remain.
+    async def delete(self, session: str, *, approvals: Approvals | None = None, by: str = "user") -> None:
+        """Delete a session, the sessions of its child agents, and everything stored for them. Its forks remain.
+
+        Args:
+            session: its id, a prefix of its id, or its name.
+            approvals: those of the host, to end the requests and the grants of these sessions with them.
+            by: who deletes it, for the record.
 
         Raises:
             SessionNotFound, SessionAmbiguous, SessionLocked: as for ``open``.
@@ -162,6 +168,9 @@ class Sessions:
         found = await self._find(session)
         lock = await self._take_lock(found)
         try:
+            if approvals is not None:
+                # before the session: an imported one may have the same id
+                await _end_rights({found, *await self._records.within(found)}, approvals, by)
             await self._records.delete(found)
         finally:
             await lock.release()
@@ -238,6 +247,16 @@ class Sessions:
         if len(found) > 1:
             raise SessionAmbiguous(session, found)
         return found[0]
+
+
+async def _end_rights(sessions: set[str], approvals: Approvals, by: str) -> None:
+    """Revoke the grants for sessions, and delete the requests of their runs."""
+    ended = Approval("deny", reason="the session was deleted", by=by)
+    for stored in await approvals.list():
+        is_its = stored.request.origin.session in sessions and stored.state == "granted"
+        if is_its and stored.answer is not None and stored.answer.scope == "session":
+            await approvals.answer(stored.request.id, ended)
+    await approvals.withdraw(sessions=sessions)
 
 
 def _folder(folder: Path) -> str:

@@ -8,6 +8,7 @@ SidebandError
 ├── KitMissing(ImportError)            kit.missing       the testing kit is not installed
 ├── SkillTestsUnread(PermissionError)  tests.unread      the tests of a named skill run only with --yes
 ├── ApprovalUnconfirmed(PermissionError) approval.unconfirmed  the grant of an approval was not confirmed
+├── DeletionUnconfirmed(PermissionError) sessions.unconfirmed  the deletion of sessions was not confirmed
 ├── UndoImpossible(RuntimeError)       undo.impossible   no part of the effect can be undone
 └── UndoDeclined(PermissionError)      undo.declined     the undo was not confirmed
 """
@@ -48,6 +49,21 @@ class ApprovalUnconfirmed(SidebandError, PermissionError):
             f"{problem}; nothing was approved",
             hint="approve it once without --session and --always, or add --yes if the capabilities are right",
         )
+
+
+class DeletionUnconfirmed(SidebandError, PermissionError):
+    """The deletion of sessions was not confirmed. Nothing was deleted.
+
+    Args:
+        asked: whether the user was asked.
+    """
+
+    code = "sessions.unconfirmed"
+    exit_code = ExitCode.DENIED
+
+    def __init__(self, *, asked: bool) -> None:
+        problem = "the deletion was not confirmed" if asked else "the deletion cannot be confirmed without a terminal"
+        super().__init__(f"{problem}; nothing was deleted", hint="add --yes if these sessions are not needed any more")
 
 
 class KitMissing(SidebandError, ImportError):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from argparse import ArgumentTypeError
-from datetime import datetime
+from datetime import datetime, timedelta
+
+_UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 
 
 def seconds(text: str) -> float:
@@ -23,6 +25,22 @@ def count(text: str) -> int:
     if not text.isdecimal() or int(text) == 0:
         raise ArgumentTypeError(f"expected a positive integer, got `{text}`")
     return int(text)
+
+
+def duration(text: str) -> timedelta:
+    """Parse a duration in minutes, hours, days or weeks, such as ``30d``.
+
+    Example:
+        >>> duration("12h"), duration("2w")
+        (datetime.timedelta(seconds=43200), datetime.timedelta(days=14))
+    """
+    number, unit = text[:-1], text[-1:]
+    try:
+        if number.isdecimal() and int(number):
+            return int(number) * _UNITS[unit]
+    except (KeyError, OverflowError, ValueError):
+        pass
+    raise ArgumentTypeError(f"expected a duration in m, h, d or w, such as 30d, got `{text}`")
 
 
 def moment(text: str) -> datetime:

@@ -11,9 +11,13 @@ if TYPE_CHECKING:
     from sideband_agent.sessions import Sessions
 
 
+LAST = "last"
+"""The word for the session that was used last."""
+
+
 async def resolve_session(sessions: Sessions, name: str) -> str:
     """Return the id for `last`, the session last used in this folder or else anywhere; other values unchanged."""
-    if name != "last":
+    if name != LAST:
         return name
     found = await sessions.latest(Path()) or await sessions.latest()
     if found is None:

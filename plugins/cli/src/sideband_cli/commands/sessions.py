@@ -1,4 +1,4 @@
-"""``sideband sessions list|show|tree|fork|export|import``: manage stored conversations."""
+"""``sideband sessions``: list, show, copy, export, import, rename and delete stored conversations."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from sideband.exit_codes import ExitCode
 
 from .._agent._availability import require_agent
 from .._arguments._types import count
+from .._sessions._commands import configure_delete, configure_prune, configure_rename, delete, prune, rename
 from .._sessions._lookup import resolve_session
 from .._sessions._session_text import info_data, sessions_table, show_session, tree_data
 from .._sessions._tree_text import tree_lines
@@ -30,7 +31,7 @@ _MAX_NOTICES = 20
 
 def sideband_commands() -> Command:
     """Register the command."""
-    return Command("sessions", "list, show, copy, export and import conversations", _configure, _run)
+    return Command("sessions", "list, show, copy, export, rename and delete conversations", _configure, _run)
 
 
 def _configure(parser: ArgumentParser) -> None:
@@ -63,13 +64,29 @@ def _configure(parser: ArgumentParser) -> None:
     import_ = actions.add_parser("import", help="import a session file in sideband's or another installed format")
     import_.add_argument("file", metavar="FILE", help="the file; - for standard input")
     import_.add_argument("--name", help="the name of the imported session")
-    for action in (listing, show, tree, fork, export, import_):
+    renaming = actions.add_parser("rename", help="give a session a name, or another one")
+    configure_rename(renaming)
+    deletion = actions.add_parser("delete", help="delete sessions, with the requests and grants that are for them only")
+    configure_delete(deletion)
+    pruning = actions.add_parser("prune", help="delete old sessions; without a terminal and --yes, list them")
+    configure_prune(pruning)
+    for action in (listing, show, tree, fork, export, import_, renaming, deletion, pruning):
         add_host_options(action)
 
 
 def _run(arguments: Namespace) -> ExitCode:
     require_agent("sessions")
-    actions = {"list": _list, "show": _show, "tree": _tree, "fork": _fork, "export": _export, "import": _import}
+    actions = {
+        "list": _list,
+        "show": _show,
+        "tree": _tree,
+        "fork": _fork,
+        "export": _export,
+        "import": _import,
+        "rename": rename,
+        "delete": delete,
+        "prune": prune,
+    }
     actions[arguments.action](arguments)
     return ExitCode.SUCCESS
 
