@@ -73,3 +73,29 @@ def test_failing_server_is_named(add, sideband):
     assert error["code"] == "mcp.unavailable"
     assert "`things` is unavailable: its program ended; it printed: no licence" in error["message"]
     assert sideband("mcp", "test", "thing").stderr.startswith("error: no server `thing` is configured and enabled (did")
+
+
+PROMPTS = """
+PROMPTS = [{"name": "plan-trip", "description": "Plan it.", "arguments": [{"name": "city", "required": True}]}]
+
+def answer(method, params, number):
+    if method == "initialize":
+        return {**default(method, params), "capabilities": {"tools": {}, "prompts": {}}}
+    if method == "prompts/list":
+        return {"prompts": PROMPTS}
+    if method == "prompts/get":
+        return {"messages": [{"role": "user", "content": {"type": "text", "text": "Go to %s." % params["arguments"]}}]}
+    return default(method, params)
+"""
+
+
+def test_prompts_are_slash_commands_of_a_chat(add, accept, sideband, turns):
+    add("things", PROMPTS)
+    assert accept("things", "a", "new feature prompts")[0] == 0
+    lines = "/prompts\n/things__plan_trip city=Rome\n/things__plan_trip\n/other__plan x\n"
+    done = sideband("chat", *turns("A good plan."), stdin=lines)
+    assert "/things__plan_trip city=…: Plan it." in done.stdout
+    assert "A good plan." in done.stdout
+    assert "write `/things__plan_trip city=…`" in done.stdout
+    assert "unknown command `/other__plan`" in done.stderr
+    assert "Go to {'city': 'Rome'}." in sideband("sessions", "show", "last").stdout

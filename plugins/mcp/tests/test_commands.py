@@ -355,6 +355,13 @@ def test_file_that_cannot_be_imported_is_refused(refused, servers, words, expect
     assert expected in refused(servers, words)
 
 
+def test_missing_file_is_named_with_what_to_do(mcp, home):
+    code, data = mcp("add", "--from", "nope.json")
+    assert code == 2
+    assert data["error"]["message"] == "nope.json cannot be read: No such file or directory"
+    assert data["error"]["hint"].startswith("name a `.mcp.json`")
+
+
 def test_all_servers_of_a_file_are_added_or_not_one(mcp, home, foreign):
     (home / "sideband.toml").write_text(WRITTEN)
     file = foreign(new={"command": "run"}, clock={"command": "run"})

@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from sideband.contexts import AgentContext
-from sideband.hooks import Handled, Input, Transform, hookimpl
+from sideband.hooks import ChatCommand, ChatCommands, Handled, Input, Transform, hookimpl
+from sideband.ops import OpError
 from sideband.rendering import render
 
 from ._accepted import AcceptedServer, accepted
 from ._catalog import word_of
 from ._config import Config
-from ._errors import McpError, McpPromptInvalid
+from ._errors import McpError, McpNotOffered, McpPromptInvalid
 
 _FROM_USER = ("interactive", "api")
 _ATTACHED = re.compile(r"(?<!\S)@([a-z][a-z0-9_]*):(\S+)")
@@ -42,6 +43,31 @@ async def input(event: Input, ctx: AgentContext) -> Transform | Handled | None: 
     except McpError as error:
         return Handled(f"{error.message}. {error.hint}")
     return Transform("\n\n".join([event.text, *attached])) if attached else None
+
+
+@hookimpl
+def chat_commands(event: ChatCommands, ctx: AgentContext) -> list[ChatCommand]:  # noqa: ARG001  the hook's signature
+    """Add `/prompts`, which lists the prompts of all servers."""
+    has_servers = ctx.config is not None and ctx.config.servers
+    return [ChatCommand("prompts", "list the prompts of MCP servers", _all_prompts)] if has_servers else []
+
+
+async def _all_prompts(_: str, ctx: AgentContext) -> str:
+    lines = []
+    for server, settings in ctx.config.servers.items():
+        if settings.disabled:
+            continue
+        try:
+            prompts = await _prompts(server, await accepted(server, "prompts", ctx), ctx)
+        except McpNotOffered:
+            continue
+        except OpError as error:
+            lines.append(f"{server}: {error.message}")
+            continue
+        for one in prompts:
+            described = " ".join(render(one["description"]).split())
+            lines.append(f"{render(_usage(server, one))}{f': {described}' if described else ''}")
+    return "\n".join(lines) or "no server that you accepted has prompts"
 
 
 async def _attached(server: str, uri: str, ctx: AgentContext) -> str:
@@ -72,11 +98,15 @@ async def _prompts(server: str, rights: AcceptedServer, ctx: AgentContext) -> Se
     return found
 
 
+def _usage(server: str, prompt: dict[str, Any]) -> str:
+    usage = [f"{one['name']}=…" if one["required"] else f"[{one['name']}=…]" for one in prompt["arguments"]]
+    return " ".join([f"/{server}__{word_of(prompt['name'])}", *usage])
+
+
 def _arguments(server: str, prompt: dict[str, Any], rest: str) -> dict[str, str]:
     """Return the arguments of a prompt: ``name=value`` pairs, or one text if it has one argument."""
     names = [one["name"] for one in prompt["arguments"]]
-    usage = " ".join(f"{one['name']}=…" if one["required"] else f"[{one['name']}=…]" for one in prompt["arguments"])
-    hint = f"write `/{server}__{word_of(prompt['name'])} {usage}`".replace(" `", "`")
+    hint = f"write `{_usage(server, prompt)}`"
     try:
         words = shlex.split(rest)
     except ValueError:

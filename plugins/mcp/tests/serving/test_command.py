@@ -103,6 +103,25 @@ async def test_skill_is_offered_and_called_through_the_command(skill, environmen
     assert (found[0].effect, found[0].status) == (result.meta["sideband/effect"], "done")
 
 
+async def test_yes_answers_for_the_client(folder, environment):
+    """Both eras of the protocol have forms, which `--yes` replaces."""
+
+    async def asked(context, params):
+        raise AssertionError(params.message)
+
+    arguments = ["mcp", "serve", "--tools", "write", "--yes"]
+    parameters = StdioServerParameters(command=SIDEBAND, args=arguments, env=environment, cwd=str(folder))
+    for mode in ("legacy", "2026-07-28"):
+        errors = folder / f"{mode}.log"
+        with anyio.fail_after(60), errors.open("w") as log:
+            streams = stdio_client(parameters, errlog=log)
+            async with Client(streams, mode=mode, cache=None, elicitation_callback=asked) as client:
+                result = await client.call_tool("write", {"path": f"{mode}.txt", "content": "new"})
+        assert not result.is_error, result.content[0].text
+        assert (folder / f"{mode}.txt").read_text() == "new"
+        assert "allowed by --yes: files.write: Make this change?" in errors.read_text()
+
+
 NOISY = """
 import os
 

@@ -165,12 +165,17 @@ class Chat:
                 text = await self.frontend.read()
             except EOFError:
                 return
-            if text.startswith("/"):
+            if text.startswith("/") and not self._is_for_source(text):
                 await self._interruptible(text, partial(self.chat_commands.run, self, text))
             elif text.startswith("!"):
                 await self._interruptible(text, partial(self._run_program, text))
             elif text.strip():
                 await self.send(text.strip())
+
+    def _is_for_source(self, text: str) -> bool:
+        """Return whether a slash command is that of a source of tools, such as a prompt: a message that it replaces."""
+        space, sign, _ = text[1:].partition(" ")[0].partition("__")
+        return bool(sign) and space in {one.source.name for one in self.agent.host.tools.session_sources}
 
     async def send(self, text: str) -> None:
         """Send a message with the files that it names. If a run is in progress, queue it for the next step."""

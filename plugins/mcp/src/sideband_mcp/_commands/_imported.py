@@ -142,7 +142,10 @@ def _read(path: Path) -> Mapping[str, _ForeignServer]:
             raise ConfigurationError(path.name, "has more than 1 MiB", source=str(path))
         return _ForeignFile.model_validate(json.loads(content)).servers
     except OSError as error:
-        raise ConfigurationError(path.name, f"cannot be read: {error.strerror}", source=str(path)) from error
+        raise UsageError(
+            f"{path} cannot be read: {error.strerror}",
+            hint="name a `.mcp.json`, or the `claude_desktop_config.json` of another client",
+        ) from None
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(map(str, first["loc"]))

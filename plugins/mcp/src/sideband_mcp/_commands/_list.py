@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sideband.command_line import add_host_options, joined, make_host, notice, print_data, run_async
-from sideband.errors import ConfigurationError
+from sideband.errors import ConfigurationError, UsageError
 from sideband.exit_codes import ExitCode
 from sideband.settings import LoadedSettings
 
@@ -51,7 +51,7 @@ def _report_project(known: Collection[str]) -> None:
     """Report the servers of the project's file. They are used only once the user has added them."""
     try:
         found = server_names(Path(_PROJECT_FILE))
-    except ConfigurationError:
+    except (ConfigurationError, UsageError):
         return
     if new := sorted(set(found) - set(known)):
         names = ", ".join(f"`{one}`" for one in new[:_MAX_NAMED])

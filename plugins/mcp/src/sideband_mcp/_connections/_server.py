@@ -252,7 +252,7 @@ class Server:
         has = connection.client.server_capabilities
         found = await self._pages(connection, connection.client.list_tools, "tools") if has.tools else []
         info, protocol = connection.client.server_info, connection.client.protocol_version
-        software = "" if info is None else f"{info.name} {info.version}"[:_LONGEST_SOFTWARE]
+        software = "" if info is None else f"{info.name} {info.version}".strip()[:_LONGEST_SOFTWARE]
         tools, problems = definitions_of(one for one in found if self.settings.offers(one.name))
         features = [name for name in ("prompts", "resources") if getattr(has, name) is not None]
         return ServerOffer(tools, features, problems, software, protocol)

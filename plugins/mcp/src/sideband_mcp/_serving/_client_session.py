@@ -64,6 +64,7 @@ class ClientSession:
         client: the name of the client, for records.
         asks: whether the client can ask its user; otherwise what needs an approval is refused.
         idle_seconds: the time without calls after which it ends; ``None`` if it lasts as long as its connection.
+        yes: whether the host answers what needs an approval, and the client is not asked about it.
         ended: set once it has ended.
     """
 
@@ -73,6 +74,7 @@ class ClientSession:
     client: str
     asks: bool
     idle_seconds: float | None
+    yes: bool = False
     ended: anyio.Event = field(factory=anyio.Event, repr=False)
     _agent: Agent | None = field(default=None, init=False, repr=False)
     _calls: DirectCalls | None = field(default=None, init=False, repr=False)
@@ -92,7 +94,7 @@ class ClientSession:
             tools=self.offer.tools,
             sources=self.offer.sources,
             channel="mcp",
-            approver=self._approve if self.asks else None,
+            approver=self._approve if self.asks and not self.yes else None,
             asker=self._ask if self.asks else None,
             approval_mode="assist",  # a client that cannot ask its user must not be free to do more
             on_event=self._note,

@@ -33,23 +33,27 @@ class ClientSessions:
         offer: what clients are offered.
         limits: the limits.
         lasting: whether there is one client, whose sessions last as long as its connection.
+        yes: whether the host answers what needs an approval, and no client is asked about it.
     """
 
     host: Host = field(repr=False)
     offer: Offer
     limits: Limits
     lasting: bool
+    yes: bool
     _tasks: TaskGroup = field(repr=False)
     _open: dict[_Key, ClientSession] = field(factory=dict, init=False, repr=False)
     _opening: anyio.Lock = field(factory=anyio.Lock, init=False, repr=False)
 
     @classmethod
     @asynccontextmanager
-    async def opened(cls, host: Host, offer: Offer, limits: Limits, *, lasting: bool) -> AsyncIterator[Self]:
+    async def opened(
+        cls, host: Host, offer: Offer, limits: Limits, *, lasting: bool, yes: bool = False
+    ) -> AsyncIterator[Self]:
         """Yield the sessions. They are closed at the end, which cancels and records the calls in progress."""
         try:
             async with anyio.create_task_group() as tasks:
-                sessions = cls(host, offer, limits, lasting, tasks)
+                sessions = cls(host, offer, limits, lasting, yes, tasks)
                 try:
                     yield sessions
                 finally:
@@ -79,7 +83,7 @@ class ClientSessions:
                 if len(self._open) >= self.limits.sessions:
                     raise TooManySessions
                 idle = None if self.lasting else self.limits.idle_seconds
-                found = ClientSession(self.host, self.offer, self.limits, client, asks, idle)
+                found = ClientSession(self.host, self.offer, self.limits, client, asks, idle, self.yes)
                 await self._tasks.start(found.run)
                 self._open[key] = found
         return found

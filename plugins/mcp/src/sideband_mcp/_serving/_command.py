@@ -38,7 +38,8 @@ async def serve(arguments: Namespace, streams: ClaimedStreams | None) -> None:
     async with made as host:
         offer = await Offer.of(host, _all(arguments.tools), _all(arguments.skills))
         await host.tools.view()
-        async with ClientSessions.opened(host, offer, limits, lasting=streams is not None) as sessions:
+        lasting = streams is not None
+        async with ClientSessions.opened(host, offer, limits, lasting=lasting, yes=arguments.yes) as sessions:
             if streams is not None:
                 await serve_streams(make_server(sessions), streams, largest=limits.body)
             else:
