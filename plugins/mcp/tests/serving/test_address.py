@@ -11,6 +11,8 @@ from mcp.client.streamable_http import streamable_http_client
 from sideband.hooks import Ask
 from sideband_mcp._serving._address import Address, serve_address
 
+from .conftest import NEWER
+
 pytestmark = pytest.mark.anyio
 
 TOKEN = "token-of-the-test"
@@ -34,8 +36,8 @@ class Served:
         return httpx2.AsyncClient(headers={**ACCEPT, **authorization, **headers}, trust_env=False, timeout=30)
 
     @asynccontextmanager
-    async def client(self, mode, **options):
-        async with self.http() as http:
+    async def client(self, mode, headers=None, **options):
+        async with self.http(**headers or {}) as http:
             transport = streamable_http_client(self.address.url, http_client=http)
             async with Client(transport, mode=mode, cache=None, **options) as client:
                 yield client
@@ -82,6 +84,30 @@ async def test_clients_have_sessions_of_their_own(served):
         await second.call_tool("things__echo", {})
         one, other = await server.one.records()
         assert one.origin.session != other.origin.session
+
+
+async def test_newer_client_cannot_name_the_session_of_another_one(served):
+    async with served() as server, server.client("legacy") as first:
+        await first.call_tool("things__echo", {})
+        ((connection, _),) = server.one.sessions._open
+        async with server.client(NEWER, {"Mcp-Session-Id": connection}) as second:
+            await second.call_tool("things__echo", {})
+        one, other = await server.one.records()
+        assert one.origin.session != other.origin.session
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [({"Host": "evil.example"}, 421), ({"Origin": "https://evil.example"}, 403), ({"Mcp-Session-Id": ""}, 404)],
+    ids=str,
+)
+async def test_refused_request_ends_no_session(served, mode, headers, status):
+    async with served() as server, server.client(mode) as client:
+        await client.call_tool("things__echo", {})
+        (((connection, _), session),) = server.one.sessions._open.items()
+        async with server.http(**{"Mcp-Session-Id": connection, **headers}) as http:
+            assert (await http.delete(server.address.url)).status_code in (status, 400, 404, 405)
+        assert session.is_open
 
 
 @pytest.mark.parametrize("token", ["", "wrong", TOKEN + "x"])

@@ -22,6 +22,7 @@ from ._server import DISCONNECTED
 _PATH = "/mcp"
 _MAX_CONNECTIONS = 256
 _CLOSE_SECONDS = 1
+_OK = 200
 
 
 @frozen
@@ -135,6 +136,7 @@ class _Door:
             await _refusal()(scope, receive, send)
             return
         disconnected = anyio.Event()
+        ended = False
 
         async def noting() -> Message:
             message = await receive()
@@ -142,8 +144,14 @@ class _Door:
                 disconnected.set()
             return message
 
-        await self.inner({**scope, DISCONNECTED: disconnected}, noting, send)
-        if scope["method"] == "DELETE":
+        async def sending(message: Message) -> None:
+            nonlocal ended
+            if message["type"] == "http.response.start":
+                ended = scope["method"] == "DELETE" and message["status"] == _OK
+            await send(message)
+
+        await self.inner({**scope, DISCONNECTED: disconnected}, noting, sending)
+        if ended:
             self.sessions.end(headers.get(b"mcp-session-id", b"").decode("latin-1"))
 
     def _admits(self, header: bytes) -> bool:

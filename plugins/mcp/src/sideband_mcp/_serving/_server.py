@@ -211,7 +211,8 @@ class _Requests:
     async def _session(self, ctx: _Context) -> ClientSession:
         """Return the session of the client that has sent a request."""
         connection = ""
-        if ctx.request is not None:
+        # In the newer protocol it is not checked: a client could name the session of another one.
+        if ctx.request is not None and ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             connection = ctx.request.headers.get("mcp-session-id", "")
         known = ctx.session.client_params
         name = render(known.client_info.name)[:_MAX_NAME] if known is not None else "without a name"
