@@ -1,9 +1,15 @@
 """Servers that are packages: published ones of npm and PyPI are installed, and called in isolation."""
 
+import base64
+import hashlib
+import io
 import json
 import re
 import shutil
 import socket
+import subprocess
+import sys
+import tarfile
 import threading
 import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,11 +19,13 @@ import anyio
 import pytest
 from sideband.approvals import Approval
 
-from .conftest import RAW
+from .conftest import RAW, until
 
 pytestmark = pytest.mark.anyio
 
 ALWAYS, NO = Approval("allow", "always"), Approval("deny", reason="not now")
+KILLED = RAW.with_name("harness_installing.py")
+DIGEST = re.compile(r"[0-9a-f]{64}\Z")
 HASH = re.compile(r" sha(256:[0-9a-f]{64}|512-[\w+/]{86}==)")
 
 
@@ -113,14 +121,15 @@ class Registry(BaseHTTPRequestHandler):
     """A registry of npm that has few packages, or that does not answer."""
 
     def do_GET(self):
-        self.server.asked.set()
-        self.server.answers.wait(30)
+        if self.path.endswith(self.server.holds):
+            self.server.asked.set()
+            self.server.answers.wait(30)
         if (found := self.server.packages.get(self.path)) is None:
             self.send_error(404)
             return
         self.send_response(200)
         self.end_headers()
-        self.wfile.write(json.dumps(found).encode())
+        self.wfile.write(found if isinstance(found, bytes) else json.dumps(found).encode())
 
     def log_message(self, *_):
         pass
@@ -129,7 +138,7 @@ class Registry(BaseHTTPRequestHandler):
 @pytest.fixture
 def registry(monkeypatch):
     server = ThreadingHTTPServer(("127.0.0.1", 0), Registry)
-    server.asked, server.answers, server.packages = threading.Event(), threading.Event(), {}
+    server.asked, server.answers, server.packages, server.holds = threading.Event(), threading.Event(), {}, ""
     thread = threading.Thread(target=server.serve_forever, args=[0.05])
     thread.start()
     monkeypatch.setenv("npm_config_registry", f"http://127.0.0.1:{server.server_port}/")
@@ -160,6 +169,67 @@ async def test_package_without_a_hash_is_refused(open_host, session, registry, c
     registry.packages["/x"] = {"name": "x", "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": version}}
     async with open_host({"bad": {"command": ["npx", "-y", "x"]}}) as host, session(host) as call:
         await call.wait_for_log(caplog, "`bad` cannot be installed", "`x`", "has no SHA-512 hash")
+
+
+def publish(registry, name, **fields):
+    """Publish the version 1.0.0 of a package that contains nothing but its manifest."""
+    manifest = {"name": name, "version": "1.0.0", **fields}
+    with io.BytesIO() as file:
+        with tarfile.open(fileobj=file, mode="w:gz") as archive:
+            content = json.dumps(manifest).encode()
+            info = tarfile.TarInfo("package/package.json")
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+        packed = file.getvalue()
+    address = f"http://127.0.0.1:{registry.server_port}/{name}.tgz"
+    integrity = "sha512-" + base64.b64encode(hashlib.sha512(packed).digest()).decode()
+    version = {**manifest, "dist": {"tarball": address, "integrity": integrity}}
+    registry.packages[f"/{name}"] = {"name": name, "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": version}}
+    registry.packages[f"/{name}.tgz"] = packed
+    return address
+
+
+async def test_package_that_needs_one_from_an_address_is_refused(open_host, session, registry, caplog):
+    registry.answers.set()
+    publish(registry, "x", dependencies={"y": publish(registry, "y")})
+    async with open_host({"bad": {"command": ["npx", "-y", "x"]}}) as host, session(host) as call:
+        await call.wait_for_log(caplog, "`bad` cannot be installed", "`y`, which `x` needs, is not from the registry")
+
+
+async def test_package_under_the_name_of_another_one_is_shown_with_its_own(open_host, session, person, registry):
+    registry.answers.set()
+    publish(registry, "evil")
+    publish(registry, "x", dependencies={"good": "npm:evil@1.0.0"})
+    person.answers = [NO]
+    async with open_host({"bad": {"command": ["npx", "-y", "x"]}}) as host, session(host) as call:
+        await call.wait_for_request(1)
+        shown = [one.partition(" ")[0] for one in person.requests[0].effect["arguments"]["changes"]]
+        assert shown == ["evil@1.0.0", "x@1.0.0"]
+
+
+async def test_installation_of_a_killed_host_is_not_used_and_is_done_again(open_host, session, registry, tmp_path):
+    publish(registry, "x", bin="x.js")
+    registry.holds = ".tgz"
+    server = {"command": ["npx", "-y", "x"]}
+    words = [sys.executable, str(KILLED), str(tmp_path / "home"), json.dumps(server)]
+    process = await anyio.open_process(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        await anyio.to_thread.run_sync(registry.asked.wait, 30)
+    finally:
+        process.kill()
+        await process.wait()
+    packages = tmp_path / "home" / "mcp" / "packages"
+    (half,) = packages.iterdir()
+    assert not DIGEST.match(half.name)
+    registry.answers.set()
+    grants = {"grants": {"plugin:mcp": ["mcp:server=things"]}}
+    async with open_host({"things": server}, settings=grants) as host, session(host):
+        await until(lambda: is_installed(packages))
+        assert not half.exists()
+
+
+async def is_installed(packages):
+    return any(DIGEST.match(one.parts[-3]) for one in packages.glob("*/node_modules/x"))
 
 
 async def test_registry_that_cannot_be_reached_is_an_error_of_the_server(open_host, session, monkeypatch, caplog):

@@ -14,6 +14,8 @@ from .._models import digest_of
 _REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^]]*\])?==([^ ;\\]+)", re.MULTILINE)
 _HASH = re.compile(r"--hash=(sha256:[0-9a-f]{64})")
 _INTEGRITY = re.compile(r"sha512-[A-Za-z0-9+/]{86}==\Z")
+_NEEDS = ("dependencies", "optionalDependencies", "peerDependencies")
+_ELSEWHERE = re.compile("[:/]")  # an address, a repository or a file
 _MODULES = "node_modules/"
 
 
@@ -60,7 +62,9 @@ def _of_pypi(text: str) -> Iterator[tuple[str, ...]]:
 def _of_npm(text: str) -> Iterator[tuple[str, ...]]:
     for path, one in json.loads(text)["packages"].items():
         if path:
-            yield f"{path.rpartition(_MODULES)[2]}@{one['version']}", one["integrity"]
+            # A package may be installed under the name of another one.
+            name = one.get("name") or path.rpartition(_MODULES)[2]
+            yield f"{name}@{one['version']}", one["integrity"]
 
 
 def check_npm(text: str) -> None:
@@ -74,3 +78,7 @@ def check_npm(text: str) -> None:
         name = path.rpartition(_MODULES)[2]
         if path and (not _INTEGRITY.match(str(one.get("integrity", ""))) or one.get("link") or "inBundle" in one):
             raise ValueError(f"`{name}` is not from the registry of npm, or has no SHA-512 hash")
+        for kind in _NEEDS:
+            for needed, version in one.get(kind, {}).items():
+                if not version.startswith("npm:") and _ELSEWHERE.search(version):
+                    raise ValueError(f"`{needed}`, which `{name}` needs, is not from the registry of npm")
