@@ -180,6 +180,19 @@ def _import_all():
         if name != "__main__":
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
+    _build_models()
+
+
+def _build_models():
+    """Build the models that are built at their first use otherwise, by each command again."""
+    from pydantic import BaseModel, PydanticUserError
+
+    left = BaseModel.__subclasses__()
+    while left:
+        model = left.pop()
+        left += model.__subclasses__()
+        with contextlib.suppress(PydanticUserError):
+            model.model_rebuild()  # does nothing if it is built
 
 
 def _run_warm_up():

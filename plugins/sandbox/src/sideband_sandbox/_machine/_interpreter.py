@@ -28,19 +28,27 @@ _PORTABLE_LIBRARIES = (
 _PUBLIC_FILES = ("/etc/ld.so.cache", "/etc/localtime", "/etc/mime.types", "/etc/ssl/openssl.cnf")
 _PUBLIC_FOLDERS = ("/usr/share/zoneinfo", "/usr/lib/locale")
 
-# Runs in the workers' interpreter. Imports every C module of the standard library to find the libraries they load. The
-# library is located by the search path, because sysconfig is wrong for an interpreter that has been moved.
+# Runs in the workers' interpreter. Loads every C module of the standard library to find the libraries they load. They
+# are not imported if that can be avoided, because they would import a third of the standard library. The library is
+# located by the search path, because sysconfig is wrong for an interpreter that has been moved.
 _INSPECTION = """
-import importlib, json, os, sys, warnings
-warnings.simplefilter("ignore")
+import json, os, sys
+try:
+    from _ctypes import dlopen
+except ImportError:
+    import importlib, warnings
+    warnings.simplefilter("ignore")
+    load = lambda path, module: importlib.import_module(module)
+else:
+    load = lambda path, module: dlopen(path, os.RTLD_LAZY)
 ways = [path for path in sys.path if os.path.isabs(path)]
 folders = sorted({os.path.realpath(path) for path in ways if os.path.isdir(path)})
-for name in sorted(name for folder in folders for name in os.listdir(folder)):
+for folder, name in sorted((folder, name) for folder in folders for name in os.listdir(folder)):
     module = name.partition(".")[0]
     if not name.endswith(".so") or module.startswith(("_test", "_xx", "xx", "_tkinter", "_ctypes_test")):
         continue
     try:
-        importlib.import_module(module)
+        load(os.path.join(folder, name), module)
     except Exception:
         pass
 archives = [path for path in sys.path if path.endswith(".zip") and os.path.isfile(path)]
