@@ -132,7 +132,7 @@ def gate(make_skill):
 class Terminal:
     """A process at its own pseudo-terminal, and the content of its screen."""
 
-    def __init__(self, server, words, environment):
+    def __init__(self, server, words, environment, folder):
         self._master, inside = pty.openpty()
         fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         self._inside = inside
@@ -144,7 +144,7 @@ class Terminal:
         self.process = server.start(
             [str(word) for word in words],
             streams=[inside] * 3,
-            folder=environment["HOME"],
+            folder=folder,
             environment=environment,
             terminal=True,
         )
@@ -205,14 +205,14 @@ def terminal(tmp_path, command_server):
     """Return a function that starts the command line at a ``Terminal``."""
     opened = []
 
-    def start(*words, **environment):
+    def start(*words, folder=tmp_path, **environment):
         base = {
             "PATH": os.environ["PATH"],
             "HOME": str(tmp_path),
             "SIDEBAND_HOME": str(tmp_path / "home"),
             "TERM": "xterm-256color",
         }
-        opened.append(Terminal(command_server, words, {**base, **environment}))
+        opened.append(Terminal(command_server, words, {**base, **environment}, folder))
         return opened[-1]
 
     yield start

@@ -198,7 +198,7 @@ class UndoImpossible(SidebandError, RuntimeError):
         reason = "; ".join(remains) or "its op does not support undo"
         super().__init__(
             f"{effect} cannot be undone: {reason}",
-            hint=f"inspect it with `sideband audit why {effect}`, then revert it manually",
+            hint=f"inspect it with `sideband audit why {'EFFECT' if ' ' in effect else effect}`, then revert it manually",
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _MAX_OUTCOME_LENGTH = 400
 _MAX_DETAIL_LINES = 40
 _MAX_DETAIL_LENGTH = 4_000
+_MAX_FOLDED = 20
 _MARGIN = 4  # for the mark, and the indentation of the second line
 _QUIET = ("message_update", "message_end")  # the events that are shown if only the answers are wanted
 _NOT_RUN = {
@@ -88,6 +90,7 @@ class Activity:
         self._running: dict[str, _Running] = {}
         self._statuses: dict[str, _Status] = {}
         self._ended: set[str] = set()
+        self._folded: deque[tuple[str, list[str]]] = deque(maxlen=_MAX_FOLDED)
         self._hints: set[str] = set()
         self._handlers: dict[str, Callable[[Any], None]] = {
             "message_update": self._on_message_update,
@@ -120,6 +123,17 @@ class Activity:
         handler = self._handlers.get(event.hook)
         if handler is not None and (not self._quiet or event.hook in _QUIET):
             handler(event)
+
+    def unfold(self) -> bool:
+        """Show the arguments and the result of the last tool call that was shown in one line. Return whether one was.
+
+        The next time, it shows the one before it.
+        """
+        if not self._folded:
+            return False
+        label, details = self._folded.pop()
+        self._sink.line("\n".join([label, *details]))
+        return True
 
     def take_hints(self, event: hooks.ObserveEvent) -> None:
         """Show the hint of an event, if it has one, and nothing else."""
@@ -205,6 +219,8 @@ class Activity:
             text = text.removesuffix(f". {one_line(event.hint)}")  # shown below, once
         outcome = f"failed: {text}" if event.is_error else "ok"
         details = _details(running.values, event.content) if self._verbose else []
+        if not self._verbose:
+            self._folded.append((f"* {running.label}", _details(running.values, event.content)))
         self._tool_line(running, f"{outcome}, {describe_duration(event.ms / 1000)}", details)
 
     def _on_turn_start(self, event: hooks.TurnStart) -> None:  # noqa: ARG002  the signature of all handlers

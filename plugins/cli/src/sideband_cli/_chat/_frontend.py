@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Protocol
 from .._agent._activity import Sink
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from sideband.messages import ImagePart
 
     from .._terminal._questions import Ask
+    from .._terminal._styled import Fragment
 
 
 class ChatFrontend(Sink, Protocol):
@@ -36,6 +38,9 @@ class ChatFrontend(Sink, Protocol):
 
     def say(self, text: str) -> None:
         """Show the output of a chat command."""
+
+    def show(self, lines: Iterable[Sequence[Fragment]]) -> None:
+        """Show lines with styles, or without them where they are not supported."""
 
     def refresh(self) -> None:
         """Redraw the status."""

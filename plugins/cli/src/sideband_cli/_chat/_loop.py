@@ -280,6 +280,11 @@ class Chat:
             self.frontend.line(f"{one_line(line.partition(' ')[0])} was interrupted")
         self._chat_command = None
 
+    def unfold(self) -> None:
+        """Show the output of the last tool call, then that of the one before it."""
+        if not self._activity.unfold():
+            self.frontend.line("no more output of tools to show")
+
     def interrupt(self) -> bool:
         """Return whether something was interrupted: a chat command, the run, or at the second time the chat."""
         if self._chat_command is not None:

@@ -16,7 +16,11 @@ from .._terminal._progressbar import Progressbar
 from .._terminal._questions import ask_at_terminal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from sideband.messages import ImagePart
+
+    from .._terminal._styled import Fragment
 
 _CHUNK_SIZE = 65_536
 _MAX_LINE_LENGTH = 1 << 20
@@ -70,6 +74,10 @@ class PlainFrontend(RunOutput):
         self.end_text()
         print_text(text)
         sys.stdout.flush()
+
+    def show(self, lines: Iterable[Sequence[Fragment]]) -> None:
+        """Show lines without styles."""
+        self.say("\n".join("".join(text for _, text in fragments) for fragments in lines))
 
     def suggest(self, text: str) -> None:
         """Show a text, since it cannot be put into an editable prompt."""

@@ -31,7 +31,8 @@ from .._terminal._markdown import MarkdownText
 from .._terminal._questions import TypedAnswer, parse_answer, prompt
 from .._terminal._request_text import question_rows
 from .._terminal._streamed_text import LineBreaker, StreamRenderer
-from .._terminal._style import dim, has_colours
+from .._terminal._style import dim, has_colours, with_diff_colors
+from .._terminal._styled import Fragment, styled_lines
 from .._terminal._words import one_line
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class TerminalFrontend:
         commands: returns the names and the summaries of the chat commands, for completion.
         folder: returns the folder to which paths are relative, for completion.
         interrupt: called for Ctrl-C; returns whether something was interrupted.
+        unfold: called for Ctrl-O; shows the output of tools.
 
     Attributes:
         takes_turns: false: messages can be typed and queued while the agent is working.
@@ -78,6 +80,7 @@ class TerminalFrontend:
         commands: Callable[[], Iterable[tuple[str, str]]],
         folder: Callable[[], Path],
         interrupt: Callable[[], bool],
+        unfold: Callable[[], None],
     ) -> None:
         from prompt_toolkit.output import create_output
 
@@ -89,6 +92,7 @@ class TerminalFrontend:
         self._title = title
         self._shown_title = ""
         self._interrupt = interrupt
+        self._unfold = unfold
         self._renderer = StreamRenderer()
         self._thoughts = LineBreaker(self._width)
         self._answers = MarkdownText(self._width) if has_colours(self._stdout) else LineBreaker(self._width)
@@ -151,7 +155,8 @@ class TerminalFrontend:
             async with self._turn:
                 await checkpoint()  # an answer just now may have ended this question
                 self.end_text()
-                self._print(*self._marked(question_rows(reason, self._width() - len(MARK) - 1)))
+                rows = question_rows(reason, self._width() - len(MARK) - 1)
+                self._print(*self._marked(with_diff_colors(row, self._stdout) for row in rows))
                 self.ring()
                 with self._holding():
                     text = await self._answer(asked)
@@ -229,7 +234,8 @@ class TerminalFrontend:
 
     def _yield_to_question(self) -> None:
         if self._questions:
-            self._draft = self._session.default_buffer.document
+            if self._session.app.is_running:  # else it still has the text that was sent last
+                self._draft = self._session.default_buffer.document
             self._exit(result=_ASKED)
         elif self._left:
             self._exit(exception=EOFError())
@@ -247,7 +253,7 @@ class TerminalFrontend:
         folder: Callable[[], Path],
     ) -> PromptSession[Any]:
         from prompt_toolkit.enums import DEFAULT_BUFFER
-        from prompt_toolkit.filters import Condition, has_focus
+        from prompt_toolkit.filters import Condition, emacs_mode, has_focus
         from prompt_toolkit.history import FileHistory
         from prompt_toolkit.key_binding import KeyBindings
         from prompt_toolkit.output import ColorDepth
@@ -255,6 +261,7 @@ class TerminalFrontend:
         from prompt_toolkit.styles import Style
 
         from ._completion import ChatCompleter, completes_while_typing
+        from ._editing_mode import uses_vi_keys
 
         class History(FileHistory):
             def store_string(self, string: str) -> None:
@@ -265,14 +272,17 @@ class TerminalFrontend:
         keys.add("escape", "enter", filter=has_focus(DEFAULT_BUFFER))(_break_line)
         keys.add("c-c", filter=has_focus(DEFAULT_BUFFER))(self._interrupted)
         keys.add("<sigint>")(self._interrupted)
+        keys.add("c-o", filter=has_focus(DEFAULT_BUFFER))(lambda _: self._unfold())
         keys.add("c-v", filter=has_focus(DEFAULT_BUFFER))(self._paste_image)
-        keys.add("escape", filter=has_focus(DEFAULT_BUFFER))(lambda _: self._interrupt())
+        # With the keys of vi, Esc ends the insertion of text.
+        keys.add("escape", filter=has_focus(DEFAULT_BUFFER) & emacs_mode)(lambda _: self._interrupt())
         return PromptSession(
             self._message,
             output=self._output,
             history=History(history),
             key_bindings=keys,
             multiline=True,
+            vi_mode=uses_vi_keys(),
             prompt_continuation="  ",
             completer=ChatCompleter(commands, folder),
             complete_in_thread=True,
@@ -376,6 +386,14 @@ class TerminalFrontend:
     @property
     def _breaker(self) -> LineBreaker | MarkdownText:
         return self._thoughts if self._thinks else self._answers
+
+    def show(self, lines: Iterable[Sequence[Fragment]]) -> None:
+        """Show lines with styles."""
+        self.end_text()
+        for fragments in lines:
+            rendered = [(style, render(text, prose=True)) for style, text in fragments]
+            plain = [("", text) for _, text in rendered]
+            self._print(*styled_lines(rendered if has_colours(self._stdout) else plain, self._width()))
 
     def _stream(self, part: str, *, thinks: bool) -> None:
         if thinks is not self._thinks:

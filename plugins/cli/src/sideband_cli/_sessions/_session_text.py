@@ -65,20 +65,27 @@ def show_session(tree: EntryTree, path: Sequence[Entry]) -> str:
         ["started", _local(tree.header.time)],
     ]
     head = format_table(["session", ""], [row for row in rows if row[1]], wrapped=True)
-    messages = [_entry_text(tree, entry) for entry in path if describe_entry(entry)]
+    messages = [_entry_text(tree, entry, parts) for entry in path if (parts := entry_parts(entry)) is not None]
     return "\n\n".join([head, *(messages or ["no messages yet"])])
 
 
-def _entry_text(tree: EntryTree, entry: Entry) -> str:
+def entry_parts(entry: Entry) -> tuple[str, str] | None:
+    """Return the author and the text of an entry; ``None`` if it has nothing to show."""
     from sideband_agent.sessions import CompactionEntry, CustomMessageEntry, MessageEntry
 
-    label = f" [{one_line(tree.labels[entry.id])}]" if entry.id in tree.labels else ""
+    if not (described := describe_entry(entry)):
+        return None
     if isinstance(entry, (MessageEntry, CustomMessageEntry)):
-        author, text = _message_text(entry.message)
-    elif isinstance(entry, CompactionEntry):
-        author, text = "summary of the earlier conversation", entry.summary
-    else:
-        author, _, text = describe_entry(entry).partition(": ")
+        return _message_text(entry.message)
+    if isinstance(entry, CompactionEntry):
+        return "summary of the earlier conversation", entry.summary
+    author, _, text = described.partition(": ")
+    return author, text
+
+
+def _entry_text(tree: EntryTree, entry: Entry, parts: tuple[str, str]) -> str:
+    label = f" [{one_line(tree.labels[entry.id])}]" if entry.id in tree.labels else ""
+    author, text = parts
     # Indented, so that no text looks like another message.
     body = indent(render(text, prose=True), "  ")
     return f"{one_line(author)} ({one_line(entry.id)}{label}):\n{body}".rstrip()

@@ -62,10 +62,12 @@ class CodeHighlighter:
         return last if "".join(part for _, part in last) == text else [("", text)]
 
 
-def diff_fragments(line: str) -> list[Fragment]:
-    """Return the parts of a line of a difference between texts."""
-    style = {"+": "32", "-": "31", "@": "36"}.get(line[:1], "")
-    return [(style, line)]
+def diff_style(line: str) -> str:
+    """Return the style of a line of a difference between texts; nothing for other lines."""
+    return _DIFF_STYLES.get(line[:1], "") if not line.startswith("@") or line.startswith("@@") else ""
+
+
+_DIFF_STYLES = {"+": "32", "-": "31", "@": "36"}
 
 
 def _lexer(language: str) -> Any:

@@ -16,6 +16,7 @@ from ._columns import terminal_width
 from ._held_output import held_output
 from ._progressbar import Progressbar
 from ._request_text import capability_lines, is_offered, offer_lines, question_rows, request_lines
+from ._style import with_diff_colors
 
 if TYPE_CHECKING:
     from sideband.approvals import Approval, ApprovalRequest, ApprovalScope, Approver
@@ -170,7 +171,8 @@ def ask_at_terminal(bar: Progressbar) -> Ask | None:
             bar.close()
             with held_output() as terminal:
                 width = terminal_width(terminal) - len(MARK) - 2
-                lines = marked([*question_rows(reason, width), prompt(question, keys)], terminal)
+                rows = [with_diff_colors(row, terminal) for row in question_rows(reason, width)]
+                lines = marked([*rows, prompt(question, keys)], terminal)
                 with suppress(termios.error):  # text typed before the question appeared must not answer it
                     termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
                 # Not input(), which writes the question to standard output, and so into a redirected result.

@@ -68,6 +68,7 @@ def _frontend(chat: Chat) -> ChatFrontend:
         commands=chat.commands,
         folder=chat.folder,
         interrupt=chat.interrupt,
+        unfold=chat.unfold,
     )
 
 

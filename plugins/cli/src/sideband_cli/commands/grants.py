@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from sideband.command_line import add_host_options, print_data
@@ -12,8 +11,8 @@ from sideband.exit_codes import ExitCode
 
 from .._host._opened import with_host
 from .._terminal._columns import terminal_width
+from .._terminal._grant_text import describe_grant, grant_rows
 from .._terminal._questions import user_name
-from .._terminal._request_text import question_rows
 
 if TYPE_CHECKING:
     from sideband import Host
@@ -50,7 +49,7 @@ def _list(arguments: Namespace) -> None:
     from sideband.grants import given_grants
 
     found = with_host(arguments, given_grants)
-    lines = [line for one in found for line in _described(one)]
+    lines = [line for one in found for line in grant_rows(describe_grant(one, details=True), one, terminal_width())]
     print_data(arguments, [one.as_dict() for one in found], "\n".join(lines) if lines else "no grants")
 
 
@@ -64,26 +63,5 @@ def _revoke(arguments: Namespace) -> None:
         return revoked
 
     one = with_host(arguments, do)
-    rows = [f"revoked for {_holder(one)}:", *(f"  {text}" for text in one.capabilities)]
-    print_data(arguments, one.as_dict(), "\n".join(question_rows(rows, terminal_width())))
-
-
-def _described(one: GivenGrant) -> list[str]:
-    """Return the lines that show a grant completely."""
-    when = f", given {_time(one.given)}" if one.given is not None else ""
-    by = f" by {one.by}" if one.by else ""
-    rows = [f"{one.id}  {_holder(one)}, {_scope(one)}{when}{by}", *(f"  {text}" for text in one.capabilities)]
-    return question_rows(rows, terminal_width())
-
-
-def _holder(one: GivenGrant) -> str:
-    by = f" by {one.requester}" if one.requester else ""
-    return f"{one.kind} {one.subject}{by}"
-
-
-def _scope(one: GivenGrant) -> str:
-    return "always" if one.session is None else f"session {one.session}"
-
-
-def _time(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).astimezone().isoformat(timespec="seconds")
+    rows = grant_rows(f"revoked for {describe_grant(one)}:", one, terminal_width())
+    print_data(arguments, one.as_dict(), "\n".join(rows))
