@@ -75,6 +75,14 @@ def test_failing_server_is_named(add, sideband):
     assert sideband("mcp", "test", "thing").stderr.startswith("error: no server `thing` is configured and enabled (did")
 
 
+def test_first_turn_of_a_run_has_the_accepted_tools(add, accept, sideband, turns):
+    add("things")
+    assert accept("things", "a", "new tool go")[0] == 0
+    done = sideband("run", "--yes", *turns({"tool_calls": [{"name": "things__go"}]}, "done"), "go")
+    assert done.returncode == 0, done.stderr
+    assert "things.go: ok" in done.stderr
+
+
 PROMPTS = """
 PROMPTS = [{"name": "plan-trip", "description": "Plan it.", "arguments": [{"name": "city", "required": True}]}]
 

@@ -17,7 +17,7 @@ from sideband.tools import Tool, ToolContext
 
 from ._accepted import right_of
 from ._answering import answer_to
-from ._catalog import tool_names
+from ._catalog import Pins, tool_names
 from ._config import ServerConfig
 from ._models import ToolDefinition
 from ._output import output_of
@@ -43,7 +43,7 @@ class ServerSource:
 
     @asynccontextmanager
     async def open(self, ctx: PluginContext) -> AsyncIterator[OpenedServer]:
-        """Open the source. The server itself is connected to when its tools are listed."""
+        """Open the source. The server itself is connected to once the tools that the user accepted are listed."""
         yield OpenedServer(self.name, self.settings, ctx)
 
 
@@ -51,13 +51,15 @@ class ServerSource:
 class OpenedServer:
     """A source in one session: the tools that the user accepted.
 
-    What the server offers beyond them is not offered to the model before the user has accepted it.
+    They are offered at once, as they were accepted, before the server is started. A call of one that it has changed
+    since then is refused. What the server offers beyond them is offered to the model once the user has accepted it.
     """
 
     server: str
     settings: ServerConfig
     ctx: PluginContext
     _listed: Mapping[str, Any] = field(init=False, factory=dict)
+    _looked: Literal["no", "accepted", "new", "yes"] = field(init=False, default="no")
     _refused: set[str] = field(init=False, factory=set)
     _reported: set[str] = field(init=False, factory=set)
 
@@ -68,7 +70,14 @@ class OpenedServer:
 
     async def list(self) -> Sequence[Tool]:
         """Return the accepted tools."""
-        await self.look()
+        if self._looked == "no":
+            self._listed = await self._pinned()
+            self._looked = "accepted"
+        elif self._looked == "new":
+            self._looked = "yes"
+        else:
+            await self.look()
+            self._looked = "yes"
         tools = [ToolDefinition.model_validate(one) for one in self._listed["tools"]]
         names, unnamed = tool_names(self.server, [one.name for one in tools])
         self._report([*self._listed["problems"], *unnamed])
@@ -76,6 +85,10 @@ class OpenedServer:
 
     async def changed(self) -> None:
         """Ask the user to accept what is new, and return when the tools may have changed."""
+        if self._looked == "accepted":
+            await self.look()
+            self._looked = "new"
+            return
         offered, catalog, install = (self._listed[name] for name in ("offered", "catalog", "install"))
         if (install or catalog) not in self._refused and await self.ask():
             return
@@ -83,6 +96,12 @@ class OpenedServer:
             await anyio.sleep_forever()  # the user refused them in this session
         digests = {"accepted": self._listed["accepted"], "offered": offered}
         await self.ctx.dispatch("mcp.changes", {"server": self.server, **digests})
+
+    async def _pinned(self) -> Mapping[str, Any]:
+        """Return what the user accepted, without a connection."""
+        pin = await Pins(self.ctx.store).of(self.server)
+        tools = [one.model_dump() for one in pin.tools if self.settings.offers(one.name)]
+        return {"tools": tools, "accepted": pin.catalog, "problems": ()}
 
     async def ask(self) -> bool:
         """Ask the user to accept what is new of what was listed. Return whether the user did."""

@@ -6,6 +6,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from anyio import move_on_after
 from sideband import UsageError
 from sideband.command_line import add_host_options, add_output_options, make_host
 from sideband.suggestions import did_you_mean
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from .._terminal._questions import Questions
 
 _MAX_PROBLEMS = 5
+_SOURCES_SECONDS = 1.0
 _REPORTED = frozenset({"skill.duplicate", "skill.source.empty"})
 
 
@@ -135,6 +137,8 @@ async def open_agent(arguments: Namespace, questions: Questions, **options: Any)
                 raise await unconfigured(host) from None
             report_ignored_instructions(host.home)
             await _report_skill_problems(host)
+            with move_on_after(_SOURCES_SECONDS):  # so that the first turn has the tools that are known in advance
+                await agent.wait_for_sources()
             yield agent
 
 

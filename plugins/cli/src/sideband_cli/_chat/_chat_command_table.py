@@ -62,9 +62,6 @@ class ChatCommandTable:
         """
         name, _, argument = line.removeprefix("/").partition(" ")
         found = self._by_name.get(name)
-        if found is None and "__" in name:  # a prompt of an MCP server, which its plugin replaces in the input
-            await chat.send(line)
-            return None
         if found is None:
             raise ChatCommandUnknown(name, self._by_name)
         return await found.run(chat, argument.strip())
