@@ -78,7 +78,7 @@ def test_undo_changes_nothing_without_a_yes(chat, turns, repository):
     leave(chat)
 
 
-def test_undo_without_a_run_says_so(lines):
+def test_undo_without_a_run_is_explained(lines):
     done = lines("/undo", "/undo all", "hello", "/undo")
     assert done.stdout == "this session has no run yet\none\nthe last run changed nothing\n"
     assert "expected nothing or `session`, got `all`" in done.stderr

@@ -88,10 +88,10 @@ def test_entries_of_a_folder_are_sent(chat, turns, tmp_path, sent):
 
 def test_word_that_names_no_file_is_sent_as_it_is(chat, turns, sent):
     chat = chat(*turns("yes"))
-    chat.say("ask @someone or me@example.org")
+    chat.say("ask @ada or me@example.org")
     chat.wait_for("yes")
     leave(chat)
-    assert sent() == [{"type": "text", "text": "ask @someone or me@example.org"}]
+    assert sent() == [{"type": "text", "text": "ask @ada or me@example.org"}]
 
 
 def test_file_that_cannot_be_sent_is_reported_and_the_message_kept(chat, turns, tmp_path):

@@ -100,10 +100,19 @@ def answer(method, params, number):
 def test_prompts_are_slash_commands_of_a_chat(add, accept, sideband, turns):
     add("things", PROMPTS)
     assert accept("things", "a", "new feature prompts")[0] == 0
-    lines = "/prompts\n/things__plan_trip city=Rome\n/things__plan_trip\n/other__plan x\n"
+    lines = "/mcp\n/prompts\n/things__plan_trip city=Rome\n/things__plan_trip\n/other__plan x\n"
     done = sideband("chat", *turns("A good plan."), stdin=lines)
+    assert done.stdout.startswith("things: 1 tools that you accepted\n")
     assert "/things__plan_trip city=…: Plan it." in done.stdout
     assert "A good plan." in done.stdout
     assert "write `/things__plan_trip city=…`" in done.stdout
     assert "unknown command `/other__plan`" in done.stderr
     assert "Go to {'city': 'Rome'}." in sideband("sessions", "show", "last").stdout
+
+
+def test_servers_that_do_not_answer_are_named_in_a_chat(add, sideband, turns):
+    add("new")
+    add("things", "raise SystemExit('no licence')")
+    shown = sideband("chat", *turns("x"), stdin="/mcp\n").stdout
+    assert "new: 0 tools that you accepted, and something new: run `sideband mcp test new`\n" in shown
+    assert "things: the MCP server `things` is unavailable: its program ended" in shown

@@ -196,9 +196,10 @@ class UndoImpossible(SidebandError, RuntimeError):
 
     def __init__(self, effect: str, remains: Iterable[str]) -> None:
         reason = "; ".join(remains) or "its op does not support undo"
+        named = "EFFECT" if " " in effect else effect  # a session or a run has several
         super().__init__(
             f"{effect} cannot be undone: {reason}",
-            hint=f"inspect it with `sideband audit why {'EFFECT' if ' ' in effect else effect}`, then revert it manually",
+            hint=f"inspect it with `sideband audit why {named}`, then revert it manually",
         )
 
 

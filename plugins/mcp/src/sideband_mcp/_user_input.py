@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
+import anyio
 from sideband.contexts import AgentContext
 from sideband.hooks import ChatCommand, ChatCommands, Handled, Input, Transform, hookimpl
 from sideband.ops import OpError
@@ -17,13 +18,14 @@ from sideband.rendering import render
 
 from ._accepted import AcceptedServer, accepted
 from ._catalog import word_of
-from ._config import Config
+from ._config import Config, ServerConfig
 from ._errors import McpError, McpNotOffered, McpPromptInvalid
 
 _FROM_USER = ("interactive", "api")
 _ATTACHED = re.compile(r"(?<!\S)@([a-z][a-z0-9_]*):(\S+)")
 _PROMPT = re.compile(r"/([a-z][a-z0-9_]*?)__([a-z0-9_]+)(?:\s+(.*))?\Z", re.DOTALL)
 _MAX_ATTACHED = 10
+_STATE_SECONDS = 10.0
 
 
 @hookimpl
@@ -47,9 +49,33 @@ async def input(event: Input, ctx: AgentContext) -> Transform | Handled | None: 
 
 @hookimpl
 def chat_commands(event: ChatCommands, ctx: AgentContext) -> list[ChatCommand]:  # noqa: ARG001  the hook's signature
-    """Add `/prompts`, which lists the prompts of all servers."""
+    """Add `/mcp`, which lists the servers, and `/prompts`, which lists their prompts."""
+    servers = ChatCommand("mcp", "list the MCP servers and whether they answer", _all_servers)
     has_servers = ctx.config is not None and ctx.config.servers
-    return [ChatCommand("prompts", "list the prompts of MCP servers", _all_prompts)] if has_servers else []
+    return (
+        [servers, ChatCommand("prompts", "list the prompts of MCP servers", _all_prompts)] if has_servers else [servers]
+    )
+
+
+async def _all_servers(_: str, ctx: AgentContext) -> str:
+    config: Config | None = ctx.config
+    servers = {} if config is None else config.servers
+    lines = [f"{name}: {await _state(name, one, ctx)}" for name, one in sorted(servers.items())]
+    return "\n".join(lines) or "no MCP servers; `sideband mcp add --help` shows how to add one"
+
+
+async def _state(name: str, settings: ServerConfig, ctx: AgentContext) -> str:
+    """Describe what a server offers, or why it does not answer."""
+    if settings.disabled:
+        return "disabled"
+    with anyio.move_on_after(_STATE_SECONDS):
+        try:
+            found = await ctx.dispatch("mcp.list", {"server": name})
+        except OpError as error:
+            return f"{error.message}. {error.hint}" if error.hint else error.message
+        new = f", and something new: run `sideband mcp test {name}`" if found["changes"] or found["install"] else ""
+        return f"{len(found['tools'])} tools that you accepted{new}"
+    return f"no answer within {_STATE_SECONDS:g} s"
 
 
 async def _all_prompts(_: str, ctx: AgentContext) -> str:

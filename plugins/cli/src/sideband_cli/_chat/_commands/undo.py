@@ -24,7 +24,9 @@ async def _run(chat: ChatControl, what: str) -> str:
 
     agent = chat.agent
     if what not in ("", _ALL):
-        raise UsageError(f"expected nothing or `{_ALL}`, got `{what}`", hint="/undo takes back the last run")
+        raise UsageError(
+            f"expected nothing or `{_ALL}`, got `{what}`", hint="/undo without arguments undoes the last run"
+        )
     if chat.is_working:
         raise UsageError("a run is in progress", hint="wait until it is done, or abort it with Ctrl-C")
     run = None if what else _last_run(agent)
