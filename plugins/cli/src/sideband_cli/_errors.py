@@ -9,6 +9,8 @@ SidebandError
 ├── SkillTestsUnread(PermissionError)  tests.unread      the tests of a named skill run only with --yes
 ├── ApprovalUnconfirmed(PermissionError) approval.unconfirmed  the grant of an approval was not confirmed
 ├── DeletionUnconfirmed(PermissionError) sessions.unconfirmed  the deletion of sessions was not confirmed
+├── SetupImpossible(RuntimeError)      init.terminal     the setup cannot ask its questions without a terminal
+├── KeyRefused(PermissionError)        auth.refused      a service refused a key
 ├── UndoImpossible(RuntimeError)       undo.impossible   no part of the effect can be undone
 └── UndoDeclined(PermissionError)      undo.declined     the undo was not confirmed
 """
@@ -29,7 +31,7 @@ _OPTIONS = (
     "   `sideband models list` shows its models",
     "3. scripted turns without a model: --model scripted:NAME, see sideband-scripted",
 )
-_PERMANENT = ('To make it permanent, set `model = "provider:name"` in `[agent]`, or SIDEBAND_AGENT__MODEL.',)
+_PERMANENT = ("To make it permanent, run `sideband init`, or `sideband config set agent.model provider:name`.",)
 _WITHOUT = ("Skills do not need a model: run `sideband call SKILL.TOOL`.",)
 
 
@@ -64,6 +66,44 @@ class DeletionUnconfirmed(SidebandError, PermissionError):
     def __init__(self, *, asked: bool) -> None:
         problem = "the deletion was not confirmed" if asked else "the deletion cannot be confirmed without a terminal"
         super().__init__(f"{problem}; nothing was deleted", hint="add --yes if these sessions are not needed any more")
+
+
+class SetupImpossible(SidebandError, RuntimeError):
+    """The setup cannot ask its questions without a terminal. Nothing was changed.
+
+    Args:
+        file: the settings file of the user.
+        model: a model that was found, or an empty text.
+    """
+
+    code = "init.terminal"
+    exit_code = ExitCode.USAGE
+
+    def __init__(self, file: object, model: str) -> None:
+        lines = [
+            "add --yes to accept all defaults, or write these settings to the file yourself:",
+            "  [agent]",
+            f'  model = "{model or "PROVIDER:MODEL"}"' + ("  # found on this machine" if model else ""),
+            "  [skills]",
+            "  folders = []  # besides ~/.sideband/skills",
+            "Store a key with `sideband auth login PROVIDER`, which also reads it from standard input.",
+        ]
+        super().__init__(f"without a terminal, no questions about {file} can be asked", hint="\n".join(lines))
+
+
+class KeyRefused(SidebandError, PermissionError):
+    """A service refused a key. The stored key is as before.
+
+    Args:
+        service: the service.
+        problem: what the service said.
+    """
+
+    code = "auth.refused"
+    exit_code = ExitCode.DENIED
+
+    def __init__(self, service: str, problem: str) -> None:
+        super().__init__(f"{service} refused the key: {problem}", hint="check the key; nothing was stored")
 
 
 class KitMissing(SidebandError, ImportError):

@@ -11,9 +11,9 @@ from sideband import UsageError
 from sideband.command_line import notice, print_data
 
 from .._arguments._types import count, duration
+from .._dialogs._questions import confirmed, has_terminal
 from .._errors import DeletionUnconfirmed
 from .._host._opened import with_host
-from .._setup._questions import confirmed, has_terminal
 from ._lookup import LAST, resolve_session
 from ._removal import delete_sessions, old_sessions
 from ._session_text import info_data, sessions_table

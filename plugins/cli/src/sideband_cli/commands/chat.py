@@ -34,6 +34,7 @@ def _configure(parser: ArgumentParser) -> None:
 
 def _run(arguments: Namespace) -> ExitCode:
     from .._chat._loop import Chat
+    from .._setup._offer import with_model
     from .._terminal._questions import Questions
 
     require_agent("chat")
@@ -50,7 +51,7 @@ def _run(arguments: Namespace) -> ExitCode:
             await chat.talk(agent)
         return ExitCode.TERMINATED if chat.terminated else ExitCode.SUCCESS
 
-    return run_async(main)
+    return with_model(arguments, lambda: run_async(main))
 
 
 def _frontend(chat: Chat) -> ChatFrontend:

@@ -186,7 +186,7 @@ def _again(error: SidebandError) -> bool:
     """Ask whether to edit a text again that is invalid. Without a terminal, the answer is no."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    from .._setup._questions import confirmed
+    from .._dialogs._questions import confirmed
 
     notice(f"error: {error.message}")
     return confirmed("Edit it again? Otherwise, nothing is changed.")

@@ -53,15 +53,20 @@ def _configure(parser: ArgumentParser) -> None:
 
 
 def _run(arguments: Namespace) -> ExitCode:
+    from .._setup._offer import with_model
+
     require_agent("run")
     if arguments.resume:
         if arguments.prompt or arguments.file or arguments.new:
             raise UsageError("--resume does not accept a prompt, --file or --new", hint="omit them")
         arguments.session = arguments.session or "last"
-        return run_async(lambda: _show(arguments, lambda agent: agent.resume()))
+        return with_model(arguments, lambda: run_async(lambda: _show(arguments, lambda agent: agent.resume())))
     texts, attachments = read_files(arguments.file)
     prompt = "\n\n".join([read_prompt(arguments.prompt), *texts])
-    return run_async(lambda: _show(arguments, lambda agent: agent.invoke(prompt, attachments=attachments)))
+    return with_model(
+        arguments,
+        lambda: run_async(lambda: _show(arguments, lambda agent: agent.invoke(prompt, attachments=attachments))),
+    )
 
 
 async def _show(arguments: Namespace, do: _Do) -> ExitCode:

@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import termios
 from collections.abc import Sequence
 from contextlib import suppress
 from getpass import getpass
 
-from sideband.command_line import marked, notice
-from sideband.rendering import render
+from sideband.command_line import marked
+from sideband.rendering import MARK, render
 
+from .._terminal._columns import terminal_width
+from .._terminal._tables import paragraph
+
+_LEAST_WIDTH = 20
 _YES = frozenset({"y", "yes"})
 _NO = frozenset({"n", "no"})
 
 
 def has_terminal() -> bool:
-    """Return whether questions can be asked: input and messages are at a terminal."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
+    """Return whether questions can be asked: input and messages are at a terminal, and a shell does not stop us."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    try:
+        return os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+    except OSError:
+        return True  # a terminal without job control
+
+
+def say(text: str) -> None:
+    """Print a message in lines that fit the terminal, each with the mark of sideband's own lines."""
+    width = terminal_width(sys.stderr) - len(MARK) - 1
+    for line in text.splitlines():
+        lines = paragraph(line, hanging="   ", width=max(width, _LEAST_WIDTH)).splitlines()
+        sys.stderr.write("".join(f"{one}\n" for one in marked(lines, sys.stderr)))
 
 
 def answered(question: str, default: str = "") -> str:
@@ -34,23 +52,24 @@ def confirmed(question: str, *, default: bool = True) -> bool:
             return default
         if word in _YES | _NO:
             return word in _YES
-        notice("answer y or n")
+        say("answer y or n")
 
 
 def chosen(question: str, choices: Sequence[str], default: int = 0) -> int:
     """Ask for one of several choices until the answer is its number or its text, and return its position."""
-    notice("\n".join(f"  {number}. {choice}" for number, choice in enumerate(choices, 1)))
+    say("\n".join(f"{number}. {choice}" for number, choice in enumerate(choices, 1)))
     while True:
         word = answered(question, str(default + 1))
         if word in choices:
             return choices.index(word)
         if word.isdecimal() and 1 <= int(word) <= len(choices):
             return int(word) - 1
-        notice(f"answer with a number from 1 to {len(choices)}")
+        say(f"answer with a number from 1 to {len(choices)}")
 
 
 def secret(question: str) -> str:
     """Ask for a value that is not shown."""
+    _discard_input()
     try:
         return getpass(marked([f"{question}: "], sys.stderr)[0], stream=sys.stderr).strip()
     except EOFError:
@@ -59,11 +78,15 @@ def secret(question: str) -> str:
 
 
 def _line(question: str) -> str:
-    with suppress(termios.error):  # what was typed before the question appeared must not answer it
-        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+    _discard_input()
     sys.stderr.write(marked([question], sys.stderr)[0])
     sys.stderr.flush()
     line = sys.stdin.readline()
     if not line.endswith("\n"):
         sys.stderr.write("\n")
     return line.strip()
+
+
+def _discard_input() -> None:
+    with suppress(termios.error):  # what was typed before the question appeared must not answer it
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)

@@ -1,0 +1,3 @@
+"""Questions of commands to the user, each with a default answer."""
+
+__all__: list[str] = []
