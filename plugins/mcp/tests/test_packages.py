@@ -104,7 +104,7 @@ async def test_other_version_is_asked_about_again_and_the_same_one_is_not(open_h
     for version in ("1.0", "1.0", "1.1"):
         command = ["uvx", f"tiny-server=={version}"]
         async with open_host({"tiny": {"command": command}}) as host, session(host, "tiny__go") as call:
-            assert (await call("tiny__go")).text == "gone"
+            await call.wait_for_result("tiny__go", "gone")
     assert questions(person) == ["packages", "catalog", "packages"]
     assert person.requests[2].effect["arguments"]["changes"][0].startswith("tiny-server==1.1 sha256:")
 
@@ -148,6 +148,14 @@ def registry(monkeypatch):
     server.shutdown()
     thread.join()
     server.server_close()
+
+
+async def test_slow_registry_delays_no_other_server(open_host, session, person, registry, tiny):
+    servers = {"slow": {"command": ["npx", "-y", "x"]}, "tiny": {"command": ["uvx", "tiny-server"]}}
+    async with open_host(servers) as host, session(host) as call:
+        await anyio.to_thread.run_sync(registry.asked.wait, 30)
+        await call.wait_for("tiny__go")
+        assert not registry.answers.is_set()
 
 
 async def test_unknown_package_of_npm_is_named(open_host, session, registry, caplog):

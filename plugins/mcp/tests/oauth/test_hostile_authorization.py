@@ -312,6 +312,8 @@ async def test_metadata_cannot_name_a_private_address(things, hostile, monkeypat
     """This machine counts as public here, except for its other addresses."""
 
     class Address:
+        is_multicast = False
+
         def __init__(self, text):
             self.is_global = text == "127.0.0.1" or ip_address(text).is_global
 

@@ -66,7 +66,8 @@ class ServerPackages:
     home: Path
     store: Store = field(repr=False)
     _resolved: dict[str, tuple[str, PackageLock]] = field(init=False, factory=dict, repr=False)
-    _one: anyio.Lock = field(init=False, factory=anyio.Lock, repr=False)
+    _asking: dict[str, anyio.Lock] = field(init=False, factory=dict, repr=False)
+    _installing: anyio.Lock = field(init=False, factory=anyio.Lock, repr=False)
 
     async def missing(self, server: str, settings: ServerConfig) -> MissingPackages | None:
         """Return what the user must accept before a server can be started; ``None`` if nothing is missing.
@@ -78,7 +79,7 @@ class ServerPackages:
         reference = _reference(server, settings)
         if reference is None:
             return None
-        async with self._one:
+        async with self._asking.setdefault(server, anyio.Lock()):  # a slow registry delays no other server
             for key, lock in await self._needed(server, reference):
                 if lock is None or not self._path(lock).is_dir():
                     found = lock or await self._resolve(server, key, reference)
@@ -94,7 +95,7 @@ class ServerPackages:
         reference = _reference(server, settings)
         if reference is None:
             raise McpPackageInvalid(server, "its command does not name a package")
-        async with self._one:
+        async with self._installing:  # two servers may need the same packages
             for key, accepted in await self._needed(server, reference):
                 found = accepted or self._pending(server, key, reference)
                 if found is not None and found.digest == digest:
