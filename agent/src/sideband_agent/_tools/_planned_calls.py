@@ -39,6 +39,7 @@ class PlannedCall:
         waits: the approval for which the call waits.
         parks: whether it may wait for an approval after the end of its run, and run again.
         interrupted: the interrupted call that it repeats.
+        asked: the seconds in which it waited for a person.
         cancelled: why this call alone was cancelled; ``None`` if it was not.
         scope: the scope in which it is asked about or runs.
     """
@@ -54,6 +55,7 @@ class PlannedCall:
     waits: ApprovalNeeded | None = None
     parks: bool = True
     interrupted: InterruptedCall | None = None
+    asked: float = 0.0
     cancelled: str | None = None
     scope: anyio.CancelScope = field(factory=anyio.CancelScope, repr=False)
 

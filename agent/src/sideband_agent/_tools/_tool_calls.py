@@ -342,7 +342,7 @@ class ToolCalls:
         except ApprovalNeeded as needed:
             one.waits = needed
             answer = ToolAnswer.error(needed.message, code=needed.code)
-        ms = round((perf_counter() - started) * 1000, 3)
+        ms = round((perf_counter() - started - one.asked) * 1000, 3)
         if answer is None:  # only its scope ends it without an answer
             answer = one.cancellation
             await self._withdraw_questions(one)
@@ -367,6 +367,7 @@ class ToolCalls:
             return await self.effects.run(tool, one.arguments, ctx, one.decisions, one.interrupted, parks=one.parks)
         finally:
             ctx.end()
+            one.asked = self.questions.approvals.waits.taken(ctx.origin)
 
     async def _run_observed(self, one: PlannedCall, tool: Tool) -> ToolAnswer:
         """Run a call and emit its progress, which takes a second task."""

@@ -193,7 +193,8 @@ class ToolCallContext(AgentPluginContext):
         if asker is None:
             raise AskerMissing
         async with self._within_call():
-            answers = tuple(await asker(tuple(questions), self.origin))
+            with self._shared.broker.approvals.waits.of(self.origin):
+                answers = tuple(await asker(tuple(questions), self.origin))
         if len(answers) != len(questions):
             raise TypeError(f"`asker` returned {len(answers)} answers to {len(questions)} questions")
         return answers

@@ -25,6 +25,7 @@ from ..store import Store
 from ._canonical import canonical
 from ._errors import ApprovalAnswered, ApprovalRefused, ApprovalUnknown
 from ._requests import Approval, ApprovalKind, ApprovalRequest, ApprovalScope, Approver, StoredApproval
+from ._waits import Waits
 
 _PREFIX = "approval/"
 _GRANTS = "approval-grant/"
@@ -63,6 +64,9 @@ class _Question:
 class Approvals:
     """The approvals of a host: ``host.approvals``.
 
+    Attributes:
+        waits: how long calls have waited for answers.
+
     Example:
         >>> async def approve_all(host):
         ...     for one in await host.approvals.list():
@@ -79,6 +83,7 @@ class Approvals:
     _remember: Callable[[ApprovalRequest], None]
     _forget: Callable[[ApprovalRequest], None]
     _record: Callable[[StoredApproval], Awaitable[None]]
+    waits: Waits = field(factory=Waits, init=False)
     _questions: dict[_Topic, _Question] = field(factory=dict, init=False)
     _refused: dict[tuple[str, str], StoredApproval] = field(factory=dict, init=False)
     _latest: dict[_Topic, tuple[int, StoredApproval]] = field(factory=dict, init=False)
@@ -267,17 +272,22 @@ class Approvals:
                 return None
             if (latest := self._latest.get(topic)) is not None and latest[0] > began and _is_for(latest[1], request):
                 answer = latest[1]  # given while this call looked for one
-            elif (question := self._questions.get(topic)) is None:
-                answer = await self._ask(request, approver, topic)
             else:
-                await question.answered.wait()
-                answer = question.answer
+                with self.waits.of(request.origin):
+                    answer = await self._shared(request, approver, topic)
             if answer is None or answer.answer is None:
                 continue
             if not answer.allowed:
                 return self._keep_refusal(answer, request, about)
             if _is_for(answer, request):
                 return answer
+
+    async def _shared(self, request: ApprovalRequest, approver: Approver, topic: _Topic) -> StoredApproval | None:
+        """Ask, or wait for the answer to the same question of another call."""
+        if (question := self._questions.get(topic)) is None:
+            return await self._ask(request, approver, topic)
+        await question.answered.wait()
+        return question.answer
 
     async def _ask(self, request: ApprovalRequest, approver: Approver, topic: _Topic) -> StoredApproval | None:
         question = self._questions[topic] = _Question(request)
