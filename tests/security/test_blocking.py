@@ -36,7 +36,15 @@ async def pause() -> None:
 """
 
 
-@pytest.mark.parametrize("function", ["spin", "sum_in_c"])
+@pytest.mark.parametrize(
+    ("tier", "function"),
+    [
+        ("full", "spin"),
+        ("no-namespaces", "sum_in_c"),
+        pytest.param("full", "sum_in_c", marks=pytest.mark.long),
+        pytest.param("no-namespaces", "spin", marks=pytest.mark.long),
+    ],
+)
 async def test_locked_down_worker_shows_where_it_is_blocked_and_only_its_calls_fail(
     make_host, tier, tmp_path, function
 ):

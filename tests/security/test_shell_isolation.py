@@ -193,9 +193,18 @@ def answers(kind, who, tier, attempts, place):
     return found
 
 
-@pytest.fixture(params=["command", "server"])
-def kind(request):
-    return request.param
+KINDS = ["command", "server"]
+USERS = ["root", "user"] if os.geteuid() == 0 else ["user"]
+# `make test` runs each user on each tier, with one kind of program; `make long` with the other kind too.
+COMBINATIONS = pytest.mark.parametrize(
+    ("kind", "who", "tier"),
+    [
+        pytest.param(kind, who, tier, marks=[] if (place + user + level) % 2 else [pytest.mark.long])
+        for place, kind in enumerate(KINDS)
+        for user, who in enumerate(USERS)
+        for level, tier in enumerate(["full", "no-namespaces"])
+    ],
+)
 
 
 @pytest.fixture(scope="module")
@@ -218,17 +227,20 @@ def outcomes(area):
     return make
 
 
+@COMBINATIONS
 def test_attempts_fail_with_isolation(outcomes, kind, who, tier):
     found = outcomes(kind, who, tier)
     attempts = (*STOPPED, *STOPPED_ALWAYS, ANOTHER_PROGRAM)
     assert [attempt for attempt in attempts if found.get(attempt, "not made") is None] == []
 
 
+@COMBINATIONS
 def test_ordinary_programs_work(outcomes, kind, who, tier):
     found = outcomes(kind, who, tier)
     assert {what: error for what, error in found.items() if what in WORKS and error is not None} == {}
 
 
+@pytest.mark.parametrize("kind", KINDS)
 def test_attempts_succeed_without_isolation(outcomes, kind, who):
     found = outcomes(kind, who, "none")
     attempts = (*STOPPED, ANOTHER_PROGRAM)

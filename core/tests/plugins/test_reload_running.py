@@ -15,6 +15,8 @@ from sideband.ops import CapabilityInvalid, OpNotFound
 pytestmark = pytest.mark.anyio
 
 both_backends = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+# Long tests run with one event loop in `make test`, and with the other in `make long`.
+one_backend = pytest.mark.parametrize("anyio_backend", ["asyncio", pytest.param("trio", marks=pytest.mark.long)])
 
 WAITING = """
     import anyio
@@ -156,7 +158,7 @@ async def test_closing_the_host_exits_the_lifespan_of_a_replaced_plugin(home, pa
     assert [name for name in sys.modules if name.startswith(f"{package.module}@")] == []
 
 
-@both_backends
+@one_backend
 async def test_no_call_fails_or_runs_on_a_half_loaded_plugin_during_twenty_reloads(home, package, quick_switches):
     package.write_ops(1)
     found = []
@@ -182,7 +184,7 @@ async def test_no_call_fails_or_runs_on_a_half_loaded_plugin_during_twenty_reloa
     assert {one[0] for one in found} == set(range(1, 22))
 
 
-@both_backends
+@one_backend
 async def test_nothing_is_left_after_a_hundred_reloads(home, packages):
     package = packages(kinds=("op", "guard"))
     package.write(1, {"plugin": "{ops}" + dedent(GUARD) + CACHED})

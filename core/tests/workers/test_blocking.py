@@ -10,6 +10,13 @@ pytestmark = pytest.mark.anyio
 
 both_backends = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 
+
+def halves(first, second):
+    """Run one case on each event loop. The other half of the combinations runs as `long`."""
+    others = [(first, "trio"), (second, "asyncio")]
+    return [(first, "asyncio"), (second, "trio"), *(pytest.param(*other, marks=pytest.mark.long) for other in others)]
+
+
 TOOLS = """
     import gc, json
 
@@ -153,8 +160,7 @@ def begun(answers, until):
     return handler
 
 
-@both_backends
-@pytest.mark.parametrize("first", ["blocking", "quick"])
+@pytest.mark.parametrize(("first", "anyio_backend"), halves("blocking", "quick"))
 async def test_quick_call_sent_beside_an_endless_loop_returns(make_skill, make_pool, gather, first):
     skill = make_skill(TOOLS)
     async with make_pool() as pool:
@@ -224,8 +230,7 @@ async def test_sibling_that_has_begun_waits_until_the_block_ends(make_skill, mak
     assert computed.value > 0
 
 
-@both_backends
-@pytest.mark.parametrize("function", ["spin", "spin_in_a_child"])
+@pytest.mark.parametrize(("function", "anyio_backend"), halves("spin", "spin_in_a_child"))
 async def test_sibling_of_a_replaced_worker_fails_with_the_blocking_line(  # noqa: PLR0917  fixtures
     make_skill, make_pool, gather, answers, begun, function
 ):

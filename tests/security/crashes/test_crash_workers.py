@@ -64,7 +64,9 @@ def test_killed_worker_fails_only_its_own_calls(make_host, backend):
     crashing.check_no_survivors()
 
 
-@pytest.mark.parametrize(("who", "tier"), [(FIRST_USER, "full"), ("user", "no-namespaces")])
+@pytest.mark.parametrize(
+    ("who", "tier"), [(FIRST_USER, "full"), pytest.param("user", "no-namespaces", marks=pytest.mark.long)]
+)
 def test_repeated_crashes_leak_no_resources(make_host, who, tier):
     crashing = make_host(who, tier)
     open_with_workers(crashing, NAMES[:2])
