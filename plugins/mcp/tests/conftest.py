@@ -250,3 +250,45 @@ def served():
     yield one
     server.should_exit = True
     thread.join()
+
+
+class Program:
+    """A program that uses one server, of which it accepts everything."""
+
+    def __init__(self, host):
+        self.ctx = host.context_for("mcp")
+
+    async def list(self):
+        return await self.ctx.dispatch("mcp.list", {"server": "things"})
+
+    async def accept(self):
+        listed = await self.list()
+        request = {"catalog": listed["offered"], "changes": listed["changes"]}
+        await self.ctx.dispatch("mcp.accept", {"server": "things", **request})
+        return listed["offered"]
+
+    async def call(self, catalog, tool="go", server="things", **arguments):
+        request = {"server": server, "catalog": catalog, "tool": tool, "arguments": arguments}
+        return await self.ctx.dispatch("mcp.call", request)
+
+
+@pytest.fixture
+async def program(open_host, raw_server):
+    """Return a function that opens a host whose server answers the requests of a method with this code."""
+
+    async def opened(body="return text('gone')", method="tools/call", limits=None, **settings):
+        lines = body.replace("\n", "\n        ")
+        code = f"""
+def answer(method, params, number):
+    if method == "{method}":
+        {lines}
+    return default(method, params)
+"""
+        host = open_host({"things": raw_server(code, **settings)}, max_message_bytes=65_536, **limits or {})
+        hosts.append(host)
+        return Program(await host.__aenter__())
+
+    hosts = []
+    yield opened
+    for host in hosts:
+        await host.__aexit__(None, None, None)

@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 import anyio
 import pytest
 from sideband.approvals import Approval
+from sideband_mcp import McpChanged, McpInstallFailed
 
-from .conftest import RAW, until
+from .conftest import RAW, Program, until
 
 pytestmark = pytest.mark.anyio
 
@@ -213,6 +214,33 @@ async def test_package_under_the_name_of_another_one_is_shown_with_its_own(open_
         await call.wait_for_request(1)
         shown = [one.partition(" ")[0] for one in person.requests[0].effect["arguments"]["changes"]]
         assert shown == ["evil@1.0.0", "x@1.0.0"]
+
+
+async def test_program_outside_of_its_package_is_refused_and_no_script_runs(open_host, registry, tmp_path):
+    registry.answers.set()
+    mark = tmp_path / "ran"
+    publish(registry, "x", bin="../y.js", scripts={"install": f"touch {mark}", "postinstall": f"touch {mark}"})
+    async with open_host({"things": {"command": ["npx", "-y", "x"]}}) as host:
+        used = Program(host)
+        listed = await used.list()
+        request = {"packages": listed["install"], "changes": listed["packages"]}
+        await used.ctx.dispatch("mcp.install", {"server": "things", **request})
+        with pytest.raises(McpInstallFailed, match="is outside of the package"):
+            await used.list()
+    assert not mark.exists()
+
+
+async def test_other_packages_than_the_accepted_ones_are_not_installed(open_host, registry):
+    registry.answers.set()
+    publish(registry, "x")
+    async with open_host({"things": {"command": ["npx", "-y", "x"]}}) as host:
+        used = Program(host)
+        listed = await used.list()
+        for other in ({"packages": "0" * 64}, {"changes": ["good@1.0.0"]}):
+            request = {"packages": listed["install"], "changes": listed["packages"], **other}
+            with pytest.raises(McpChanged):
+                await used.ctx.dispatch("mcp.install", {"server": "things", **request})
+        assert [*(host.home / "mcp" / "packages").iterdir()] == []
 
 
 async def test_installation_of_a_killed_host_is_not_used_and_is_done_again(open_host, session, registry, tmp_path):

@@ -14,45 +14,9 @@ from sideband_mcp import (
     McpUnavailable,
 )
 
+from .conftest import Program
+
 pytestmark = pytest.mark.anyio
-
-
-class Program:
-    """A program that uses one server, of which it accepts everything."""
-
-    def __init__(self, host):
-        self.ctx = host.context_for("mcp")
-
-    async def accept(self):
-        listed = await self.ctx.dispatch("mcp.list", {"server": "things"})
-        request = {"catalog": listed["offered"], "changes": listed["changes"]}
-        await self.ctx.dispatch("mcp.accept", {"server": "things", **request})
-        return listed["offered"]
-
-    async def call(self, catalog, tool="go", server="things"):
-        return await self.ctx.dispatch("mcp.call", {"server": server, "catalog": catalog, "tool": tool})
-
-
-@pytest.fixture
-async def program(open_host, raw_server):
-    """Return a function that opens a host whose server answers calls with this code."""
-
-    async def opened(body="return text('gone')", **settings):
-        lines = body.replace("\n", "\n        ")
-        code = f"""
-def answer(method, params, number):
-    if method == "tools/call":
-        {lines}
-    return default(method, params)
-"""
-        host = open_host({"things": raw_server(code, **settings)}, max_message_bytes=65_536)
-        hosts.append(host)
-        return Program(await host.__aenter__())
-
-    hosts = []
-    yield opened
-    for host in hosts:
-        await host.__aexit__(None, None, None)
 
 
 @pytest.mark.parametrize(

@@ -185,7 +185,13 @@ async def test_redirect_to_another_origin_is_not_followed(things, hostile, guard
 
 @pytest.mark.parametrize(
     "answer",
-    [{"access_token": TOKEN, "expires_in": "soon"}, {"token": TOKEN}, {"access_token": TOKEN, "token_type": "mac"}],
+    [
+        {"access_token": TOKEN, "expires_in": "soon"},
+        {"token": TOKEN},
+        {"access_token": TOKEN, "token_type": "mac"},
+        {"access_token": f"{TOKEN}\r\nCookie: a=b", "token_type": "Bearer"},
+        {"access_token": "", "token_type": "Bearer"},
+    ],
 )
 async def test_invalid_answer_with_a_token_is_shown_nowhere(things, hostile, caplog, answer):
     caplog.set_level("DEBUG")
@@ -212,6 +218,16 @@ async def test_authorization_server_that_fails_does_not_need_another_login(thing
         await authorize(things, host)
         hostile.answers["/token"] = Response(status_code=503)
         with pytest.raises(McpUnavailable, match="answered 503"):
+            await things.list(host)
+        assert "mcp.things.refresh" in await things.secrets(host)
+
+
+@pytest.mark.parametrize("changes", [{"token_type": "mac"}, {"access_token": "a\r\nCookie: b"}, {"access_token": "é"}])
+async def test_renewal_with_an_invalid_token_changes_nothing(things, hostile, changes):
+    async with things.open() as host:
+        await authorize(things, host)
+        hostile.answers["/token"] = {"access_token": TOKEN, "token_type": "Bearer", **changes}
+        with pytest.raises(McpUnavailable, match="sent an invalid answer"):
             await things.list(host)
         assert "mcp.things.refresh" in await things.secrets(host)
 
@@ -311,13 +327,8 @@ async def test_token_is_sent_to_its_server_only(things, hostile, guarded):
 async def test_metadata_cannot_name_a_private_address(things, hostile, monkeypatch, other):
     """This machine counts as public here, except for its other addresses."""
 
-    class Address:
-        is_multicast = False
-
-        def __init__(self, text):
-            self.is_global = text == "127.0.0.1" or ip_address(text).is_global
-
-    monkeypatch.setattr(_guarded, "ip_address", Address)
+    is_public = _guarded.is_public
+    monkeypatch.setattr(_guarded, "is_public", lambda one: one == ip_address("127.0.0.1") or is_public(one))
     challenge = f'Bearer resource_metadata="https://{other}/metadata"'
     hostile.answers["/mcp"] = Response(status_code=401, headers={"www-authenticate": challenge})
     settings = ServerConfig(url=f"{hostile.origin}/mcp", local=True, oauth=True).model_copy(update={"local": False})

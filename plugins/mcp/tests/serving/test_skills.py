@@ -108,6 +108,13 @@ async def test_link_is_not_followed(serving, skills, tmp_path):
             await client.read_resource("skill://other/references/a%20b.md")
 
 
+async def test_text_that_is_too_large_is_not_read(serving, skills, tmp_path):
+    (tmp_path / "skills" / "other" / "references" / "a b.md").write_text("x" * (1_048_576 + 1))
+    async with serving({"tools": None, "skills": None}, **skills) as one, one.client("legacy") as client:
+        with pytest.raises(MCPError, match="larger than 1,048,576 bytes"):
+            await client.read_resource("skill://other/references/a%20b.md")
+
+
 async def test_secrets_are_removed_from_texts(serving, skills):
     async with serving({"tools": None, "skills": None}, **skills) as one, one.client("legacy") as client:
         one.host.redactor.protect("Do other", "phrase")

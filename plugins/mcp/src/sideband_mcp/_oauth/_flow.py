@@ -27,7 +27,7 @@ from .._errors import McpLoginFailed
 from ._access import renew_at
 from ._config import OAuthConfig
 from ._listener import RedirectListener
-from ._login import Login, origin_of, valid_scopes
+from ._login import Login, is_token, origin_of, valid_scopes
 from ._logins import Logins
 from ._tokens import error_of, oauth_client
 
@@ -223,6 +223,8 @@ class Authorization:
         client, found = context.client_info, context.oauth_metadata
         if client is None:
             raise self._failed("it has no client")
+        if not is_token(tokens.access_token):
+            raise self._failed("the authorization server sent an invalid answer")
         revocation = None if found is None else found.revocation_endpoint
         login = Login(
             url=self._url,

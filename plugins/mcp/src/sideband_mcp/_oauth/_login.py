@@ -9,6 +9,8 @@ from pydantic import BaseModel, ConfigDict
 
 _SCOPES = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,200}( [\x21\x23-\x5b\x5d-\x7e]{1,200}){0,99}\Z")
 
+_TOKEN = re.compile(r"[\x21-\x7e]{1,16384}\Z")
+
 
 class Login(BaseModel):
     """A login to a server.
@@ -53,6 +55,16 @@ def origin_of(url: str) -> str:
     """
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"
+
+
+def is_token(text: str) -> bool:
+    """Return whether an access token can be sent in a header.
+
+    Example:
+        >>> is_token("eyJhbGciOi"), is_token("a b")
+        (True, False)
+    """
+    return bool(_TOKEN.match(text))
 
 
 def valid_scopes(text: str | None) -> str:

@@ -18,7 +18,7 @@ from .._config import ServerConfig
 from .._errors import McpError, McpLoginNeeded, McpUnavailable
 from .._transports._failure import ConnectionFailure
 from .._transports._guarded import GuardedTransport
-from ._login import Login
+from ._login import Login, is_token
 from ._logins import Logins
 
 _SECONDS = 20.0
@@ -70,12 +70,13 @@ class TokenClient:
             raise McpUnavailable(
                 self.server, f"its authorization server answered {response.status_code} `{problem}`", hint="retry later"
             )
-        try:
-            return OAuthToken.model_validate_json(response.content)
-        except ValidationError:  # its message may contain a token
-            raise McpUnavailable(
-                self.server, "its authorization server sent an invalid answer", hint="report this to its operator"
-            ) from None
+        with suppress(ValidationError):  # its message may contain a token
+            found = OAuthToken.model_validate_json(response.content)
+            if is_token(found.access_token):
+                return found
+        raise McpUnavailable(
+            self.server, "its authorization server sent an invalid answer", hint="report this to its operator"
+        )
 
     async def revoke(self, login: Login) -> bool:
         """Revoke the tokens of a login, and return whether the authorization server has confirmed it."""

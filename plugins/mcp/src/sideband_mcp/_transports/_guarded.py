@@ -73,7 +73,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             raise McpUnavailable(self._server, f"the host `{host}` was not found", hint="check its address") from error
         addresses = [str(one[4][0]) for one in found]
         for one in addresses:
-            if not self._local and not _is_public(ip_address(one)):
+            if not self._local and not is_public(ip_address(one)):
                 raise McpUnavailable(
                     self._server,
                     f"`{host}` has the address {one}, which is not public",
@@ -87,13 +87,13 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         return error
 
 
-def _is_public(address: IPv4Address | IPv6Address) -> bool:
+def is_public(address: IPv4Address | IPv6Address) -> bool:
     """Return whether an address is public. The address that a network may translate it to must be public too."""
     if address in _TRANSLATED:
-        return _is_public(IPv4Address(int(address) & 0xFFFF_FFFF))
+        return is_public(IPv4Address(int(address) & 0xFFFF_FFFF))
     if isinstance(address, IPv6Address):
         inner = address.sixtofour
-        return address in _UNICAST and address.is_global and (inner is None or _is_public(inner))
+        return address in _UNICAST and address.is_global and (inner is None or is_public(inner))
     return address.is_global and not address.is_multicast
 
 
