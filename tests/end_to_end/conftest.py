@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import select
+import signal
 import struct
 import termios
 import threading
@@ -132,22 +133,30 @@ def gate(make_skill):
 class Terminal:
     """A process at its own pseudo-terminal, and the content of its screen."""
 
-    def __init__(self, server, words, environment, folder):
-        self._master, inside = pty.openpty()
-        fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
-        self._inside = inside
-        self.settings = termios.tcgetattr(inside)
-        self._screen = pyte.Screen(COLUMNS, ROWS)
+    def __init__(self, server, words, environment, folder, columns):
+        self._master, self._inside = pty.openpty()
+        self._set_size(columns)
+        self.settings = termios.tcgetattr(self._inside)
+        self._screen = pyte.Screen(columns, ROWS)
         self._screen.write_process_input = lambda data: os.write(self._master, data.encode())
         self._stream = pyte.ByteStream(self._screen)
         self.written = b""
         self.process = server.start(
             [str(word) for word in words],
-            streams=[inside] * 3,
+            streams=[self._inside] * 3,
             folder=folder,
             environment=environment,
             terminal=True,
         )
+
+    def resize(self, columns):
+        """Change the width of the terminal, as a user does with a window."""
+        self._screen.resize(columns=columns)
+        self._set_size(columns)
+        self.process.send_signal(signal.SIGWINCH)
+
+    def _set_size(self, columns):
+        fcntl.ioctl(self._inside, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, columns, 0, 0))
 
     @property
     def text(self):
@@ -205,14 +214,14 @@ def terminal(tmp_path, command_server):
     """Return a function that starts the command line at a ``Terminal``."""
     opened = []
 
-    def start(*words, folder=tmp_path, **environment):
+    def start(*words, folder=tmp_path, columns=COLUMNS, **environment):
         base = {
             "PATH": os.environ["PATH"],
             "HOME": str(tmp_path),
             "SIDEBAND_HOME": str(tmp_path / "home"),
             "TERM": "xterm-256color",
         }
-        opened.append(Terminal(command_server, words, {**base, **environment}, folder))
+        opened.append(Terminal(command_server, words, {**base, **environment}, folder, columns))
         return opened[-1]
 
     yield start

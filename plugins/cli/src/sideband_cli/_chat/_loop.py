@@ -147,7 +147,8 @@ class Chat:
             raise failure
 
     def _welcome(self, agent: Agent) -> None:
-        self.frontend.line(f"session {agent.session.name or agent.session.id}; /help for commands, Ctrl-D to leave")
+        self.frontend.line(f"session {agent.session.name or agent.session.id}")
+        self.frontend.line("/help for commands, Ctrl-D to leave")
         for text, answer in last_turns(agent.session.context().messages):
             self.frontend.line(f"> {text}")
             self.frontend.text(answer)
