@@ -99,7 +99,7 @@ def script():
 def open_host(tmp_path, sandboxes, script):
     """Return a function that makes a host with these servers and limits."""
 
-    def make(servers, *plugins, settings=None, **limits):
+    def make(servers, *plugins, settings=None, skill_dirs=(), sandbox=None, **limits):
         tables = {"agent": {"model": "scripted:test"}, "plugins": {"mcp": {"servers": servers, **limits}}}
         settings = {**tables, **(settings or {})}
         found = [
@@ -108,11 +108,12 @@ def open_host(tmp_path, sandboxes, script):
             Plugin("tool", "mcp", sideband_mcp.plugin.servers),
             Plugin("hook", "mcp", sideband_mcp.plugin.user_input),
             Plugin("provider", "scripted", script),
-            Plugin("sandbox", "sandbox", sandboxes),
+            Plugin("sandbox", "sandbox", sandbox or sandboxes),
             Plugin("store", "sqlite", sideband_store_sqlite.plugin),
             *plugins,
         ]
-        return Host(home=tmp_path / "home", settings=settings, plugins=found, autoload=False)
+        options = {"settings": settings, "plugins": found, "autoload": False, "skill_dirs": skill_dirs}
+        return Host(home=tmp_path / "home", **options)
 
     return make
 

@@ -316,6 +316,15 @@ def test_servers_of_another_client_are_added(mcp, settings, foreign, capsys, mon
     }
 
 
+def test_working_directory_of_a_file_is_named_and_does_not_depend_on_a_later_one(home, settings, foreign, capsys):
+    file = foreign(notes={"command": "run", "cwd": "../data"})
+    assert main(["mcp", "add", "--from", str(file)]) == 0
+    folder = str(file.parent.parent / "data")
+    assert f"`notes` may read its working directory {folder}" in capsys.readouterr().err
+    table = settings()["plugins"]["mcp"]["servers"]["notes"]
+    assert (table["folder"], table["read"]) == (folder, [folder])
+
+
 def test_what_is_left_out_of_a_file_is_reported(foreign, home, capsys):
     file = foreign(**{"My Server": {"command": "run", "autoApprove": ["all"], "timeout": 5}})
     assert main(["mcp", "add", "--from", str(file)]) == 0

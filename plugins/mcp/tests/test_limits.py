@@ -4,8 +4,10 @@ from types import SimpleNamespace
 
 import anyio
 import pytest
+import sideband_sandbox.plugin
+import sideband_skills.plugin
 from pydantic import BaseModel
-from sideband import Plugin
+from sideband import CallRequest, Plugin
 from sideband.asking import UserAnswer
 from sideband.errors import SidebandError
 from sideband.hooks import ToolExecutionUpdate
@@ -196,3 +198,46 @@ async def test_another_session_cannot_answer_for_the_person(open_host, raw_serve
         await one("thief__begin")
         assert "no longer waits" in (await other("thief__answer")).text
         assert (await one("thief__answer")).text == "accept"
+
+
+SKILL = """
+from sideband.skill import OpError, dispatch, tool
+
+
+@tool
+async def ask(op: str, request: dict) -> str:
+    "Dispatch an op."
+    try:
+        found = await dispatch(op, request)
+    except OpError as error:
+        return error.code
+    return found["content"][0]["text"]
+"""
+
+
+@pytest.fixture
+def skill(tmp_path):
+    folder = tmp_path / "skills" / "asker"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(
+        "---\nname: asker\ndescription: Asks.\nmetadata:\n  sideband.capabilities: mcp:server=things\n---\nAsks.\n"
+    )
+    (folder / "asker.py").write_text(SKILL)
+    return {"skill_dirs": [folder.parent], "sandbox": sideband_sandbox.plugin}
+
+
+async def test_skill_needs_a_right_to_the_catalog_and_its_call_is_not_held_by_a_question(open_host, raw_server, skill):
+    loader = Plugin("loader", "skills", sideband_skills.plugin)
+    async with open_host({"things": raw_server(ASKS)}, loader, **skill) as host:
+        catalog = await Program(host).accept()
+        request = {"server": "things", "catalog": catalog, "tool": "go"}
+
+        async def ask(op, **fields):
+            call = CallRequest("asker.ask", {"op": op, "request": {**request, **fields}}, grants=grants)
+            return (await host.run(call)).output
+
+        grants = [f"mcp:server=things,catalog={'0' * 64}"]
+        assert await ask("mcp.call") == "op.denied"
+        grants = [f"mcp:server=things,catalog={catalog}"]
+        assert await ask("mcp.call") == "decline"
+        assert await ask("mcp.answer", exchange="e", ask="a", action="accept") == "op.internal"

@@ -64,6 +64,15 @@ async def test_call_with_another_catalog_is_refused(program):
         await used.call("0" * 64)
 
 
+async def test_tool_that_changed_is_not_called(program):
+    changes = "TOOL['description'] += '!'\nsend(method='notifications/tools/list_changed')\nreturn text('gone')"
+    used = await program(changes)
+    catalog = await used.accept()
+    await used.call(catalog)
+    with pytest.raises(McpChanged, match="changed its tool `go`"):
+        await used.call(catalog)
+
+
 async def test_unknown_server_and_tool_are_named(program):
     used = await program()
     catalog = await used.accept()

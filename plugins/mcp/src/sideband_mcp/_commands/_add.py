@@ -114,6 +114,8 @@ def _imported(arguments: Namespace) -> dict[str, dict[str, Any]]:
         renamed = f" as `{one.name}`" if one.name != one.of_file else ""
         if renamed:
             notice(f"notice: `{one.of_file}` is added{renamed}")
+        if (folder := one.table.get("folder")) is not None:
+            notice(f"notice: `{one.of_file}` may read its working directory {folder}, as {arguments.source} says")
         if one.unknown:
             keys = ", ".join(f"`{key}`" for key in one.unknown)
             notice(f"notice: `{one.of_file}`: {keys} of {arguments.source} have no meaning here, and are left out")

@@ -114,7 +114,8 @@ def imported_servers(
             raise ConfigurationError("mcpServers", problem, source=str(path), hint="import one of them by its name")
     known = _Values(values, secrets)
     tables = [
-        ImportedServer(one, name, dict(_table(found[one], known)), _unknown(found[one])) for one, name in wanted.items()
+        ImportedServer(one, name, dict(_table(found[one], known, path)), _unknown(found[one]))
+        for one, name in wanted.items()
     ]
     if known.missing:
         name, where = next(iter(known.missing.items()))
@@ -154,12 +155,13 @@ def _read(path: Path) -> Mapping[str, _ForeignServer]:
         raise ConfigurationError(path.name, f"invalid JSON: {error}", source=str(path)) from None
 
 
-def _table(one: _ForeignServer, known: _Values) -> Iterator[tuple[str, Any]]:
+def _table(one: _ForeignServer, known: _Values, path: Path) -> Iterator[tuple[str, Any]]:
     if one.command is not None:
         yield "command", [known.text(word, "`command` or `args`") for word in (one.command, *one.args)]
         yield from _variables(one, known)
     if one.cwd is not None:
-        folder = known.text(one.cwd, "`cwd`")
+        # Not where sideband is started later: the program may read this folder.
+        folder = str((path.parent / Path(known.text(one.cwd, "`cwd`")).expanduser()).resolve())
         yield "folder", folder
         yield "read", [folder]
     if one.url is not None:

@@ -13,7 +13,7 @@ from sideband.ops import OpContext
 
 from .._models import McpAsk
 
-_ANSWER_SECONDS = 86_400.0
+_ANSWER_SECONDS = 3_600.0
 """How long a server waits for an answer at most."""
 
 _MAX_ASKS = 20
@@ -46,6 +46,7 @@ class Exchange:
         server: the name of the server.
         domain: the trust domain of the caller. No other one may answer.
         session: the session of the caller, or its call without an agent.
+        can_answer: whether the caller can answer what the server asks: a skill cannot.
 
     Attributes:
         id: an id that cannot be guessed.
@@ -58,6 +59,7 @@ class Exchange:
     server: str
     domain: str
     session: str
+    can_answer: bool = True
     id: str = field(init=False, factory=lambda: token_hex(16))
     scope: anyio.CancelScope = field(init=False, factory=anyio.CancelScope, repr=False)
     ctx: OpContext | None = field(init=False, default=None, repr=False)
@@ -74,7 +76,7 @@ class Exchange:
     @classmethod
     def of(cls, server: str, ctx: OpContext) -> Exchange:
         """Return a new exchange of the caller of an op."""
-        return cls(server, ctx.domain, _session(ctx))
+        return cls(server, ctx.domain, _session(ctx), ctx.origin.skill is None)
 
     def belongs_to(self, ctx: OpContext) -> bool:
         """Return whether the caller of an op began it."""
@@ -124,6 +126,8 @@ class Exchange:
     async def ask(self, one: McpAsk) -> ServerAnswer | None:
         """Pass on what the server asks, and return the answer; ``None`` if it asks too often, or after the call."""
         self._asks += 1
+        if not self.can_answer:
+            return ServerAnswer("decline")
         if self._ended or self._asks > _MAX_ASKS:
             return None
         if not self._answers:
