@@ -1,6 +1,7 @@
 """Servers at an address: Streamable HTTP, and the older protocol with server-sent events."""
 
 import pytest
+from sideband_mcp import McpUnavailable
 
 pytestmark = pytest.mark.anyio
 
@@ -32,6 +33,14 @@ async def test_address_of_this_machine_needs_a_setting(open_host, session, serve
 async def test_address_that_leads_to_a_private_one_is_refused(open_host, session, caplog, address):
     async with open_host({"things": {"url": f"http://{address}/mcp"}}) as host, session(host) as call:
         await call.wait_for_log(caplog, "`things`", "which is not public")
+
+
+async def test_error_of_a_connection_is_named_once_with_its_own_remedy(open_host, served):
+    async with open_host({"things": {"url": served.origin + "/mcp"}}) as host:
+        with pytest.raises(McpUnavailable) as caught:
+            await host.context_for("mcp").dispatch("mcp.list", {"server": "things"})
+    assert caught.value.message.count("is unavailable") == 1
+    assert caught.value.hint.startswith("set `local = true` in `[plugins.mcp.servers.things]`")
 
 
 async def test_compressed_response_is_refused(open_host, session, served, caplog):

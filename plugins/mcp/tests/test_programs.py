@@ -2,6 +2,7 @@
 
 import pytest
 from sideband.approvals import Approval
+from sideband_mcp import McpLoginFailed
 
 pytestmark = pytest.mark.anyio
 
@@ -166,3 +167,9 @@ async def test_refused_part_of_the_definitions_is_not_offered(open_host, raw_ser
         seen = [one for one in person.requests[0].effect["arguments"]["changes"] if one.startswith("new tool")]
         assert 0 < len(seen) < 10
         assert await call.offered() == [f"things__{one.removeprefix('new tool ')}" for one in seen]
+
+
+async def test_program_has_no_login(open_host, raw_server):
+    async with open_host({"things": raw_server()}) as host:
+        with pytest.raises(McpLoginFailed, match="it is a program, and only servers with an address have a login"):
+            await host.op("mcp.authorize", {"server": "things"})

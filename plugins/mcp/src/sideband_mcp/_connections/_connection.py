@@ -110,7 +110,9 @@ class ServerConnection:
                         tasks.cancel_scope.cancel()
                     self._scope.deadline = anyio.current_time() + self.config.close_seconds
         except Exception as error:  # noqa: BLE001  a server may cause any error of the SDK and its libraries
-            self.failure.set(McpUnavailable(self.server, _describe(error)))
+            first = _first(error)
+            found = first if isinstance(first, McpError) else McpUnavailable(self.server, _describe(first))
+            self.failure.set(found)
         finally:
             if self._scope.cancelled_caught and not self.ready.is_set():
                 seconds = self.config.connect_seconds
@@ -179,11 +181,13 @@ async def _unchecked(name: str, result: CallToolResult) -> None:
     """Check nothing: a pattern in a schema of the server could stop the host, and a model needs no schema to read."""
 
 
-def _describe(error: BaseException) -> str:
-    """Return the first error of a group, in words."""
+def _first(error: BaseException) -> BaseException:
+    """Return the first error of a group."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    if isinstance(error, McpError):
-        return error.message
+    return error
+
+
+def _describe(error: BaseException) -> str:
     text = str(error)[:_LONGEST_ERROR]
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

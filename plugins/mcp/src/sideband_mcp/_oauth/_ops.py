@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sideband.ops import Level, OpContext, op
 
+from .._errors import McpLoginFailed
 from .._models import (
     McpAuthorizeResult,
     McpLoginParams,
@@ -53,7 +54,10 @@ async def authorize(params: McpServerParams, ctx: OpContext) -> McpAuthorizeResu
     """
     servers: Servers = ctx.state
     server = servers.get(params.server)
-    ctx.check_egress(server.origin, {"address": server.settings.url or ""})
+    if server.settings.url is None:
+        hint = "give it a token with `secrets` in its table, if it needs one"
+        raise McpLoginFailed(params.server, "it is a program, and only servers with an address have a login", hint=hint)
+    ctx.check_egress(server.origin, {"address": server.settings.url})
     pending = await servers.pending.begin(params.server, server.settings)
     return McpAuthorizeResult(
         address=pending.address,
