@@ -51,8 +51,7 @@ class ModuleSet:
     @classmethod
     def current(cls, packages: Sequence[str]) -> ModuleSet:
         """Return the set that has the real names now. It may be empty."""
-        found = {name: one for name, one in list(sys.modules.items()) if _package(name) in packages}
-        return cls(tuple(packages), found)
+        return cls(tuple(packages), _imported(packages))
 
     def without(self, other: ModuleSet) -> ModuleSet:
         """Return the modules that another set does not have."""
@@ -96,14 +95,12 @@ class ModuleSet:
         """Give the modules, and those that they have imported since, their real names, which no others may have."""
         for package in self.packages:
             alias = self._alias(package)
-            for name, module in list(sys.modules.items()):
-                if _package(name) == alias:
-                    self.modules.setdefault(package + name.removeprefix(alias), module)
+            for name, module in _imported([alias]).items():
+                self.modules.setdefault(package + name.removeprefix(alias), module)
         self._rename(self.modules, str)
-        for name in list(sys.modules):
-            is_other = _package(name) in self.packages and name not in self.modules
-            if is_other or _package(name) in map(self._alias, self.packages):
-                sys.modules.pop(name, None)
+        others = [name for name in _imported(self.packages) if name not in self.modules]
+        for name in [*others, *_imported([self._alias(package) for package in self.packages])]:
+            sys.modules.pop(name, None)
         end_redirection(self._suffix)
 
     def forget(self) -> None:
@@ -113,12 +110,10 @@ class ModuleSet:
         """
         self._rename(self.modules, str, is_named=False)
         end_redirection(self._suffix)
-        aliases = {self._alias(package) for package in self.packages}
-        for name in [name for name in list(sys.modules) if _package(name) in aliases]:
-            del sys.modules[name]
-        for module in self.modules.values():
-            for name in [name for name, one in list(sys.modules.items()) if one is module]:
-                del sys.modules[name]
+        own = {id(module) for module in self.modules.values()}
+        aliases = _imported([self._alias(package) for package in self.packages])
+        for name in [*aliases, *(name for name, one in list(sys.modules.items()) if id(one) in own)]:
+            sys.modules.pop(name, None)
         self.modules.clear()
         self._specs.clear()
         _forget_caches(self.packages)
@@ -286,6 +281,12 @@ class _FreshLoader(SourceFileLoader):
 
 def _package(name: str) -> str:
     return name.partition(".")[0]
+
+
+def _imported(packages: Sequence[str]) -> dict[str, ModuleType]:
+    """Return the modules of packages. A process may have thousands of others, which one comparison excludes."""
+    starts, modules = tuple(packages), sys.modules.copy()
+    return {name: one for name, one in modules.items() if name.startswith(starts) and _package(name) in packages}
 
 
 def _rename_all(namespace: Mapping[str, Any], old: str, new: str) -> None:
