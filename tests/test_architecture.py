@@ -113,6 +113,7 @@ def test_packages_import_only_declared_dependencies(packages, imports):
 def _module_name(requirement):
     name = re.split(r"[\s\[<>=!~;]", requirement)[0].lower()
     modules = {
+        "agent-client-protocol": "acp",
         "cyclonedx-python-lib": "cyclonedx",
         "google-re2": "re2",
         "packageurl-python": "packageurl",

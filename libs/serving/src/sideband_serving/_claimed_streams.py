@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import fcntl
 import os
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from attrs import frozen
 
@@ -29,6 +30,7 @@ def claimed_streams() -> Iterator[ClaimedStreams]:
 
     Call it before plugins are imported: each may print.
     """
+    _flush()
     claimed = ClaimedStreams(*(fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, 3) for one in (0, 1)))
     nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     os.dup2(nothing, 0)
@@ -37,6 +39,12 @@ def claimed_streams() -> Iterator[ClaimedStreams]:
     try:
         yield claimed
     finally:
+        _flush()  # what was printed meanwhile must not reach the client after all
         for mine, theirs in ((claimed.input, 0), (claimed.output, 1)):
             os.dup2(mine, theirs)
             os.close(mine)
+
+
+def _flush() -> None:
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
