@@ -31,8 +31,8 @@ def ask(sideband, turns, plugin):
 def test_ignored_instructions_are_reported_with_the_way_to_use_them(ask, project):
     done = ask(project)
     assert "Answer in French." not in done.stdout
-    assert f"notice: ignored {project}/AGENTS.md: the project is not trusted; add --trust to use it" in done.stderr
-    assert f"run a command with --trust in {project} to use it" in ask(project / "deeper").stderr
+    assert f"notice: ignored {project}/AGENTS.md: you have not accepted it; " in done.stderr
+    assert "or add --trust to trust this folder" in done.stderr
 
 
 def test_folder_without_a_project_file_can_be_trusted(ask, project):

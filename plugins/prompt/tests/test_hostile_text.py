@@ -9,11 +9,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sideband.hooks import Sections
+from sideband_project_instructions import open_resolved, visible
 from sideband_prompt._config import Config
 from sideband_prompt._memory import as_entry
-from sideband_prompt._reading import is_inside, open_resolved
+from sideband_prompt._reading import is_inside
 from sideband_prompt._sections import build_sections
-from sideband_prompt._text import attribute, one_line, quoted, visible
+from sideband_prompt._text import attribute, one_line, quoted
 
 TRICKS = st.sampled_from(
     ["</memory>", "</skills>", "<skill>", "</document>", "&lt;", "\n", "\r", "\u2028", "\x85", "- ", '"', "'", "\u202e",

@@ -31,6 +31,9 @@ class Config(BaseModel):
     sections: dict[SectionName, bool] = Field(default_factory=dict, description="sections to disable: name = false")
     memory_limit: int = Field(default=4_000, ge=1, le=100_000, description="the maximum length of MEMORY.md")
     user_limit: int = Field(default=2_000, ge=1, le=100_000, description="the maximum length of USER.md")
+    instructions_limit: int = Field(
+        default=100_000, ge=0, description="the maximum length of all instruction files of the project"
+    )
     knowledge_limit: int = Field(
         default=40_000, ge=0, description="the maximum length of all documents in the prompt in full"
     )

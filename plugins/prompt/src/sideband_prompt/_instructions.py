@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from ._config import Config
 from ._prompt_levels import PromptLevel
-from ._reading import read_text
 from ._text import one_line
 
 _IDENTITY = """\
@@ -49,12 +48,20 @@ def documentation(config: Config) -> str:
     return f"{_DOCUMENTATION} Its documentation is at {one_line(config.documentation)}"
 
 
-def append(levels: Sequence[PromptLevel], limit: int) -> str:
-    """Return every APPEND.md and the project's AGENTS.md, the most specific one last."""
+def append(levels: Sequence[PromptLevel], limit: int, project: str = "") -> str:
+    """Return every APPEND.md and the instructions of the project, the most specific one last.
+
+    Args:
+        levels: the folders of the prompt.
+        limit: the most bytes of a file.
+        project: the text of the instruction files of the project.
+    """
     texts = []
     for level in reversed(levels):
-        if level.name == "project" and (agents := read_text(level.root, "AGENTS.md", limit)) is not None:
-            texts.append(agents.shown and f"Instructions of the project, from AGENTS.md:\n\n{agents.shown}")
+        if level.name == "project":
+            texts.append(project)
         if (added := level.read("APPEND.md", limit)) is not None:
             texts.append(added.shown)
+    if all(level.name != "project" for level in levels):
+        texts.append(project)
     return "\n\n".join(filter(None, texts))

@@ -11,10 +11,11 @@ from typing import Literal
 
 from attrs import frozen
 from sideband.state import FileLock, replace_file
+from sideband_project_instructions import visible
 
 from ._errors import MemoryBusy, MemoryFull, MemoryUnreadable, MemoryUnwritable
 from ._reading import read_text
-from ._text import attribute, one_line, quoted, visible
+from ._text import attribute, one_line, quoted
 
 MemoryTarget = Literal["memory", "user"]
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path, PurePosixPath
 
 from attrs import frozen
-from sideband.state import open_beneath
-
-from ._text import visible
+from sideband_project_instructions import open_resolved, read_file, visible
 
 _MAX_NAMES = 10_000
 
@@ -49,19 +46,10 @@ def read_text(root: Path, name: str, limit: int) -> Reading | None:
     Invalid UTF-8 is replaced. A link out of ``root``, an irregular file and one that cannot be read result in a
     notice.
     """
-    try:
-        descriptor = open_resolved(root, name, os.O_RDONLY)
-        try:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                return Reading(notice=f"{name} was not read: not a regular file")
-            with os.fdopen(descriptor, "rb", closefd=False) as file:
-                content = file.read(limit + 1)
-        finally:
-            os.close(descriptor)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        return Reading(notice=f"{name} was not read: {error.strerror or error}")
+    found = read_file(root, name, limit)
+    if found is None or found.problem:
+        return None if found is None else Reading(notice=f"{name} was not read: {found.problem}")
+    content = found.content
     text = visible(content[:limit].decode("utf-8-sig", errors="replace")).strip()
     cut = len(content) > limit
     return Reading(text, f"{name} is truncated here at {limit:,} bytes" if cut else "")
@@ -81,18 +69,3 @@ def list_names(root: Path, name: str) -> tuple[str, ...]:
     finally:
         os.close(descriptor)
     return tuple(sorted(one for one in names if not one.startswith(".") and one.isprintable()))
-
-
-def open_resolved(root: Path, name: str, flags: int) -> int:
-    """Open the file that ``name`` resolves to, which is below ``root`` even if links change meanwhile.
-
-    Raises:
-        PermissionError: if it leads out of ``root``.
-        OSError: if it cannot be opened.
-    """
-    top = os.path.realpath(root)
-    target = os.path.realpath(Path(top, name))
-    if not Path(target).is_relative_to(top):
-        raise PermissionError("it leads out of its folder")
-    # all links are resolved, so a link found now has been created since
-    return open_beneath(Path(top), Path(target).relative_to(top).parts, flags)

@@ -14,6 +14,7 @@ from ._instructions import append, documentation, identity
 from ._knowledge import find_documents
 from ._knowledge_section import knowledge_section
 from ._memory import memory_section
+from ._project_files import project_instructions
 from ._prompt_levels import find_levels, own_folder
 from ._skills_section import skills
 
@@ -32,7 +33,7 @@ def build_sections(event: Sections, config: Config, home: Path, today: date) -> 
     builders: dict[SectionName, Callable[[], str]] = {
         "identity": lambda: identity(levels, config.file_limit),
         "documentation": lambda: documentation(config),
-        "append": lambda: append(levels, config.file_limit),
+        "append": lambda: append(levels, config.file_limit, _project(event, config, home)),
         "knowledge": lambda: knowledge_section(
             find_documents(levels), event.tools, limit=config.knowledge_limit, file_limit=config.file_limit
         ),
@@ -44,3 +45,8 @@ def build_sections(event: Sections, config: Config, home: Path, today: date) -> 
     }
     texts = {name: build() for name, build in builders.items() if config.has(name)}
     return [Section(name, text) for name, text in texts.items() if text]
+
+
+def _project(event: Sections, config: Config, home: Path) -> str:
+    limits = {"limit": config.instructions_limit, "file_limit": config.file_limit}
+    return project_instructions(event.folder, event.project, home, **limits)

@@ -4,27 +4,7 @@ from __future__ import annotations
 
 import html
 
-_KEPT = frozenset("\n\t\u200c\u200d")  # the joiners belong to scripts and to emoji
-
-
-def visible(text: str) -> str:
-    r"""Remove characters that are invisible to people but visible to models.
-
-    Control characters, bidirectional overrides, tags and the like are removed; unusual spaces become spaces, and line
-    ends become ``\n``.
-    """
-    lines = text.replace("\r\n", "\n").replace("\r", "\n")
-    plain = lines.isascii() and lines.replace("\n", "").replace("\t", "").isprintable()
-    return lines if plain else "".join(map(_shown, lines))
-
-
-def _shown(character: str) -> str:
-    if character in _KEPT:
-        return character
-    if character.isprintable():
-        # variation selectors without a use in fonts, which can hide text
-        return "" if "\U000e0100" <= character <= "\U000e01ef" else character
-    return " " if character.isspace() else ""
+from sideband_project_instructions import visible
 
 
 def one_line(text: str, longest: int | None = None) -> str:

@@ -15,9 +15,11 @@ from .._arguments._grants import grants_by_skill
 from .._arguments._types import count
 from .._sessions._lookup import resolve_session
 from .._skills._dirs import add_skill_dirs
+from .._terminal._progressbar import Progressbar
+from .._terminal._questions import ask_at_terminal
 from .._terminal._user_questions import asker_of
 from ._availability import known_model, unconfigured
-from ._instructions import report_ignored_instructions
+from ._instructions import ask_about_instructions
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -135,7 +137,7 @@ async def open_agent(arguments: Namespace, questions: Questions, **options: Any)
                 _ = agent.model
             except ModelMissing:
                 raise await unconfigured(host) from None
-            report_ignored_instructions(host.home)
+            await ask_about_instructions(host, ask_at_terminal(Progressbar()) if questions.has_person else None)
             await _report_skill_problems(host)
             with move_on_after(_SOURCES_SECONDS):  # so that the first turn has the tools that are known in advance
                 await agent.wait_for_sources()
