@@ -69,9 +69,10 @@ docs: $(VENV)/test.stamp
 changelog: $(VENV)/test.stamp
 	$(BIN)/python -m towncrier build --draft --version Unreleased --date ""
 
-# The tests of sideband-secrets use a real keyring service, and those of sideband-sandbox programs that unpack archives.
+# The tests of sideband-secrets use a real keyring service, those of sideband-sandbox programs that unpack archives, and
+# those of completion real shells.
 services:
-	@for program in gnome-keyring-daemon dbus-run-session cpio unzip; do \
+	@for program in gnome-keyring-daemon dbus-run-session cpio unzip zsh fish; do \
 		command -v $$program >/dev/null || { tests/install-services; break; }; \
 	done
 

@@ -15,7 +15,7 @@ from ._host_options import (
 )
 from ._json import json_default, json_text
 from ._output import joined, marked, notice, on_notice, print_data, print_json, print_text
-from ._run import run
+from ._run import command_names, command_parser, run
 from ._running import on_termination, run_async
 
 __all__ = [
@@ -23,6 +23,8 @@ __all__ = [
     "add_host_options",
     "add_json_option",
     "add_output_options",
+    "command_names",
+    "command_parser",
     "hosts_with",
     "joined",
     "json_default",

@@ -43,6 +43,14 @@ class Parser(ArgumentParser):
         if not actions:
             yield self
 
+    def all_actions(self) -> Iterator[Action]:
+        """Yield the options and arguments of the parser and of all parsers below it, to complete them in a shell."""
+        for action in self._actions:
+            yield action
+            if isinstance(action, _SubParsersAction):
+                for one in {id(choice): choice for choice in action.choices.values()}.values():
+                    yield from one.all_actions()
+
     def _check_value(self, action: Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
             known = [str(choice) for choice in action.choices]

@@ -58,7 +58,36 @@ def _run(arguments: list[str]) -> int:
     if name not in found:
         raise _unknown(name, found)
     command = _load(found[name])
-    parser = Parser(prog=f"sideband {name}", description=command.summary)
+    parsed = parse(_parser_of(command, found[name]), rest)
+    if command.opens:
+        from ._opened import run_with_host
+
+        return run_with_host(command, parsed)
+    code: int = command.run(parsed)
+    return code
+
+
+def command_names() -> list[str]:
+    """Return the names of the commands that can be used, sorted. No plugin is imported."""
+    found = _find_commands()
+    return sorted(name for name, records in found.items() if any(record.state.usable for record in records))
+
+
+def command_parser(name: str) -> Parser:
+    """Return the parser of a command. No plugin but that of the command is imported.
+
+    Raises:
+        UsageError: if the command is unknown.
+        PluginError: if its plugin cannot be used.
+    """
+    found = _find_commands()
+    if name not in found:
+        raise _unknown(name, found)
+    return _parser_of(_load(found[name]), found[name])
+
+
+def _parser_of(command: Command, records: list[PluginRecord]) -> Parser:
+    parser = Parser(prog=f"sideband {command.name}", description=command.summary)
     try:
         command.configure(parser)
         if command.opens:
@@ -68,15 +97,9 @@ def _run(arguments: list[str]) -> int:
     except (Exception, SystemExit) as error:
         from ..plugins._errors import PluginInvalid
 
-        record = next(one for one in found[name] if one.state.usable)
+        record = next(one for one in records if one.state.usable)
         raise PluginInvalid(record, f"its `configure` failed: {describe(error)}") from error
-    parsed = parse(parser, rest)
-    if command.opens:
-        from ._opened import run_with_host
-
-        return run_with_host(command, parsed)
-    code: int = command.run(parsed)
-    return code
+    return parser
 
 
 def _find_commands() -> dict[str, list[PluginRecord]]:

@@ -6,7 +6,6 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from anyio import move_on_after
 from sideband import UsageError
 from sideband.command_line import add_host_options, add_output_options, make_host
 from sideband.suggestions import did_you_mean
@@ -106,6 +105,7 @@ async def open_agent(arguments: Namespace, questions: Questions, **options: Any)
     Raises:
         ModelUnconfigured: if no model is configured; the hint shows how to configure one.
     """
+    from anyio import move_on_after
     from sideband_agent import Agent, ModelMissing
 
     grants = grants_by_skill(arguments.grant)

@@ -42,7 +42,7 @@ def _configure(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     listing = actions.add_parser("list", help="list all skills and their problems, including skills that fail to load")
     show = actions.add_parser("show", help="show a skill or a tool, with its arguments")
-    show.add_argument("name", metavar="NAME", help="a skill, or a tool as SKILL.TOOL")
+    show.add_argument("name", metavar="SKILL", help="a skill, or a tool as SKILL.TOOL")
     validate = actions.add_parser("validate", help="check a skill folder; exit code 1 if it has problems")
     validate.add_argument("folder", type=Path, metavar="DIR", help="the skill folder")
     installing = actions.add_parser("install", help="install the packages that skills depend on")

@@ -1,0 +1,3 @@
+"""Completion of the command line in shells."""
+
+__all__: list[str] = []
