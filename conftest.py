@@ -21,6 +21,7 @@ pytest_plugins = ["pytester"]
 
 # These take longest. They start first, so that no process runs one alone at the end.
 LONG_FILES = (
+    "core/tests/workers/test_blocking.py",
     "plugins/testing/tests/conformance/test_checks_find_faults.py",
     "tests/docs/test_testing_page.py",
     "tests/docs/test_tutorials.py",
@@ -30,9 +31,11 @@ LONG_FILES = (
     "tests/security/crashes/test_orphans.py",
     "tests/security/test_containers.py",
     "tests/test_distributions.py",
+    "tests/test_language.py",
     "tests/test_packaging.py",
     "tests/test_templates.py",
     "tests/third_party/test_locked_tides.py",
+    "tests/third_party/test_tides.py",
 )
 
 # A loaded machine makes an example slow, not wrong.

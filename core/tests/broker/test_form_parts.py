@@ -176,7 +176,7 @@ def test_data_that_consists_of_matches_is_searched_once_for_each_of_its_pieces()
     assert sum(searched) < 20_000, "search equal pieces of repetitive data once"
     for length in range(256, 512):
         assert "s3cr3t-value-with-more" in index.candidates(
-            "a" * 5_000 + "b" * length + "s3cr3t-value-with-more" + data
+            "a" * 5_000 + "b" * length + "s3cr3t-value-with-more" + data[:10_000]
         )
 
 
