@@ -59,7 +59,35 @@ def test_request_for_a_grant_names_the_holder_and_the_rights():
         effect={"name": "github", "capabilities": ["http:host=a.b"], "remarks": {"http:host=a.b": "reads"}},
         grants={"always": ("http:host=a.b",)},
     )
-    assert [*request_lines(grant)] == ["The skill 'github' requests these rights:", "  http:host=a.b (reads)"]
+    assert [*request_lines(grant)] == [
+        "The skill `github` requests these rights:",
+        "  http:host=a.b (reads)",
+        "  highest level: controlled",
+    ]
+
+
+def test_request_for_a_grant_shows_what_it_accepts_and_rights_that_differ():
+    grant = request(
+        kind="grant",
+        subject="plugin:mcp",
+        level=None,
+        effect={
+            "name": "mcp",
+            "tool": "things.add",
+            "source": "sideband-mcp 0.1",
+            "capabilities": ["mcp:server=things"],
+            "arguments": {"changes": ["new tool: add", "a\nWith `session`, forged"]},
+        },
+        grants={"session": ("mcp:server=*",)},
+    )
+    assert [*request_lines(grant)] == [
+        "The tool `things.add` of the plugin `mcp` (sideband-mcp 0.1) requests these rights:",
+        "  mcp:server=things",
+        "  to accept this:",
+        "  │ new tool: add",
+        "  │ a\\nWith `session`, forged",
+        "With `session`, these rights are given instead: mcp:server=*",
+    ]
 
 
 def test_form_offers_only_what_the_request_grants():

@@ -208,6 +208,7 @@ def connect(tmp_path, script, work):
             Plugin("op", "llm", sideband_llm.plugin),
             Plugin("op", "files", sideband_files.plugin),
             Plugin("tool", "tools", sideband_tools.plugin),
+            Plugin("tool", "subagent", sideband_tools.plugin.subagent),
             Plugin("tool", "things", SimpleNamespace(sideband_tools=lambda: tools(door))),
             Plugin("guard", "approval", sideband_guard_approval.plugin),
             Plugin("tool", "plan", sideband_guard_approval.plugin.plan),

@@ -22,6 +22,7 @@ turns = [
     { thinking = "hm", text = "I write it.", tool_calls = [
         { name = "write", arguments = { path = "notes.txt", content = "one\\n" } },
     ] },
+    { tool_calls = [{ name = "command", arguments = { command = "cat notes.txt" } }] },
     "It is written.",
     { text = "I wait.", hang_after = 1 },
 ]
@@ -93,12 +94,18 @@ async def started(folder, environment, *words, user=None):
 async def test_editor_works_with_the_command(folder, environment):
     async with started(folder, environment) as (agent, process, user):
         session = (await agent.new_session(cwd=str(folder / "work"), mcp_servers=[])).session_id
-        user.answers = ["session", "once"]
+        user.answers = ["session", "once", "once"]
         answer = await agent.prompt(session_id=session, prompt=[text_block("write")])
         assert answer.stop_reason == "end_turn"
         assert user.text() == "I write it.It is written."
-        assert [call.title for _, call, _ in user.asked] == ["Grant these rights?", "Allow `files.write`?"]
+        assert [call.title for _, call, _ in user.asked] == [
+            "Grant these rights?",
+            "Allow `files.write`?",
+            "Allow `shell.run`?",
+        ]
         assert (folder / "work" / "notes.txt").read_text() == "one\n"
+        output = [one for one in user.of("tool_call_update") if one.content and one.status is None]
+        assert output[-1].content[0].content.text == "```\none\n```"
         commands = user.of("available_commands_update")[-1].available_commands
         assert ("my-notes", "Keeps notes.") in [(one.name, one.description) for one in commands]
         listed = (await agent.list_sessions(cwd=str(folder / "work"))).sessions
@@ -114,7 +121,7 @@ async def test_editor_works_with_the_command(folder, environment):
 async def test_termination_ends_the_run_and_keeps_the_session(folder, environment):
     async with started(folder, environment) as (agent, process, user):
         session = (await agent.new_session(cwd=str(folder / "work"), mcp_servers=[])).session_id
-        user.answers = ["session", "once"]
+        user.answers = ["session", "once", "once"]
         await agent.prompt(session_id=session, prompt=[text_block("write")])
         async with anyio.create_task_group() as tasks:
 
@@ -185,8 +192,6 @@ def test_servers_can_be_left_out(folder, environment):
     request = new_session(folder)
     server = {"name": "clock", "command": "/bin/clock", "args": [], "env": []}
     request["params"]["mcpServers"] = [server]
-    refused = run(folder, environment, INITIALIZE, request)
-    assert "sideband mcp add" in json.loads(refused.stdout.splitlines()[1])["error"]["message"]
     done = run(folder, environment, INITIALIZE, request, words=["--ignore-servers"])
     assert "sessionId" in json.loads(done.stdout.splitlines()[1])["result"]
 

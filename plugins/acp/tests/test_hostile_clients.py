@@ -50,6 +50,14 @@ class Raw:
         await self.send(id=number, method=method, params=params)
         return await self.answer(number)
 
+    async def begin(self, number, session):
+        """Send a prompt whose tool waits, and return once it does."""
+        self.opened.script.turns.append(Turn(tool_calls=[("things__wait", {})]))
+        prompt = {"sessionId": session, "prompt": [{"type": "text", "text": "go"}]}
+        await self.send(id=number, method="session/prompt", params=prompt)
+        while (await self.read()).get("params", {}).get("update", {}).get("status") != "in_progress":
+            pass
+
     async def open(self):
         """Open a session, and return its id."""
         await self.ask(0, "initialize", **HELLO)
@@ -122,11 +130,9 @@ async def test_errors_about_parameters_do_not_repeat_them(raw):
     assert len(json.dumps(answer)) < 2_000
 
 
-async def test_more_requests_than_allowed_are_refused_and_their_ids_are_unique(raw):
+async def test_id_of_a_request_in_progress_is_refused(raw):
     session = await raw.open()
-    raw.opened.script.turns += [Turn(tool_calls=[("things__wait", {})])]
-    prompt = {"sessionId": session, "prompt": [{"type": "text", "text": "go"}]}
-    await raw.send(id=10, method="session/prompt", params=prompt)
+    await raw.begin(10, session)
     await raw.send(id=10, method="session/list", params={})
     answer = await raw.read()
     while "error" not in answer:
@@ -135,10 +141,49 @@ async def test_more_requests_than_allowed_are_refused_and_their_ids_are_unique(r
     await raw.send(method="session/cancel", params={"sessionId": session})
     assert (await raw.answer(10))["result"]["stopReason"] == "cancelled"
     assert (await raw.ask(10, "session/list"))["result"]["sessions"][0]["sessionId"] == session
-    for number in range(20, 40):
-        await raw.send(id=number, method="session/list", params={})
-    answers = [await raw.answer(number) for number in range(20, 24)]
-    assert all("result" in one for one in answers)
+
+
+async def test_more_requests_than_allowed_are_refused(raw):
+    await raw.open()
+    sessions = []
+    for number in range(4):
+        found = await raw.ask(10 + number, "session/new", cwd=str(raw.opened.folder), mcpServers=[])
+        sessions.append(found["result"]["sessionId"])
+    for number, session in enumerate(sessions):
+        await raw.begin(20 + number, session)
+    assert "more than 4 requests" in (await raw.ask(30, "session/list"))["error"]["message"]
+    await raw.send(method="session/cancel", params={"sessionId": sessions[0]})
+    assert (await raw.answer(20))["result"]["stopReason"] == "cancelled"
+    assert "result" in await raw.ask(31, "session/list")
+
+
+async def test_answer_to_a_new_session_is_sent_before_its_updates(raw):
+    await raw.ask(0, "initialize", **HELLO)
+    await raw.send(id=1, method="session/new", params={"cwd": str(raw.opened.folder), "mcpServers": []})
+    first, second = await raw.read(), await raw.read()
+    assert first["id"] == 1
+    assert second["params"]["update"]["sessionUpdate"] == "available_commands_update"
+
+
+async def test_half_of_a_character_is_replaced(raw):
+    session = await raw.open()
+    raw.opened.script.turns.append("Hello.")
+    prompt = [{"type": "text", "text": "a \ud800 b"}]
+    answer = await raw.ask(10, "session/prompt", sessionId=session, prompt=prompt)
+    assert answer["result"]["stopReason"] == "end_turn"
+    assert raw.opened.script.requests[-1].messages[-1].text == "a \ufffd b"
+
+
+async def test_client_that_closes_its_end_and_does_not_read_ends_too(connect, script):
+    async with connect(raw=True, seconds=0.1) as opened:
+        raw = Raw(opened)
+        session = await raw.open()
+        script.turns.append("x" * 2_000_000)
+        prompt = {"sessionId": session, "prompt": [{"type": "text", "text": "go"}]}
+        await raw.send(id=10, method="session/prompt", params=prompt)
+        await raw.read()
+        opened.socket.shutdown(socket.SHUT_WR)
+        await opened.served.wait()
 
 
 async def test_message_that_is_too_long_ends_the_connection(raw, caplog):
@@ -150,11 +195,7 @@ async def test_message_that_is_too_long_ends_the_connection(raw, caplog):
 
 async def test_end_of_the_input_cancels_the_prompt_and_answers_it(raw):
     session = await raw.open()
-    raw.opened.script.turns += [Turn(tool_calls=[("things__wait", {})])]
-    prompt = {"sessionId": session, "prompt": [{"type": "text", "text": "go"}]}
-    await raw.send(id=10, method="session/prompt", params=prompt)
-    while (await raw.read()).get("params", {}).get("update", {}).get("status") != "in_progress":
-        pass
+    await raw.begin(10, session)
     raw.opened.socket.shutdown(socket.SHUT_WR)
     assert (await raw.answer(10))["result"]["stopReason"] == "cancelled"
     await raw.opened.served.wait()
@@ -167,15 +208,11 @@ async def test_requests_before_the_end_of_the_input_are_answered(raw):
     await raw.opened.served.wait()
 
 
-async def test_client_that_leaves_ends_the_connection_and_its_session_is_stored(connect, script):
+async def test_client_that_leaves_ends_the_connection_and_its_session_is_stored(connect):
     async with connect(raw=True) as opened:
         raw = Raw(opened)
         session = await raw.open()
-        script.turns += [Turn(tool_calls=[("things__wait", {})])]
-        prompt = {"sessionId": session, "prompt": [{"type": "text", "text": "go"}]}
-        await raw.send(id=10, method="session/prompt", params=prompt)
-        while (await raw.read()).get("params", {}).get("update", {}).get("status") != "in_progress":
-            pass
+        await raw.begin(10, session)
         opened.socket.close()
         await opened.served.wait()
     async with connect() as editor:

@@ -116,6 +116,15 @@ async def test_client_that_fails_to_ask_allows_nothing(editor):
     assert "did not ask its user" in results(editor)[1]
 
 
+async def test_question_of_a_child_agent_belongs_to_the_call_that_started_it(editor):
+    editor.user.answers = ["once"]
+    task = Turn(tool_calls=[("subagent", {"task": "change a"})])
+    await editor.say(task, CHANGE, "changed", "done")
+    (start,) = editor.user.of("tool_call")
+    assert editor.user.asked[0][1].tool_call_id == start.tool_call_id
+    assert '  text = "a"' in editor.user.shown().splitlines()
+
+
 async def test_cancelled_prompt_ends_its_question(editor):
     async def cancel():
         await editor.agent.cancel(session_id=editor.session)

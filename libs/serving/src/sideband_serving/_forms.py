@@ -9,7 +9,7 @@ from typing import Any
 from attrs import field, frozen
 from sideband.approvals import Approval, ApprovalRequest, ApprovalScope
 from sideband.asking import UserAnswer, UserQuestion
-from sideband.rendering import render
+from sideband.rendering import quoted, render
 
 _MAX_VALUE = 4_000
 _MAX_TEXT = 16_000
@@ -84,11 +84,7 @@ def request_lines(
         omitted: the names of the arguments that are shown in another way.
     """
     if request.kind == "grant":
-        holder = request.subject.partition(":")[0]
-        yield f"The {holder} {render(repr(str(request.effect['name'])))} requests these rights:"
-        remarks = request.effect.get("remarks", {})
-        for one in request.grants.get("always") or request.effect.get("capabilities", ()):
-            yield f"  {render(one)}" + (f" ({render(remarks[one])})" if one in remarks else "")
+        yield from _grant_lines(request, scopes)
         return
     first, *more = request.question.split("\n")
     yield f"{render(request.subject)}: {render(first)}"
@@ -107,6 +103,28 @@ def request_lines(
     for scope in scopes:
         if granted := request.grants.get(scope):
             yield f"With `{scope}`, later calls are allowed too, within: {render(' '.join(granted))}"
+
+
+def _grant_lines(request: ApprovalRequest, scopes: Sequence[ApprovalScope]) -> Iterator[str]:
+    holder = request.subject.partition(":")[0]
+    tool, source = request.effect.get("tool"), request.effect.get("source")
+    called = f"tool {quoted(str(tool))} of the " if tool else ""
+    where = f" ({render(str(source))})" if source else ""
+    yield f"The {called}{holder} {quoted(str(request.effect['name']))}{where} requests these rights:"
+    shown = tuple(request.grants.get("always") or request.effect.get("capabilities", ()))
+    remarks = request.effect.get("remarks", {})
+    for one in shown:
+        yield f"  {render(one)}" + (f" ({render(remarks[one])})" if one in remarks else "")
+    if request.level is not None:
+        yield f"  highest level: {request.level.name.lower()}"
+    # A call can list what its grant accepts, such as the definitions of tools.
+    changes = request.effect.get("arguments", {}).get("changes", ())
+    if isinstance(changes, list | tuple) and changes:
+        yield "  to accept this:"
+        yield from _margin([str(one) for one in changes])
+    for scope in scopes:
+        if (granted := tuple(request.grants.get(scope, ()))) and granted != shown:
+            yield f"With `{scope}`, these rights are given instead: {render(' '.join(granted))}"
 
 
 def _margin(lines: Sequence[str]) -> Iterator[str]:

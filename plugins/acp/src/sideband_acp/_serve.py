@@ -56,7 +56,7 @@ async def serve_client(agent: AcpAgent, streams: ClaimedStreams, limits: AcpLimi
         if agent.sessions is not None:
             agent.sessions.cancel_all()
 
-    transport = AcpTransport(Lines(streams, limits.message), limits.requests, end)
+    transport = AcpTransport(Lines(streams, limits.message), limits.requests, limits.seconds, end)
     async with anyio.create_task_group() as tasks:
 
         async def write() -> None:

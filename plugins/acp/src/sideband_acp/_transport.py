@@ -20,7 +20,7 @@ from sideband_serving import Lines, LineTooLong
 _LONGEST_NAME = 200
 _CANCEL = "session/cancel"
 _META = ("_meta", "field_meta")
-_INVALID, _PARAMS, _BUSY = -32600, -32602, -32000
+_INVALID, _PARAMS, _INTERNAL = -32600, -32602, -32603
 _log = logging.getLogger("sideband.acp")
 
 
@@ -48,11 +48,13 @@ class AcpTransport:
     Args:
         lines: the lines of the client.
         requests: the maximum number of requests in progress.
-        on_end: called once the client has closed its end. Requests in progress are answered before the connection ends.
+        seconds: how long requests in progress may take to be answered once the client has closed its end.
+        on_end: called once it has.
     """
 
     lines: Lines
     requests: int
+    seconds: float
     on_end: Callable[[], Awaitable[None]]
     _reading: AsyncIterator[bytes] | None = field(default=None, init=False)
     _open: set[str | int] = field(factory=set, init=False)
@@ -82,9 +84,10 @@ class AcpTransport:
         except ConnectionError:
             return None
         await self.on_end()
-        while self._open:
-            self._answered = anyio.Event()
-            await self._answered.wait()
+        with anyio.move_on_after(self.seconds):
+            while self._open:
+                self._answered = anyio.Event()
+                await self._answered.wait()
         return None
 
     async def send(self, message: dict[str, Any]) -> None:
@@ -162,7 +165,7 @@ class AcpTransport:
         if answered in self._open:
             raise _Rejected(_invalid("a request with this id is in progress"), answered)
         if len(self._open) >= self.requests:
-            raise _Rejected(RequestError(_BUSY, f"more than {self.requests} requests at the same time"), answered)
+            raise _Rejected(RequestError(_INTERNAL, f"more than {self.requests} requests at the same time"), answered)
         self._open.add(answered)
         return {**known, "id": answered}
 
@@ -177,7 +180,7 @@ def _checked_answer(message: Mapping[str, Any]) -> dict[str, Any]:
     if "error" not in message:
         return {"id": request, "result": message.get("result")}
     error = message["error"] if isinstance(message["error"], dict) else {}
-    return {"id": request, "error": {"code": _BUSY, "message": str(error.get("message", ""))[:_LONGEST_NAME]}}
+    return {"id": request, "error": {"code": _INTERNAL, "message": str(error.get("message", ""))[:_LONGEST_NAME]}}
 
 
 def _is_id(value: Any) -> bool:
