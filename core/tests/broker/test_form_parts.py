@@ -174,7 +174,7 @@ def test_data_that_consists_of_matches_is_searched_once_for_each_of_its_pieces()
     index._automata = [(Watched(automaton), parts) for automaton, parts in index._automata]
     assert len(index.candidates(data)) == 12
     assert sum(searched) < 20_000, "search equal pieces of repetitive data once"
-    for length in range(256, 512):
+    for length in range(256, 512, 3):
         assert "s3cr3t-value-with-more" in index.candidates(
             "a" * 5_000 + "b" * length + "s3cr3t-value-with-more" + data[:10_000]
         )
