@@ -22,7 +22,8 @@ from sideband_dist._files import read_dist_lock
 EXAMPLES = Path(__file__).parents[1] / "docs" / "distributions"
 PRIVATE = "https://packages.acme.example/pip"
 PACKAGES = ("sideband-cli", "sideband-core", "sideband-crypto", "sideband-dist", "sideband-guard-limits",
-            "sideband-settings-file", "sideband-skill-packages", "sideband-store-sqlite")  # fmt: skip
+            "sideband-project-instructions", "sideband-settings-file", "sideband-skill-packages",
+            "sideband-store-sqlite")  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -145,6 +145,7 @@ def without_agent(wheels, make_environment):
         "sideband-core",
         "sideband-cli",
         "sideband-crypto",
+        "sideband-project-instructions",
         "sideband-settings-file",
         "sideband-skill-packages",
         "sideband-store-sqlite",

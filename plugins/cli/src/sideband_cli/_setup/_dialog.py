@@ -15,7 +15,7 @@ from .._errors import KeyRefused
 from ._choices import Choices, folders_in
 from ._keys import store_key
 from ._services import Service, is_local, origin_of, services_of
-from ._survey import Survey, Surveyed, survey
+from ._survey import FoundService, FoundServices, survey
 
 if TYPE_CHECKING:
     from sideband.settings import LoadedSettings
@@ -31,11 +31,11 @@ _LATER = (
 
 
 @frozen
-class _Place:
+class _ModelPlace:
     """A place where a model runs: a service, another one, or no place."""
 
     text: str
-    found: Surveyed | None = None
+    found: FoundService | None = None
 
 
 @define
@@ -78,7 +78,7 @@ class Dialog:
             if found is not None:
                 say(f"{found.service.title} has no models: {found.problem or 'its list is empty'}")
 
-    def _default_place(self, places: Sequence[_Place]) -> int:
+    def _default_place(self, places: Sequence[_ModelPlace]) -> int:
         """Return the place of the model in use, else of a server here, else of a service whose key is known."""
         used = (self._settings.settings.agent.model or "").partition(":")[0]
         usable = [one.found is not None and bool(one.found.models) for one in places]
@@ -87,10 +87,10 @@ class Dialog:
                 return number
         return usable.index(True) if any(usable) else len(places) - 1
 
-    def _choice(self, question: str, places: Sequence[_Place], default: int) -> int:
+    def _choice(self, question: str, places: Sequence[_ModelPlace], default: int) -> int:
         return chosen(question, [one.text for one in places], default) if self._asks else default
 
-    def _with_key(self, found: Surveyed, surveyed: Survey) -> Surveyed | None:
+    def _with_key(self, found: FoundService, surveyed: FoundServices) -> FoundService | None:
         """Return a service with its models, after asking for its key if it needs one; ``None`` if there is no key."""
         service = found.service
         if service.is_local:
@@ -102,7 +102,7 @@ class Dialog:
                 return found
         return self._asked_key(service)
 
-    def _asked_key(self, service: Service, settings: Iterable[str] = ()) -> Surveyed | None:
+    def _asked_key(self, service: Service, settings: Iterable[str] = ()) -> FoundService | None:
         while value := secret(f"Key of {service.title}, which is not shown (Enter for none)"):
             try:
                 return store_key(self._arguments, service, value, settings=settings)
@@ -110,7 +110,7 @@ class Dialog:
                 say(f"{error.message}\nTry again.")
         return None
 
-    def _other(self) -> Surveyed | None:
+    def _other(self) -> FoundService | None:
         """Ask for the address of a service, and return the service with its models; ``None`` to choose again."""
         address = answered("Address of its API, which usually ends with /v1", _ADDRESS)
         host = urlsplit(address).hostname
@@ -130,7 +130,7 @@ class Dialog:
             self._services[name] = table
         return found
 
-    def _name(self, found: Surveyed) -> str:
+    def _name(self, found: FoundService) -> str:
         """Return the model of a service that the user chooses."""
         used, models = (self._settings.settings.agent.model or "").partition(":"), list(found.models)
         if used[0] == found.service.provider and used[2] in models:
@@ -160,15 +160,15 @@ class Dialog:
         return ()
 
 
-def _places(surveyed: Survey) -> list[_Place]:
-    local = [_Place(f"on this machine, with {one.service.title} ({_counted(one)})", one) for one in surveyed.local]
+def _places(surveyed: FoundServices) -> list[_ModelPlace]:
+    local = [_ModelPlace(f"on this machine, with {one.service.title} ({_counted(one)})", one) for one in surveyed.local]
     hosted = [
-        _Place(f"{one.service.title} ({_counted(one) if one.models else 'needs a key'})", one)
+        _ModelPlace(f"{one.service.title} ({_counted(one) if one.models else 'needs a key'})", one)
         for one in surveyed.services.values()
         if not one.service.is_local and one.is_known
     ]
-    return [*local, *hosted, _Place(_OTHER), _Place(_NONE)]
+    return [*local, *hosted, _ModelPlace(_OTHER), _ModelPlace(_NONE)]
 
 
-def _counted(found: Surveyed) -> str:
+def _counted(found: FoundService) -> str:
     return f"{len(found.models)} {'model' if len(found.models) == 1 else 'models'}"

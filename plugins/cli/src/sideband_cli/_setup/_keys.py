@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from .._errors import KeyRefused
 from .._host._opened import with_host
-from ._survey import Surveyed, survey
+from ._survey import FoundService, survey
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _MAX_CHARACTERS = 10_000
 
 
-def store_key(arguments: Namespace, service: Service, value: str, *, settings: Iterable[str] = ()) -> Surveyed:
+def store_key(arguments: Namespace, service: Service, value: str, *, settings: Iterable[str] = ()) -> FoundService:
     """Store the key of a service as a secret that is sent to its origin only, and list its models with it.
 
     If the service refuses the key, the stored key is as before.
@@ -53,5 +53,5 @@ async def _undo(host: Host, op: str, name: str) -> None:
     await host.op(op, {"name": name})
 
 
-def _is_refusal(found: Surveyed) -> bool:
+def _is_refusal(found: FoundService) -> bool:
     return any(status in found.problem for status in ("HTTP 401", "HTTP 403"))

@@ -20,7 +20,7 @@ _ABSENT = frozenset({"llm.provider", "op.unknown", "plugin.unknown"})
 
 
 @frozen
-class Surveyed:
+class FoundService:
     """A service, with its models.
 
     Attributes:
@@ -39,7 +39,7 @@ class Surveyed:
 
 
 @frozen
-class Survey:
+class FoundServices:
     """What was found.
 
     Attributes:
@@ -47,16 +47,16 @@ class Survey:
         stored: the origins of each secret that is stored, by name.
     """
 
-    services: Mapping[str, Surveyed]
+    services: Mapping[str, FoundService]
     stored: Mapping[str, tuple[str, ...]] = field(factory=dict)
 
     @property
-    def local(self) -> list[Surveyed]:
+    def local(self) -> list[FoundService]:
         """The servers on this machine that have models."""
         return [one for one in self.services.values() if one.service.is_local and one.models]
 
 
-def survey(arguments: Namespace, services: Iterable[Service], *, settings: Iterable[str] = ()) -> Survey:
+def survey(arguments: Namespace, services: Iterable[Service], *, settings: Iterable[str] = ()) -> FoundServices:
     """Look for the models of services, concurrently and for a few seconds at most.
 
     Args:
@@ -69,36 +69,36 @@ def survey(arguments: Namespace, services: Iterable[Service], *, settings: Itera
     wanted = list(services)
     options = Namespace(**{**vars(arguments), "set": [*arguments.set, *settings]})
 
-    async def look(host: Host) -> Survey:
-        found: dict[str, Surveyed] = {}
+    async def look(host: Host) -> FoundServices:
+        found: dict[str, FoundService] = {}
 
         async def ask(service: Service) -> None:
-            found[service.provider] = Surveyed(service, problem=f"no answer within {_SECONDS:g} seconds")
+            found[service.provider] = FoundService(service, problem=f"no answer within {_SECONDS:g} seconds")
             with anyio.move_on_after(_SECONDS):
                 found[service.provider] = await _asked(host, service)
 
         async with anyio.create_task_group() as tasks:
             for service in wanted:
                 tasks.start_soon(ask, service)
-        return Survey({one.provider: found[one.provider] for one in wanted}, await _stored(host))
+        return FoundServices({one.provider: found[one.provider] for one in wanted}, await _stored(host))
 
     return with_host(options, look)
 
 
-async def _asked(host: Host, service: Service) -> Surveyed:
+async def _asked(host: Host, service: Service) -> FoundService:
     from sideband import SidebandError
 
     try:
         listed: Mapping[str, Any] = await host.op("llm.models", {"provider": service.provider})
     except SidebandError as error:
-        return Surveyed(service, problem=error.message, hint=error.hint, is_known=error.code not in _ABSENT)
+        return FoundService(service, problem=error.message, hint=error.hint, is_known=error.code not in _ABSENT)
     if listed["problems"]:
         problem = listed["problems"][0]
-        return Surveyed(service, problem=problem["message"], hint=problem["hint"])
+        return FoundService(service, problem=problem["message"], hint=problem["hint"])
     names = [one["name"].partition(":")[2] for one in listed["models"] if one["tools"] is not False]
     useful = [name for name in names if not any(word in name.lower() for word in _NOT_FOR_TEXT)]
     first = [name for name in service.preferred if name in useful]
-    return Surveyed(service, (*first, *(name for name in useful if name not in first)))
+    return FoundService(service, (*first, *(name for name in useful if name not in first)))
 
 
 async def _stored(host: Host) -> Mapping[str, tuple[str, ...]]:

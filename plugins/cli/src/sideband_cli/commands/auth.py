@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sideband import Host
 
     from .._setup._services import Service
-    from .._setup._survey import Survey
+    from .._setup._survey import FoundServices
 
 __all__ = ["sideband_commands"]
 
@@ -95,7 +95,7 @@ def _list(arguments: Namespace) -> None:
     print_data(arguments, rows, table)
 
 
-def _row(service: Service, found: Survey) -> dict[str, Any]:
+def _row(service: Service, found: FoundServices) -> dict[str, Any]:
     surveyed = found.services[service.provider]
     if service.secret and service.secret in found.stored:
         key = f"the secret `{service.secret}`"
