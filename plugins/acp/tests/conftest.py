@@ -10,6 +10,7 @@ import pytest
 import sideband_files.plugin
 import sideband_guard_approval.plugin
 import sideband_llm.plugin
+import sideband_skills.plugin
 import sideband_store_sqlite.plugin
 import sideband_tools.plugin
 from acp import PROTOCOL_VERSION, connect_to_agent, text_block
@@ -202,7 +203,9 @@ def connect(tmp_path, script, work):
     """Connect a client. `raw` yields the socket instead of a client."""
 
     @asynccontextmanager
-    async def connected(*, settings=None, initialized=True, forms=True, raw=False, choices=None, **limits):
+    async def connected(
+        *, settings=None, initialized=True, forms=True, raw=False, choices=None, more=(), skills=(), **limits
+    ):
         door = Door()
         plugins = [
             Plugin("op", "llm", sideband_llm.plugin),
@@ -214,14 +217,22 @@ def connect(tmp_path, script, work):
             Plugin("tool", "plan", sideband_guard_approval.plugin.plan),
             Plugin("provider", "scripted", script),
             Plugin("store", "sqlite", sideband_store_sqlite.plugin),
+            Plugin("loader", "skills", sideband_skills.plugin),
             Plugin("hook", "speech", Hooks()),
+            *more,
         ]
         tables = {
             "agent": {"model": "scripted:test"},
             "plugins": {"tools": {"commands": False}},
             "grants": {"plugin:tools": [f"files:path={work}/*,mode=read|write,hidden=*"]},
         }
-        host = Host(home=tmp_path / "home", settings={**tables, **(settings or {})}, plugins=plugins, autoload=False)
+        host = Host(
+            home=tmp_path / "home",
+            settings={**tables, **(settings or {})},
+            plugins=plugins,
+            autoload=False,
+            skill_dirs=skills,
+        )
         mine, theirs = socket.socketpair()
         allowed = AcpLimits(**limits)
         async with AsyncExitStack() as stack:

@@ -14,11 +14,12 @@ from acp.schema import (
     ResourceContentBlock,
     TextResourceContents,
 )
+from sideband import Plugin
 from sideband_acp._choices import SessionChoices
 from sideband_agent import Budget
 from sideband_scripted import Turn
 
-from .conftest import PIXEL
+from .conftest import PIXEL, Hooks
 
 pytestmark = pytest.mark.anyio
 
@@ -218,6 +219,24 @@ async def test_slash_command_of_a_plugin_answers_instead_of_the_model(editor):
     assert len(editor.script.requests) == 1
     with pytest.raises(RequestError, match="the command `/say` failed: LookupError"):
         await editor.agent.prompt(session_id=editor.session, prompt=[text_block("/say fail")])
+
+
+async def test_command_that_two_plugins_have_is_not_offered(connect):
+    async with connect(more=[Plugin("hook", "other", Hooks())]) as editor:
+        await editor.say("Hello.", text="/say hi")
+        assert editor.script.requests[-1].messages[-1].text == "/say hi"
+        assert editor.user.of("available_commands_update")[0].available_commands == []
+
+
+async def test_skill_is_a_slash_command(connect, tmp_path):
+    folder = tmp_path / "skills" / "my-notes"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: my-notes\ndescription: Keeps\n  notes.\n---\nBe brief.\n")
+    async with connect(skills=[folder.parent]) as editor:
+        await editor.say("Hello.", text="/my-notes sort them")
+        assert editor.script.requests[-1].messages[-1].text == "Use the skill `my-notes`. sort them"
+        (commands,) = editor.user.of("available_commands_update")
+        assert ("my-notes", "Keeps notes.") in [(one.name, one.description) for one in commands.available_commands]
 
 
 async def test_files_and_images_of_a_prompt_reach_the_model(editor):

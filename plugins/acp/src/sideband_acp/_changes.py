@@ -93,10 +93,13 @@ class Changes(NamedTuple):
             return None
         except (OSError, ValueError):
             raise _NotShown from None
-        with os.fdopen(descriptor, "rb") as opened:
+        try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise _NotShown
-            raw = opened.read(_LARGEST + 1)
+            with os.fdopen(descriptor, "rb", closefd=False) as opened:
+                raw = opened.read(_LARGEST + 1)
+        finally:
+            os.close(descriptor)
         if len(raw) > _LARGEST or b"\0" in raw:
             raise _NotShown
         try:

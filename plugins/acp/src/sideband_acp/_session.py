@@ -116,10 +116,10 @@ class AcpSession:
                     await self._closing.wait()
                     await self._stop(agent)
                     self._tasks.cancel_scope.cancel()
-        except SidebandError as error:
+        except Exception:
             if self._agent is None:
                 raise
-            _log.warning("the session of an editor failed: %s", error.message)
+            _log.exception("the session of an editor failed")  # the others go on
         finally:
             self._closing.set()
             self.ended.set()
