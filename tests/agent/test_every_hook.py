@@ -10,6 +10,7 @@ from sideband.hooks import HOOK_SPECS, ChatCommands, Compacted, Retry, Route, ho
 from sideband.providers import ProviderRefused
 from sideband.tools import tool
 from sideband_cli._chat._chat_command_table import plugin_chat_commands
+from sideband_cli._chat._status_line import plugin_texts
 from sideband_scripted import Turn
 
 pytestmark = pytest.mark.anyio
@@ -70,6 +71,7 @@ async def queued_message(agent):
 
 async def chat(agent):
     await plugin_chat_commands(agent)
+    await plugin_texts(agent)
 
 
 LONG = "word " * 400
@@ -92,7 +94,7 @@ SCENARIOS = [
     (settings_of_a_session, [], "thinking_level_select goal_update approval_mode_select"),
     (program_of_the_user, [], "user_bash"),
     (queued_message, [], "queue_update"),
-    (chat, [], "chat_commands"),
+    (chat, [], "chat_commands status_line"),
 ]
 
 

@@ -40,6 +40,7 @@ message_start message_end
 turn_start tool_selection ephemeral before_provider_request op_call effect model_error
 agent_error agent_end save_point settled
 chat_commands
+status_line
 session_shutdown
 """
 
@@ -81,7 +82,7 @@ def everything(events):
 
 
 async def scenario(stage, kit):
-    from sideband.hooks import ChatCommands
+    from sideband.hooks import ChatCommands, StatusLine
 
     events = []
 
@@ -108,6 +109,7 @@ async def scenario(stage, kit):
         await agent.select_model("scripted:other")
         await agent.invoke("again")
         await agent.hooks.collect(ChatCommands())
+        await agent.hooks.collect(StatusLine())
     return events
 
 

@@ -19,7 +19,7 @@ from attrs import evolve
 from pydantic import BaseModel
 from sideband import Host, Level, Plugin
 from sideband.approvals import Approval
-from sideband.hooks import ChatCommands, ToolCandidate, ToolSelection
+from sideband.hooks import ChatCommands, StatusLine, ToolCandidate, ToolSelection
 from sideband.ledger import query
 from sideband.ops import OpDenied, Recorded
 from sideband.settings import load_settings, trust_plugins
@@ -350,6 +350,13 @@ async def test_example_chat_command_counts_messages(stage, page):
         ctx = agent.hooks.context_of(found.plugin, event)
         assert await found.value.run("", ctx) == "2 messages"
         assert await found.value.run("first", ctx) == "1 messages"
+
+
+@pytest.mark.anyio
+async def test_example_status_counts_messages(stage, page):
+    async with stage(["one"], Plugin("hook", "count", page(PAGE).module("def status_line"))) as agent:
+        await agent.invoke("first")
+        assert [one.value for one in await agent.hooks.collect(StatusLine())] == ["2 messages"]
 
 
 @pytest.mark.anyio

@@ -83,3 +83,20 @@ def test_last_turns_are_shown_when_a_session_is_continued(chat, turns):
     again = chat("--continue", *turns("third"))
     again.wait_for("> first question", "one answer")
     leave(again)
+
+
+STATUS = """
+from sideband.hooks import hookimpl
+
+@hookimpl
+def status_line(event, ctx):
+    return [f"{len(ctx.session.messages())} messages \\x1b[2J"]
+"""
+
+
+def test_status_shows_what_a_plugin_adds(chat, turns, plugin):
+    chat = chat(*turns("one"), **plugin("counting", "hook", STATUS))
+    chat.wait_for("mode assist \u00b7 0 messages \\x1b[2J]")
+    chat.say("hello")
+    chat.wait_for("mode assist \u00b7 2 messages \\x1b[2J]\n>")
+    leave(chat)

@@ -107,6 +107,7 @@ __all__ = [
     "SessionStart",
     "SessionTree",
     "Settled",
+    "StatusLine",
     "SubagentEnd",
     "SubagentStart",
     "ThinkingLevelSelect",

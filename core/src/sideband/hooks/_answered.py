@@ -21,6 +21,7 @@ __all__ = [
     "ResourcesDiscover",
     "Routes",
     "Sections",
+    "StatusLine",
 ]
 
 
@@ -213,6 +214,28 @@ class ChatCommands(CollectEvent[ChatCommand]):
     """
 
     items = ChatCommand
+
+    channel: str = "cli"
+
+
+@frozen
+class StatusLine(CollectEvent[str]):
+    """A chat shows its status: when it begins, and after each turn, run and chat command. Add short texts to it.
+
+    Each is shown on one line, without what moves or hides text, and cut if it is long.
+
+    Attributes:
+        channel: the channel of the chat, such as ``cli``.
+
+    Example:
+        >>> from platform import node
+        >>> from sideband.hooks import StatusLine, hookimpl
+        >>> @hookimpl
+        ... def status_line(event: StatusLine) -> list[str]:
+        ...     return [f"on {node()}"]
+    """
+
+    items = str
 
     channel: str = "cli"
 

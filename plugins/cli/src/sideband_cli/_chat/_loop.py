@@ -26,7 +26,7 @@ from ._chat_command_table import ChatCommandTable, plugin_chat_commands
 from ._commands import OWN_CHAT_COMMANDS
 from ._last_turns import last_turns
 from ._mentions import mentioned
-from ._status_line import status_line
+from ._status_line import plugin_texts, status_line
 from ._user_program import run_line
 
 if TYPE_CHECKING:
@@ -70,6 +70,8 @@ class Chat:
         self._tasks: TaskGroup | None = None
         self._done: Event | None = None  # set at the end of the current run
         self._began = 0.0
+        self._texts: tuple[str, ...] = ()  # of plugins, in the status
+        self._turns = 0
         self._chat_command: CancelScope | None = None
         self.terminated = False
         self._aborting = False
@@ -80,6 +82,7 @@ class Chat:
     def take(self, event: ObserveEvent) -> None:
         """Show an event of the agent."""
         self._activity.take(event)
+        self._turns += event.hook == "turn_end"
         if event.hook == "queue_update":
             self.frontend.refresh()
 
@@ -91,7 +94,7 @@ class Chat:
         """Return the lines above the prompt."""
         if self._agent is None:
             return ""
-        return "\n".join([status_line(self._agent), *([self._working()] if self.is_working else [])])
+        return "\n".join([status_line(self._agent, self._texts), *([self._working()] if self.is_working else [])])
 
     def _working(self) -> str:
         """Describe how long the run has taken, and what it waits for."""
@@ -137,6 +140,7 @@ class Chat:
             self._tasks = tasks
             await tasks.start(self._watch_signals)  # a signal may arrive with the first line
             try:
+                await self._ask_plugins()
                 self._welcome(agent)
                 await self._read_all(agent)
                 await self._end_run(agent)
@@ -207,10 +211,18 @@ class Chat:
 
     async def _refresh(self, done: Event) -> None:
         """Redraw the status each second, since it shows how long the run has taken."""
+        turns = self._turns
         while not done.is_set():
             with move_on_after(1.0):
                 await done.wait()
+            if turns != self._turns or done.is_set():
+                turns = self._turns
+                await self._ask_plugins()
             self.frontend.refresh()
+
+    async def _ask_plugins(self) -> None:
+        """Ask plugins what they add to the status."""
+        self._texts = await plugin_texts(self.agent)
 
     async def _work(self, work: Callable[[], Awaitable[RunResult | None]], done: Event) -> None:
         result = None
@@ -277,6 +289,7 @@ class Chat:
             else:
                 if shown:
                     self.frontend.say(shown)
+        await self._ask_plugins()
         if self._chat_command.cancelled_caught:
             self.frontend.line(f"{one_line(line.partition(' ')[0])} was interrupted")
         self._chat_command = None
