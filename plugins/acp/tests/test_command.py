@@ -79,6 +79,22 @@ def environment(folder, tmp_path):
     }
 
 
+def children_of(process):
+    """Return the processes that this one has started, and theirs."""
+    found = []
+    for task in Path(f"/proc/{process}/task").glob("*/children"):
+        for child in map(int, task.read_text().split()):
+            found += [child, *children_of(child)]
+    return found
+
+
+def is_running(process):
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 @asynccontextmanager
 async def started(folder, environment, *words, user=None):
     user = user or User()
@@ -132,8 +148,12 @@ async def test_termination_ends_the_run_and_keeps_the_session(folder, environmen
             tasks.start_soon(wait)
             while user.text() == "I write it.It is written.":  # noqa: ASYNC110  nothing announces it
                 await anyio.sleep(0.02)
+            children = children_of(process.pid)
+            assert children  # the process that starts the commands of tools
             process.send_signal(signal.SIGTERM)
             assert await process.wait() == 128 + signal.SIGTERM
+            while any(map(is_running, children)):  # noqa: ASYNC110  as above
+                await anyio.sleep(0.02)
     async with started(folder, environment) as (agent, _, user):
         await agent.load_session(cwd=str(folder / "work"), session_id=session, mcp_servers=[])
         assert [one.content.text for one in user.of("user_message_chunk")] == ["write", "wait"]

@@ -142,7 +142,8 @@ async def test_new_file_is_shown_as_a_difference_before_and_after_it_is_written(
     (_, call, _), path = editor.user.asked[0], str(editor.folder / "notes.txt")
     assert [(one.path, one.old_text, one.new_text) for one in call.content[1:]] == [(path, None, NOTES["content"])]
     assert f'  path = "{path}"' in editor.user.shown()
-    ended = editor.user.of("tool_call_update")[-1]
+    restored, ended = editor.user.of("tool_call_update")[-2:]
+    assert (restored.title, restored.status) == ("write `notes.txt`", "in_progress")
     assert [(one.type, one.path, one.old_text, one.new_text) for one in ended.content] == [
         ("diff", path, None, NOTES["content"])
     ]

@@ -11,6 +11,7 @@ from acp.schema import (
     CurrentModeUpdate,
     ToolCallProgress,
     ToolCallStart,
+    ToolCallStatus,
 )
 from attrs import define, field
 from sideband import hooks
@@ -32,12 +33,14 @@ class _Call:
 
     Attributes:
         described: what the client knows of it.
+        status: whether it has begun.
         difference: what it changes in a file.
         output: the end of its output.
         report: its last report of progress.
     """
 
     described: DescribedCall
+    status: ToolCallStatus = "pending"
     difference: Content = field(factory=list)
     output: str = ""
     report: str = ""
@@ -163,15 +166,22 @@ class AcpActivity:
     def _on_start(self, event: hooks.ToolExecutionStart) -> None:
         call = described(event.id, event.tool, event.arguments, self.changes)
         difference: Content = [*self.changes.of_call(call.tool, call.arguments)]
-        self._calls[event.id] = _Call(call, difference)
+        self._calls[event.id] = _Call(call, "in_progress", difference)
+        self.describe(event.id)
+
+    def describe(self, name: str) -> None:
+        """Show a call as it is now, instead of the question about it."""
+        if (one := self._calls.get(name)) is None:
+            return
+        call = one.described
         self.put(
             ToolCallProgress(
                 session_update="tool_call_update",
-                tool_call_id=call.id,
+                tool_call_id=name,
                 title=call.title,
                 kind=call.kind,
-                status="in_progress",
-                content=difference or None,
+                status=one.status,
+                content=[*one.difference, *self._progress(one)],
                 locations=call.locations,
                 raw_input=call.arguments,
             )
@@ -191,10 +201,11 @@ class AcpActivity:
             self._show_progress(name, call)
 
     def _show_progress(self, name: str, call: _Call) -> None:
-        texts = [shown(one) for one in (call.output, call.report) if one]
-        self.put(
-            ToolCallProgress(session_update="tool_call_update", tool_call_id=name, content=[*call.difference, *texts])
-        )
+        content = [*call.difference, *self._progress(call)]
+        self.put(ToolCallProgress(session_update="tool_call_update", tool_call_id=name, content=content))
+
+    def _progress(self, call: _Call) -> Content:
+        return [shown(one) for one in (call.output, call.report) if one]
 
     def _on_result(self, message: Mapping[str, Any]) -> None:
         """Report the result of a call, whether it ran or not."""

@@ -298,6 +298,8 @@ class AcpSession:
             response = await self.client.connection.request_permission(self.id, permission.call, permission.options)
         except (RequestError, ValidationError, ConnectionError):
             return Approval("deny", reason="the client did not ask its user", by=by)
+        finally:
+            self._activity.describe(call)
         return approval_of(response, permission, by)
 
     async def _ask(self, questions: Sequence[UserQuestion], origin: Origin) -> tuple[UserAnswer, ...]:
