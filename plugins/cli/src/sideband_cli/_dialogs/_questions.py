@@ -32,22 +32,20 @@ def has_terminal() -> bool:
 
 def say(text: str) -> None:
     """Print a message in lines that fit the terminal, each with the mark of sideband's own lines."""
-    width = terminal_width(sys.stderr) - len(MARK) - 1
     for line in text.splitlines():
-        lines = paragraph(line, hanging="   ", width=max(width, _LEAST_WIDTH)).splitlines()
-        sys.stderr.write("".join(f"{one}\n" for one in marked(lines, sys.stderr)))
+        sys.stderr.write("".join(f"{row}\n" for row in _rows(line)))
 
 
 def answered(question: str, default: str = "") -> str:
     """Ask for a text. An empty line, and the end of the input, are the default."""
     shown = f" [{render(default)}]" if default else ""
-    return _line(f"{question}{shown}: ") or default
+    return _line(f"{question}{shown}:") or default
 
 
 def confirmed(question: str, *, default: bool = True) -> bool:
     """Ask a question until the answer is yes or no."""
     while True:
-        word = _line(f"{question} [{'Y/n' if default else 'y/N'}] ").lower()
+        word = _line(f"{question} [{'Y/n' if default else 'y/N'}]").lower()
         if not word:
             return default
         if word in _YES | _NO:
@@ -79,12 +77,17 @@ def secret(question: str) -> str:
 
 def _line(question: str) -> str:
     _discard_input()
-    sys.stderr.write(marked([question], sys.stderr)[0])
+    sys.stderr.write("\n".join(_rows(question)) + " ")
     sys.stderr.flush()
     line = sys.stdin.readline()
     if not line.endswith("\n"):
         sys.stderr.write("\n")
     return line.strip()
+
+
+def _rows(text: str) -> list[str]:
+    width = max(terminal_width(sys.stderr) - len(MARK) - 2, _LEAST_WIDTH)
+    return marked(paragraph(text, hanging="   ", width=width).splitlines(), sys.stderr)
 
 
 def _discard_input() -> None:

@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 from pathlib import Path
+from secrets import token_hex
 
 from sideband import UsageError
 
@@ -19,15 +20,15 @@ def edited(text: str, folder: Path, name: str) -> str:
     Args:
         text: the text.
         folder: a folder that only the user can read, for the file to edit.
-        name: the name of that file, whose extension says how to color it.
+        name: the end of the name of that file, whose extension says how to color it.
 
     Raises:
         UsageError: if there is no editor, or if it failed.
     """
     words = _editor()
-    file = folder / name
+    file = folder / f"{token_hex(4)}-{name}"  # another terminal may edit the same settings
     try:
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
             stream.write(text)
         try:
