@@ -188,6 +188,12 @@ class Terminal:
             pass
         return self.process.returncode
 
+    def leave(self):
+        """Leave a chat."""
+        self.type("\x04")
+        assert self.wait() == 0
+        assert self.is_restored()
+
     def is_restored(self):
         """Return whether the terminal has its original settings."""
         return termios.tcgetattr(self._inside) == self.settings
@@ -244,3 +250,15 @@ def site(tmp_path):
         return folder
 
     return make
+
+
+@pytest.fixture
+def chat(terminal):
+    """Return a function that starts a chat and waits for its prompt."""
+
+    def start(*words, **environment):
+        chat = terminal("chat", *words, **environment)
+        chat.wait_for("[scripted:test", "\n>")
+        return chat
+
+    return start

@@ -10,18 +10,6 @@ HOSTILE = "<script>alert(1)</script>\x1b[2J"
 
 
 @pytest.fixture
-def chat(terminal):
-    """Return a function that starts a chat and waits for its prompt."""
-
-    def start(*words, **environment):
-        chat = terminal("chat", *words, **environment)
-        chat.wait_for("[scripted:test", "\n>")
-        return chat
-
-    return start
-
-
-@pytest.fixture
 def lines(sideband, turns):
     """Return a function that sends lines to a chat without a terminal."""
 
@@ -29,11 +17,6 @@ def lines(sideband, turns):
         return sideband("chat", *words, *turns(*scripted), stdin="".join(f"{line}\n" for line in lines))
 
     return say
-
-
-def leave(chat):
-    chat.type("\x04")
-    assert chat.wait() == 0
 
 
 READS = {"tool_calls": [{"name": "read", "arguments": {"path": "notes.txt"}}]}
@@ -63,7 +46,7 @@ def test_changes_of_the_last_run_are_undone(chat, turns, repository):
     assert (repository / "notes.txt").read_text() == "old\n"
     chat.say("/undo session")
     chat.wait_for("this session is already undone")
-    leave(chat)
+    chat.leave()
 
 
 def test_undo_changes_nothing_without_a_yes(chat, turns, repository):
@@ -75,7 +58,7 @@ def test_undo_changes_nothing_without_a_yes(chat, turns, repository):
     chat.type("\r")
     chat.wait_for("nothing was undone")
     assert (repository / "notes.txt").read_text() == "new\n"
-    leave(chat)
+    chat.leave()
 
 
 def test_undo_without_a_run_is_explained(lines):
@@ -92,7 +75,7 @@ def test_differences_are_shown_in_colors(chat, turns, repository):
     chat.wait_for("-old\n+new", "new file: added.txt")
     assert b"\x1b[31m-old\x1b[0m" in chat.written
     assert b"\x1b[32m+new\x1b[0m" in chat.written
-    leave(chat)
+    chat.leave()
 
 
 def test_difference_of_a_question_is_shown_in_colors(chat, turns, repository):
@@ -104,7 +87,7 @@ def test_difference_of_a_question_is_shown_in_colors(chat, turns, repository):
     assert b"\x1b[32m+new\x1b[0m" in chat.written
     chat.type("\r")
     chat.wait_for("done")
-    leave(chat)
+    chat.leave()
 
 
 def test_output_of_tools_is_unfolded(chat, turns, hello):
@@ -116,7 +99,7 @@ def test_output_of_tools_is_unfolded(chat, turns, hello):
     chat.wait_for('name = "Ada"', "result:")
     chat.type("\x0f")
     chat.wait_for("no more output of tools to show")
-    leave(chat)
+    chat.leave()
 
 
 def test_permissions_are_listed_and_revoked(chat, turns, hello, make_skill):
@@ -138,7 +121,7 @@ def test_permissions_are_listed_and_revoked(chat, turns, hello, make_skill):
     chat.wait_for("revoked for skill asker")
     chat.say("/permissions")
     chat.wait_for("no grants")
-    leave(chat)
+    chat.leave()
 
 
 def test_skills_are_listed(lines, hello):
@@ -169,6 +152,6 @@ def test_keys_of_vi_are_used_if_readline_does(chat, turns, tmp_path, sideband):
     chat.wait_for("> helloxx")
     chat.type("XX\r")  # in the mode of commands, X deletes the character before the cursor
     chat.wait_for("> hellx", "yes")
-    leave(chat)
+    chat.leave()
     shown = json.loads(sideband("sessions", "show", "last", "--json").stdout)
     assert "hellx" in json.dumps(shown["entries"])

@@ -1,38 +1,19 @@
 """What a chat at a terminal shows beside the conversation: styles, the status, the title, the bell, earlier turns."""
 
-import pytest
-
-
-@pytest.fixture
-def chat(terminal):
-    """Return a function that starts a chat and waits for its prompt."""
-
-    def start(*words, **environment):
-        chat = terminal("chat", *words, **environment)
-        chat.wait_for("[scripted:test", "\n>")
-        return chat
-
-    return start
-
-
-def leave(chat):
-    chat.type("\x04")
-    assert chat.wait() == 0
-
 
 def test_markdown_is_shown_with_styles(chat, turns):
     chat = chat(*turns("# Title\n\nIt is **bold**.\n"))
     chat.say("hello")
     chat.wait_for("\nTitle\n", "It is bold.")
     assert b"\x1b[1mbold\x1b[0m" in chat.written
-    leave(chat)
+    chat.leave()
 
 
 def test_markdown_is_shown_as_it_is_without_colors(chat, turns):
     chat = chat(*turns("It is **bold**.\n"), NO_COLOR="1")
     chat.say("hello")
     chat.wait_for("It is **bold**.")
-    leave(chat)
+    chat.leave()
 
 
 def test_status_shows_how_long_the_run_takes_and_what_it_waits_for(chat, turns, gate):
@@ -42,7 +23,7 @@ def test_status_shows_how_long_the_run_takes_and_what_it_waits_for(chat, turns, 
     chat.wait_for("]\n▌ working", "s, waiting for gate.wait; Esc or Ctrl-C to abort\n>")
     gate.opened.set()
     chat.wait_for("done", "]\n>")
-    leave(chat)
+    chat.leave()
 
 
 def test_escape_aborts_the_run(chat, turns):
@@ -51,7 +32,7 @@ def test_escape_aborts_the_run(chat, turns):
     chat.wait_for("waiting for the model")
     chat.type("\x1b")
     chat.wait_for("aborted")
-    leave(chat)
+    chat.leave()
 
 
 def test_escape_answers_a_question_with_no_and_the_bell_rings_for_it(chat, turns, gate):
@@ -61,7 +42,7 @@ def test_escape_answers_a_question_with_no_and_the_bell_rings_for_it(chat, turns
     assert b"\x07" in chat.written.rpartition(b"2;")[2].partition(b"\x07")[2]  # one that does not end a title
     chat.type("\x1b")
     chat.wait_for("[y/s/a/N] n", "done")
-    leave(chat)
+    chat.leave()
 
 
 def test_title_names_the_session_and_is_cleared_at_the_end(chat, turns):
@@ -71,7 +52,7 @@ def test_title_names_the_session_and_is_cleared_at_the_end(chat, turns):
     chat.say("hello")
     chat.wait_for("yes")
     assert b"\x1b]2;harvest - sideband\x07" in chat.written
-    leave(chat)
+    chat.leave()
     assert chat.written.rindex(b"\x1b]2;\x07") > chat.written.rindex(b"harvest - sideband")
 
 
@@ -79,10 +60,10 @@ def test_last_turns_are_shown_when_a_session_is_continued(chat, turns):
     first = chat(*turns("one **answer**", "second"))
     first.say("first question")
     first.wait_for("one answer")
-    leave(first)
+    first.leave()
     again = chat("--continue", *turns("third"))
     again.wait_for("> first question", "one answer")
-    leave(again)
+    again.leave()
 
 
 STATUS = """
@@ -99,4 +80,4 @@ def test_status_shows_what_a_plugin_adds(chat, turns, plugin):
     chat.wait_for("mode assist \u00b7 0 messages \\x1b[2J]")
     chat.say("hello")
     chat.wait_for("mode assist \u00b7 2 messages \\x1b[2J]\n>")
-    leave(chat)
+    chat.leave()

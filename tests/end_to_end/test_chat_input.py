@@ -11,23 +11,6 @@ PIXEL = base64.b64decode(
 
 
 @pytest.fixture
-def chat(terminal):
-    """Return a function that starts a chat and waits for its prompt."""
-
-    def start(*words, **environment):
-        chat = terminal("chat", *words, **environment)
-        chat.wait_for("[scripted:test", "\n>")
-        return chat
-
-    return start
-
-
-def leave(chat):
-    chat.type("\x04")
-    assert chat.wait() == 0
-
-
-@pytest.fixture
 def sent(sideband):
     """Return the last message of the user in the last session."""
 
@@ -45,7 +28,7 @@ def test_menu_shows_the_commands_with_their_summaries(chat, turns):
     chat.wait_for("/tools", "list the tools")
     chat.type("\t\r")
     chat.wait_for("tool ", "description")
-    leave(chat)
+    chat.leave()
 
 
 def test_files_are_completed_and_sent(chat, turns, tmp_path, sent):
@@ -58,7 +41,7 @@ def test_files_are_completed_and_sent(chat, turns, tmp_path, sent):
     chat.wait_for("plan.txt")
     chat.type("\t, please\r")
     chat.wait_for("> see @notes/plan.txt, please", "with notes/plan.txt", "yes")
-    leave(chat)
+    chat.leave()
     assert sent() == [
         {"type": "text", "text": 'see @notes/plan.txt, please\n\n<file name="plan.txt">\nthe plan\n</file>'}
     ]
@@ -71,7 +54,7 @@ def test_file_below_the_folder_is_completed_by_a_part_of_its_name(chat, turns, t
     chat.type("@rvest")
     chat.wait_for("deep/er/harvest.txt")
     chat.type("\x03")
-    leave(chat)
+    chat.leave()
 
 
 def test_entries_of_a_folder_are_sent(chat, turns, tmp_path, sent):
@@ -82,7 +65,7 @@ def test_entries_of_a_folder_are_sent(chat, turns, tmp_path, sent):
     chat.wait_for("plan.txt")
     chat.type("?\r")
     chat.wait_for("with notes/", "yes")
-    leave(chat)
+    chat.leave()
     assert sent()[0]["text"].endswith('<folder name="notes/">\nold/\nplan.txt\n</folder>')
 
 
@@ -90,7 +73,7 @@ def test_word_that_names_no_file_is_sent_as_it_is(chat, turns, sent):
     chat = chat(*turns("yes"))
     chat.say("ask @ada or me@example.org")
     chat.wait_for("yes")
-    leave(chat)
+    chat.leave()
     assert sent() == [{"type": "text", "text": "ask @ada or me@example.org"}]
 
 
@@ -100,7 +83,7 @@ def test_file_that_cannot_be_sent_is_reported_and_the_message_kept(chat, turns, 
     chat.type("see @data.bin \r")
     chat.wait_for("error: ", "data.bin", "\n> see @data.bin")
     chat.type("\x03")
-    leave(chat)
+    chat.leave()
 
 
 def test_image_of_the_clipboard_is_sent(chat, turns, tmp_path, sent):
@@ -114,7 +97,7 @@ def test_image_of_the_clipboard_is_sent(chat, turns, tmp_path, sent):
     chat.wait_for("> what is [image 1]")
     chat.type("\r")
     chat.wait_for("yes")
-    leave(chat)
+    chat.leave()
     assert sent()[1] == {"type": "image", "media_type": "image/png", "data": base64.b64encode(PIXEL).decode()}
 
 
@@ -122,7 +105,7 @@ def test_missing_program_for_the_clipboard_is_named(chat, turns, tmp_path):
     chat = chat(*turns("yes"), PATH=str(tmp_path))
     chat.type("\x16")
     chat.wait_for("to paste images, install one of wl-paste, xclip, pngpaste")
-    leave(chat)
+    chat.leave()
 
 
 def test_earlier_input_is_found_by_a_part_of_it(chat, turns):
@@ -134,4 +117,4 @@ def test_earlier_input_is_found_by_a_part_of_it(chat, turns):
     chat.wait_for("the harvest\n", "harv")
     chat.type("\r\r")
     chat.wait_for("three")
-    leave(chat)
+    chat.leave()

@@ -11,24 +11,6 @@ END = "\n>"  # a narrow terminal shows the beginning of the status
 LOOK = {"tool_calls": [{"name": "asker__look"}]}
 
 
-@pytest.fixture
-def chat(terminal):
-    """Return a function that starts a chat and waits for its prompt."""
-
-    def start(*words, **environment):
-        chat = terminal("chat", *words, **environment)
-        chat.wait_for("[scripted:test", END)
-        return chat
-
-    return start
-
-
-def leave(chat):
-    chat.type("\x04")
-    assert chat.wait() == 0
-    assert chat.is_restored()
-
-
 @pytest.mark.parametrize("columns", [40, 200])
 def test_each_line_fits(chat, turns, make_skill, columns):
     skill = make_skill("asker", ASKER, "sql:path=notes.db")
@@ -41,7 +23,7 @@ def test_each_line_fits(chat, turns, make_skill, columns):
     assert all(line.startswith("\u258c ") for line in question)  # so none was broken by the terminal
     words = chat.text[chat.text.index("some words") :].partition("\n\u258c")[0].splitlines()
     assert {word for line in words for word in line.split()} == {"some", "words", "of", "an", "answer"}
-    leave(chat)
+    chat.leave()
 
 
 def test_chat_follows_the_width_of_its_terminal(chat, turns):
@@ -52,7 +34,7 @@ def test_chat_follows_the_width_of_its_terminal(chat, turns):
     chat.say("again")
     chat.wait_for("> again\nword ", "· …\n>")
     assert max(len(line) for line in chat.text.rpartition("again")[2].splitlines()) <= 40
-    leave(chat)
+    chat.leave()
 
 
 def test_pasted_megabyte_is_sent_as_it_is(chat, turns, sideband):
@@ -63,7 +45,7 @@ def test_pasted_megabyte_is_sent_as_it_is(chat, turns, sideband):
     chat.wait_for("line 35999")
     chat.type("\r")
     chat.wait_for("yes")
-    leave(chat)
+    chat.leave()
     shown = json.loads(sideband("sessions", "show", "last", "--json").stdout)
     (text,) = next(one["message"]["content"] for one in shown["entries"] if one["type"] == "message")
     assert hashlib.sha256(text["text"].encode()).digest() == hashlib.sha256(pasted.strip().encode()).digest()
