@@ -29,6 +29,7 @@ __all__ = [
     "SKILL_TOOL",
     "PreApproval",
     "active_skills",
+    "allows",
     "changing_tools",
     "mapped_tools",
     "pre_approvals",
@@ -166,7 +167,7 @@ def pre_approvals(messages: Sequence[Message], tool: str, words: Sequence[str] =
     for message in active_skills(messages):
         allowed = message.metadata.get(ALLOWED_KEY)
         for one in allowed if isinstance(allowed, list) else ():
-            if _allows(str(one), tool, words):
+            if allows(str(one), tool, words):
                 skill = str(message.metadata["skill"])
                 yield PreApproval(skill, _uses(skill, str(one), message.metadata.get(GRANT_KEY)))
 
@@ -202,7 +203,18 @@ def _command(pattern: str) -> str:
     return f"{' '.join(text.split())}{' *' if any_more else ''}"
 
 
-def _allows(allowed: str, tool: str, words: Sequence[str]) -> bool:
+def allows(allowed: str, tool: str, words: Sequence[str] = ()) -> bool:
+    """Return whether a tool of ``mapped_tools`` is the one that is called.
+
+    Args:
+        allowed: the tool, such as ``edit`` or ``command(git *)``.
+        tool: the name of the tool that is called.
+        words: for ``command``: the program and its arguments.
+
+    Example:
+        >>> [allows("command(git *)", "command", ["sh", "-c", line]) for line in ("git log", "git log; rm x")]
+        [True, False]
+    """
     name, _, pattern = allowed.partition("(")
     if name != tool:
         return False

@@ -34,6 +34,16 @@ async def test_each_implementation_sees_earlier_changes(make_hooks, answering):
     assert await hooks.update(Input("0", source="api")) == Input("012", source="api")
 
 
+async def test_text_as_it_arrived_is_known_to_later_implementations(make_hooks, answering):
+    hooks = make_hooks(
+        normal=[
+            ("a", answering("input", lambda event: Transform("/" + event.text))),
+            ("b", answering("input", lambda event: Transform(f"{event.text} was {event.typed}"))),
+        ]
+    )
+    assert (await hooks.update(Input("now"))).text == "/now was now"
+
+
 async def test_answer_may_be_any_awaitable_object(make_hooks):
     class Awaitable:
         def __await__(self):

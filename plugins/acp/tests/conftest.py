@@ -27,7 +27,7 @@ from acp.schema import (
 from pydantic import BaseModel
 from sideband import Host, Plugin
 from sideband.asking import QuestionOption, UserQuestion
-from sideband.hooks import ChatCommand, hookimpl
+from sideband.hooks import ChatCommand, Transform, hookimpl
 from sideband.messages import ImagePart
 from sideband.ops import Level
 from sideband.tools import tool
@@ -112,7 +112,11 @@ class Hooks:
                 raise LookupError("no such thing")
             return f"you said {text} in {event.channel}"
 
-        return [ChatCommand("say", "Say something", say)]
+        return [ChatCommand("say", "Say something", say), ChatCommand("greet", "Greet", usage="[name]")]
+
+    @hookimpl
+    def input(self, event):
+        return Transform(event.text.replace("/greet ", "Greetings to ")) if event.text.startswith("/greet ") else None
 
 
 class User:

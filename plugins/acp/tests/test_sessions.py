@@ -212,11 +212,17 @@ async def test_choices_of_the_command_line_hold_for_each_session(connect):
 async def test_slash_command_of_a_plugin_answers_instead_of_the_model(editor):
     await editor.say("Hello.")
     (commands,) = editor.user.of("available_commands_update")
-    assert [(one.name, one.description) for one in commands.available_commands] == [("say", "Say something")]
+    assert [(one.name, one.description, one.input.root.hint) for one in commands.available_commands] == [
+        ("say", "Say something", "text"),
+        ("greet", "Greet", "[name]"),
+    ]
     answer = await editor.agent.prompt(session_id=editor.session, prompt=[text_block("/say hi there")])
     assert answer.stop_reason == "end_turn"
     assert editor.user.text().endswith("you said hi there in acp")
     assert len(editor.script.requests) == 1
+    editor.script.turns.append("Hi.")
+    await editor.agent.prompt(session_id=editor.session, prompt=[text_block("/greet Ada")])
+    assert editor.script.requests[-1].messages[-1].text == "Greetings to Ada"
     with pytest.raises(RequestError, match="the command `/say` failed: LookupError"):
         await editor.agent.prompt(session_id=editor.session, prompt=[text_block("/say fail")])
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from sideband.approvals import Approval
+from sideband.hooks import Input
 
 pytestmark = pytest.mark.anyio
 
@@ -79,6 +80,11 @@ async def test_resource_that_the_user_names_is_attached_once_and_attaches_nothin
 
 async def test_name_of_another_server_is_left_as_it_is(call):
     assert await said(call, "mail me@things:x and @other:notes://today") == "mail me@things:x and @other:notes://today"
+
+
+async def test_text_of_another_plugin_names_no_resource_and_no_prompt(call):
+    event = Input("/things__summarize @things:notes://today", typed="hello")
+    assert await call.agent.hooks.update(event) == event
 
 
 @pytest.mark.parametrize(

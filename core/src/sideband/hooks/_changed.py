@@ -35,6 +35,8 @@ class Input(UpdateEvent["Input | Handled"]):
     Attributes:
         text: the text.
         source: the origin of the input: ``interactive``, ``api``, ``plugin``, ``schedule`` or ``agent``.
+        typed: the text as it arrived. Commands and references are read from it: ``text`` may already contain what
+            another plugin has put there, such as the text of a file or of a server.
 
     Example:
         >>> from sideband.hooks import Handled, Input, Transform, hookimpl
@@ -51,6 +53,7 @@ class Input(UpdateEvent["Input | Handled"]):
 
     text: str
     source: str = "interactive"
+    typed: str = field(default=attrs.Factory(lambda self: self.text, takes_self=True), eq=False)
 
     def changed(self, answer: Continue | Transform | Handled, plugin: str) -> Input | Handled:
         """Return the event with the new text, or the reply that ends the dispatch."""

@@ -264,18 +264,23 @@ class GiveUp:
 
 @frozen
 class ChatCommand:
-    """``chat_commands``: a slash command of a chat, such as ``/todo``. It is not sent to the model.
+    """``chat_commands``: a slash command of a chat, such as ``/todo``.
 
     Args:
-        name: the name after the slash: lower-case words joined by ``-``.
+        name: the name after the slash: lower-case words joined by ``-``, ``_`` or ``:``.
         summary: one line for the list of commands.
         run: an async function that takes the text after the name and the agent's context, and returns the text to show
-            to the user.
+            to the user, which is not sent to the model. With ``None``, the command is sent as a message, which the
+            plugin replaces in its hook ``input``.
+        usage: the arguments, for the list of commands.
     """
 
-    name: str = field(validator=[_text, matches_re(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")])
+    name: str = field(validator=[_text, matches_re(r"[a-z][a-z0-9]*([-_:][a-z0-9]+)*")])
     summary: str = field(validator=_text)
-    run: Callable[[str, Any], Awaitable[str | None]] = field(repr=False, validator=is_callable())
+    run: Callable[[str, Any], Awaitable[str | None]] | None = field(
+        default=None, repr=False, validator=optional(is_callable())
+    )
+    usage: str = field(default="", validator=_text)
 
 
 @frozen

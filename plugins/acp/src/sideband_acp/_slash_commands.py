@@ -38,8 +38,8 @@ class SlashCommands:
         self._of_plugins = {one.value.name: (one.plugin, one.value) for one in found if counts[one.value.name] == 1}
         skills = await self.agent.skills()
         self._skills = {str(one["name"]): str(one["description"]) for one in skills if one["name"] not in counts}
-        summaries = {name: command.summary for name, (_, command) in self._of_plugins.items()}
-        return [_available(name, summary) for name, summary in [*summaries.items(), *self._skills.items()][:_MOST]]
+        own = [_available(name, one.summary, one.usage) for name, (_, one) in self._of_plugins.items()]
+        return [*own, *(_available(name, summary) for name, summary in self._skills.items())][:_MOST]
 
     async def answer(self, text: str) -> str | None:
         """Run the command of a plugin that a text begins with, and return its reply; ``None`` without one.
@@ -51,6 +51,8 @@ class SlashCommands:
         if name not in self._of_plugins:
             return None
         plugin, command = self._of_plugins[name]
+        if command.run is None:  # a message that the plugin replaces
+            return None
         ctx = self.agent.hooks.context_of(plugin, ChatCommands(_CHANNEL))
         try:
             return await command.run(rest.strip(), ctx) or ""
@@ -69,7 +71,10 @@ class SlashCommands:
         return f"Use the skill `{name}`. {rest.strip()}".strip() if name in self._skills else text
 
 
-def _available(name: str, summary: str) -> AvailableCommand:
-    hint = AvailableCommandInput(root=UnstructuredCommandInput(hint="text"))
-    description = whole_characters(render(" ".join(summary.split()), prose=True))[:_LONGEST]
-    return AvailableCommand(name=name, description=description, input=hint)
+def _available(name: str, summary: str, usage: str = "") -> AvailableCommand:
+    hint = AvailableCommandInput(root=UnstructuredCommandInput(hint=_shown(usage) or "text"))
+    return AvailableCommand(name=name, description=_shown(summary), input=hint)
+
+
+def _shown(text: str) -> str:
+    return whole_characters(render(" ".join(text.split()), prose=True))[:_LONGEST]

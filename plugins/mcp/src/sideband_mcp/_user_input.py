@@ -38,9 +38,9 @@ async def input(event: Input, ctx: AgentContext) -> Transform | Handled | None: 
     if event.source not in _FROM_USER or config is None:
         return None
     try:
-        if (found := _PROMPT.match(event.text)) and found[1] in config.servers:
+        if event.text == event.typed and (found := _PROMPT.match(event.typed)) and found[1] in config.servers:
             return Transform(await _prompt(found[1], found[2], found[3] or "", ctx))
-        names = [one for one in _ATTACHED.findall(event.text) if one[0] in config.servers][:_MAX_ATTACHED]
+        names = [one for one in _ATTACHED.findall(event.typed) if one[0] in config.servers][:_MAX_ATTACHED]
         attached = [await _attached(server, uri, ctx) for server, uri in dict.fromkeys(names)]
     except McpError as error:
         return Handled(f"{error.message}. {error.hint}")

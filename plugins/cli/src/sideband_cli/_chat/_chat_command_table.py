@@ -84,7 +84,10 @@ async def plugin_chat_commands(agent: Agent, channel: str = "cli") -> list[Regis
         RegisteredChatCommand(
             name=found.value.name,
             summary=found.value.summary,
-            run=_bound(found.plugin, found.value.run, agent.hooks.context_of(found.plugin, event)),
+            run=_sent(found.value.name)
+            if found.value.run is None
+            else _bound(found.plugin, found.value.run, agent.hooks.context_of(found.plugin, event)),
+            usage=found.value.usage,
             plugin=found.plugin,
         )
         for found in await agent.hooks.collect(event)
@@ -103,3 +106,17 @@ def _bound(
             raise SidebandError(f"the command failed: {type(error).__name__}: {error}", plugin=plugin) from error
 
     return bound
+
+
+def _sent(name: str) -> Callable[[ChatControl, str], Awaitable[str | None]]:
+    """Return what sends a command as a message, which its plugin replaces at the beginning of a run."""
+
+    async def sent(chat: ChatControl, argument: str) -> None:
+        line = f"/{name} {argument}".rstrip()
+        if chat.is_working:
+            chat.agent.follow_up(line)
+            chat.frontend.line("queued for the end of this run")
+        else:
+            await chat.send(line)
+
+    return sent

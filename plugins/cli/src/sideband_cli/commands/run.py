@@ -63,10 +63,13 @@ def _run(arguments: Namespace) -> ExitCode:
         return with_model(arguments, lambda: run_async(lambda: _show(arguments, lambda agent: agent.resume())))
     texts, attachments = read_files(arguments.file)
     prompt = "\n\n".join([read_prompt(arguments.prompt), *texts])
-    return with_model(
-        arguments,
-        lambda: run_async(lambda: _show(arguments, lambda agent: agent.invoke(prompt, attachments=attachments))),
-    )
+    # Piped text may be that of a file or a page. It is a task, and never a command.
+    source = "interactive" if arguments.prompt and arguments.prompt != ["-"] else "api"
+
+    async def invoke(agent: Agent) -> RunResult:
+        return await agent.invoke(prompt, attachments=attachments, source=source)
+
+    return with_model(arguments, lambda: run_async(lambda: _show(arguments, invoke)))
 
 
 async def _show(arguments: Namespace, do: _Do) -> ExitCode:
