@@ -222,6 +222,7 @@ async def test_mode_that_an_approved_plan_selects_is_reported(connect):
         await editor.say(Turn(tool_calls=[("plan", {"plan": "1. change a"})]), "done")
         assert "│ 1. change a" in editor.user.shown()
         assert [one.current_mode_id for one in editor.user.of("current_mode_update")] == ["assist"]
+        assert [one.config_options[0].current_value for one in editor.user.of("config_option_update")] == ["assist"]
         assert editor.user.of("tool_call")[0].kind == "switch_mode"
 
 

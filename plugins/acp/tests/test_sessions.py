@@ -209,6 +209,31 @@ async def test_choices_of_the_command_line_hold_for_each_session(connect):
         assert [one.name for one in editor.script.requests[-1].tools] == ["things__echo"]
 
 
+async def test_mode_model_and_thinking_are_options_of_the_session(connect):
+    agent = {"model": "scripted:test", "fallbacks": ["scripted:other"]}
+    async with connect(settings={"agent": agent}) as editor:
+
+        async def choose(option, value):
+            found = await editor.agent.set_config_option(config_id=option, session_id=editor.session, value=value)
+            return {one.id: one.current_value for one in found.config_options}
+
+        found = (await editor.open()).config_options
+        assert [(one.id, one.category) for one in found] == [
+            ("mode", "mode"), ("model", "model"), ("thinking", "thought_level"),
+        ]  # fmt: skip
+        assert [one.value for one in found[1].options] == ["scripted:test", "scripted:other"]
+        assert [one.value for one in found[2].options] == ["default", "off", "low", "medium", "high"]
+        assert (await choose("mode", "full"))["mode"] == "full"
+        assert (await choose("model", "scripted:other"))["model"] == "scripted:other"
+        assert (await choose("thinking", "high"))["thinking"] == "high"
+        await editor.say("Hello.")
+        assert (editor.script.requests[-1].model, editor.script.requests[-1].thinking) == ("other", "high")
+        for option, value in [("model", "openai:x"), ("thinking", "default"), ("none", "x"), ("thinking", "deep")]:
+            with pytest.raises(RequestError, match="unknown option") as raised:
+                await choose(option, value)
+            assert (raised.value.code, raised.value.data["code"]) == (-32602, "acp.option")
+
+
 async def test_slash_command_of_a_plugin_answers_instead_of_the_model(editor):
     await editor.say("Hello.")
     (commands,) = editor.user.of("available_commands_update")

@@ -27,6 +27,7 @@ from acp.schema import (
     SessionCloseCapabilities,
     SessionListCapabilities,
     SessionResumeCapabilities,
+    SetSessionConfigOptionResponse,
     SetSessionModeResponse,
 )
 from acp.schema import SessionInfo as ListedSession
@@ -35,6 +36,7 @@ from sideband.errors import SidebandError
 from sideband.rendering import render
 
 from ._client import AcpClient, ClientConnection
+from ._config_options import options_of
 from ._errors import AcpFailed, AcpFolderInvalid, AcpServersRefused, AcpSessionUnknown
 from ._input import Block, input_of
 from ._modes import modes_of
@@ -107,7 +109,9 @@ class AcpAgent:
             folder = self._folder(cwd, mcp_servers, additional_directories)
             session = await self._opened().create(self._known_client(), folder)
             session.announce()
-            return NewSessionResponse(session_id=session.id, modes=modes_of(session.agent))
+            return NewSessionResponse(
+                session_id=session.id, modes=modes_of(session.agent), config_options=options_of(session.agent)
+            )
 
         return await _answered(create)
 
@@ -124,7 +128,7 @@ class AcpAgent:
             session = await self._restored(cwd, session_id, mcp_servers, additional_directories)
             await session.replay()
             session.announce()
-            return LoadSessionResponse(modes=modes_of(session.agent))
+            return LoadSessionResponse(modes=modes_of(session.agent), config_options=options_of(session.agent))
 
         return await _answered(load)
 
@@ -140,7 +144,7 @@ class AcpAgent:
         async def resume() -> ResumeSessionResponse:
             session = await self._restored(cwd, session_id, mcp_servers, additional_directories)
             session.announce()
-            return ResumeSessionResponse(modes=modes_of(session.agent))
+            return ResumeSessionResponse(modes=modes_of(session.agent), config_options=options_of(session.agent))
 
         return await _answered(resume)
 
@@ -181,6 +185,17 @@ class AcpAgent:
         async def select() -> SetSessionModeResponse:
             await self._opened().get(session_id).select_mode(mode_id)
             return SetSessionModeResponse()
+
+        return await _answered(select)
+
+    async def set_config_option(
+        self, config_id: str, session_id: str, value: str | bool
+    ) -> SetSessionConfigOptionResponse:
+        """Choose a value of an option."""
+
+        async def select() -> SetSessionConfigOptionResponse:
+            options = await self._opened().get(session_id).select(config_id, value)
+            return SetSessionConfigOptionResponse(config_options=options)
 
         return await _answered(select)
 

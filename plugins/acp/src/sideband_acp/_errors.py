@@ -7,6 +7,7 @@ SidebandError
     ├── AcpBusy(RuntimeError)             acp.busy       a prompt is in progress
     ├── AcpFolderInvalid(ValueError)      acp.folder     the working directory cannot be used
     ├── AcpServersRefused(ValueError)     acp.servers    the client passed MCP servers
+    ├── AcpOptionUnknown(ValueError)      acp.option     a session has no such option or value
     └── AcpPromptInvalid(ValueError)      acp.prompt     a part of a prompt cannot be used
 """
 
@@ -81,6 +82,16 @@ class AcpServersRefused(AcpFailed, ValueError):
             hint="add them with `sideband mcp add`, which runs them in isolation and asks about their tools, and start "
             "`sideband acp` with --ignore-servers",
         )
+
+
+class AcpOptionUnknown(AcpFailed, ValueError):
+    """A session has no such option, or the option has no such value."""
+
+    code = "acp.option"
+
+    def __init__(self, option: str, value: object) -> None:
+        shown = f"{quoted(option[:_LONGEST])} with the value {quoted(str(value)[:_LONGEST])}"
+        super().__init__(f"unknown option {shown}", hint="choose one of those that the session lists")
 
 
 class AcpPromptInvalid(AcpFailed, ValueError):

@@ -12,6 +12,7 @@ from acp import RequestError
 from acp.schema import (
     AcceptElicitationResponse,
     AvailableCommandsUpdate,
+    ConfigOptionUpdate,
     Cost,
     ElicitationFormSessionMode,
     ElicitationSchema,
@@ -25,7 +26,7 @@ from pydantic import ValidationError
 from sideband.approvals import Approval, ApprovalRequest
 from sideband.asking import UserAnswer, UserQuestion
 from sideband.errors import SidebandError
-from sideband.hooks import AgentStart, ObserveEvent
+from sideband.hooks import AgentStart, ApprovalModeSelect, ObserveEvent
 from sideband.ops import Origin
 from sideband.rendering import render
 from sideband_agent import Agent, RunResult
@@ -36,6 +37,7 @@ from ._activity import AcpActivity
 from ._changes import Changes
 from ._choices import SessionChoices
 from ._client import AcpClient
+from ._config_options import MODE, ConfigOptions, options_of, select_option
 from ._errors import AcpBusy, AcpFailed
 from ._history import history
 from ._input import PromptInput
@@ -215,6 +217,9 @@ class AcpSession:
         if isinstance(event, AgentStart) and self._prompt is not None and self._prompt.cancelled:
             self.agent.abort("cancelled in the editor")  # before the run could be aborted
         self._activity.take(event)
+        if isinstance(event, ApprovalModeSelect) and event.mode != self._activity.own_mode:
+            options = options_of(self.agent)
+            self._updates.put(ConfigOptionUpdate(session_update="config_option_update", config_options=options))
 
     async def select_mode(self, mode: str) -> None:
         """Use another approval mode.
@@ -230,6 +235,18 @@ class AcpSession:
             await agent.select_approval_mode(mode)
         finally:
             self._activity.own_mode = None
+
+    async def select(self, option: str, value: object) -> ConfigOptions:
+        """Choose a value of an option, and return all options.
+
+        Raises:
+            SidebandError: if that is not possible.
+        """
+        if option == MODE:
+            await self.select_mode(str(value))
+        else:
+            await select_option(self.agent, option, value)
+        return options_of(self.agent)
 
     async def replay(self) -> None:
         """Send the history, and return once it is sent."""

@@ -11,6 +11,7 @@ from acp.schema import (
     AgentPlanUpdate,
     AgentThoughtChunk,
     AvailableCommandsUpdate,
+    ConfigOptionUpdate,
     CurrentModeUpdate,
     SessionInfoUpdate,
     TextContentBlock,
@@ -28,6 +29,7 @@ Update = (
     | AgentPlanUpdate
     | AgentThoughtChunk
     | AvailableCommandsUpdate
+    | ConfigOptionUpdate
     | CurrentModeUpdate
     | SessionInfoUpdate
     | ToolCallProgress
