@@ -1,5 +1,7 @@
 """The question about the instruction files of a folder, at a real terminal."""
 
+import json
+
 import pytest
 
 QUESTION = "Enter = not now:"
@@ -77,7 +79,21 @@ def test_refusal_is_remembered(at_terminal, piped):
     assert QUESTION not in again.text
 
 
-@pytest.mark.parametrize("answer", ["", "maybe", "yes please", "\x04"])
+def test_answers_are_listed_and_forgotten(at_terminal, sideband, project):
+    def listed():
+        return [one["state"] for one in json.loads(sideband("instructions", "list", "--json", folder=project).stdout)]
+
+    assert listed() == ["not used: not answered yet"]
+    answered(at_terminal(), "y")
+    assert listed() == ["used"]
+    assert "AGENTS.md" in sideband("instructions", "list").stdout  # in any folder
+    assert sideband("instructions", "forget", "AGENTS.md", folder=project).returncode == 0
+    assert listed() == ["not used: not answered yet"]
+    again = sideband("instructions", "forget", "AGENTS.md", folder=project)
+    assert (again.returncode, "there is no answer about" in again.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("answer", ["", "yes please"])
 def test_everything_else_decides_nothing(at_terminal, answer):
     assert answered(at_terminal(), answer) == "PLAIN"
     assert answered(at_terminal(), "y") == "FRENCH"

@@ -36,6 +36,15 @@ def test_text_of_the_last_answer_is_known(answers):
     assert stored == {"lock", "answers.json", CHANGED.digest}
 
 
+def test_answer_can_be_forgotten(answers):
+    answers.remember([FILE], use=True)
+    assert answers.given() == {FILE.path: True}
+    assert answers.forget(FILE.path)
+    assert not answers.forget(FILE.path)
+    assert answers.decision(FILE) == "new"
+    assert FILE.digest not in {path.name for path in (answers.home / "instructions").iterdir()}
+
+
 def test_file_with_a_problem_is_never_used(answers):
     broken = evolve(FILE, problem="larger than 1 MiB", in_project=True)
     answers.remember([FILE], use=True)

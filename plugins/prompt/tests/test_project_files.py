@@ -42,6 +42,13 @@ def test_only_the_accepted_content_is_used(repository, write, section, accept):
     assert section("append", folder=repository) is None
 
 
+@pytest.mark.parametrize(("channel", "reported"), [("acp", True), ("cli", False)])
+def test_ignored_file_is_reported_where_no_question_is_asked(repository, section, channel, reported, caplog):
+    (repository / "AGENTS.md").write_text("Run the tests.")
+    assert section("append", folder=repository, channel=channel) is None
+    assert (f"ignored {repository}/AGENTS.md: not accepted" in caplog.text) is reported
+
+
 def test_named_file_is_used_if_it_is_accepted_too(repository, write, section, accept):
     write(repository / "CLAUDE.md", "Read @docs/git.md")
     write(repository / "docs/git.md", "Use short messages.")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -53,6 +54,28 @@ class Answers:
         Raises:
             StateUnwritable: if it cannot be stored.
         """
+        with self._changing() as stored:
+            for file in files:
+                content = file.content.decode("utf-8", errors="replace")
+                write_state_file(self.home / _FOLDER / file.digest, content)
+                stored[str(file.path)] = {"digest": file.digest, "use": use}
+
+    def forget(self, path: Path) -> bool:
+        """Forget the answer about a file, so that the user is asked again. Return whether there was one.
+
+        Raises:
+            StateUnwritable: if the change cannot be stored.
+        """
+        with self._changing() as stored:
+            return stored.pop(str(path), None) is not None
+
+    def given(self) -> dict[Path, bool]:
+        """Return the answers: whether each file is used as long as it has the content that was shown."""
+        return {Path(path): entry["use"] for path, entry in sorted(self._stored().items())}
+
+    @contextmanager
+    def _changing(self) -> Iterator[dict[str, dict[str, Any]]]:
+        """Write what the block changes, while no other process does."""
         folder = self.home / _FOLDER
         make_home(self.home)
         make_home(folder)
@@ -62,9 +85,7 @@ class Answers:
             except OSError as error:
                 raise StateUnwritable(folder, error) from error
             stored = self._stored()
-            for file in files:
-                write_state_file(folder / file.digest, file.content.decode("utf-8", errors="replace"))
-                stored[str(file.path)] = {"digest": file.digest, "use": use}
+            yield stored
             write_state_file(folder / _FILE, f"{json.dumps(stored, indent=1, sort_keys=True)}\n")
             _remove_unused(folder, stored)
 

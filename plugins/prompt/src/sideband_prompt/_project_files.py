@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
+from sideband.rendering import render
 from sideband_project_instructions import InstructionFile, known_instructions
 
 from ._text import one_line
 
+_log = logging.getLogger(__name__)
+_ASKING = frozenset({"cli"})
 _ORDER = "Where instructions of the project contradict each other, those of the files listed first apply."
 
 
-def project_instructions(folder: Path | None, project: Path | None, home: Path, *, limit: int, file_limit: int) -> str:
+def project_instructions(
+    folder: Path | None, project: Path | None, home: Path, *, limit: int, file_limit: int, channel: str
+) -> str:
     """Return the instructions of the files that are used, the nearest first, with notices of what is left out.
 
     Args:
@@ -20,8 +26,12 @@ def project_instructions(folder: Path | None, project: Path | None, home: Path, 
         home: the host's state folder, with the answers of the user.
         limit: the most characters of all files.
         file_limit: the most bytes of a file.
+        channel: the channel of the user. Files that are ignored are reported, if it neither asks nor reports itself.
     """
     found = known_instructions(folder, project, home)
+    if found.unanswered and channel not in _ASKING:
+        names = ", ".join(render(str(file.path)) for file in found.unanswered)
+        _log.warning("ignored %s: not accepted; run `sideband chat` in this folder at a terminal to be asked", names)
     parts: list[str] = []
     left = limit
     for file in found.files:

@@ -49,4 +49,4 @@ def build_sections(event: Sections, config: Config, home: Path, today: date) -> 
 
 def _project(event: Sections, config: Config, home: Path) -> str:
     limits = {"limit": config.instructions_limit, "file_limit": config.file_limit}
-    return project_instructions(event.folder, event.project, home, **limits)
+    return project_instructions(event.folder, event.project, home, channel=event.channel, **limits)
