@@ -141,6 +141,30 @@ def test_pipe_is_not_opened(repository):
     assert file.problem == "not a regular file"
 
 
+def test_trust_in_a_plain_folder_covers_its_own_files_and_what_they_name(tmp_path):
+    deeper = tmp_path / "deeper"
+    deeper.mkdir()
+    (tmp_path / "AGENTS.md").write_text("@deeper/named.md")
+    for name in ("AGENTS.md", "named.md"):
+        (deeper / name).write_text("Be kind.")
+
+    def belonging():
+        return {file.name: file.in_project for file in find_instructions(deeper, tmp_path)}
+
+    assert belonging() == {"deeper/AGENTS.md": False, "AGENTS.md": True, "deeper/named.md": True}
+    (tmp_path / "sideband.toml").touch()
+    assert belonging() == {"deeper/AGENTS.md": True, "AGENTS.md": True, "deeper/named.md": True}
+
+
+def test_number_of_files_is_limited(repository, write):
+    text = " ".join(f"@../{'x/../' * number}secret.md @docs/{number}.md" for number in range(200))
+    write("AGENTS.md", text)
+    (repository.parent / "secret.md").touch()
+    for number in range(200):
+        write(f"docs/{number}.md")
+    assert len(find_instructions(repository)) <= 101
+
+
 def test_only_files_of_the_trusted_project_belong_to_it(repository, write, tmp_path):
     def belonging(folder, project):
         return {

@@ -16,6 +16,7 @@ from ._imports import named_files, resolved_name
 from ._text import count_invisible, visible
 
 _NAMES = ("AGENTS.md", "CLAUDE.md", ".cursorrules")
+_PROJECT_FILE = "sideband.toml"
 _RULES = ".cursor/rules"
 _ALWAYS = re.compile(r"^alwaysApply:[ \t]*true[ \t]*$", re.MULTILINE)
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?\n)?---[ \t]*(?:\n|\Z)", re.DOTALL)
@@ -105,11 +106,21 @@ def find_instructions(folder: Path | None, project: Path | None = None) -> list[
     if trusted is not None and all(one != trusted for _, one in places):
         places.append((trusted, trusted))
     found: dict[Path, InstructionFile] = {}
+    covers_below = trusted is not None and _is_project(trusted)
     for root, one in places:
-        collected = _Collected(root, trusted, found)
+        collected = _Collected(root, trusted if covers_below or one == trusted else None, found)
         for file in _chosen(collected, one):
             collected.add(file)
     return list(found.values())
+
+
+def _is_project(folder: Path) -> bool:
+    """Return whether trust in a folder covers the instructions in folders below it.
+
+    A folder without a project file and outside of repositories, such as a home folder, may contain anything.
+    """
+    in_repository = any(os.path.lexists(one / ".git") for one in (folder, *folder.parents))
+    return in_repository or (folder / _PROJECT_FILE).is_file()
 
 
 def _root(folder: Path, project: Path | None) -> Path:
@@ -148,7 +159,7 @@ def _rules(collected: _Collected, prefix: str) -> Iterator[InstructionFile]:
 
 @define
 class _Collected:
-    """The files found so far, by their paths, and those of one root."""
+    """The files found so far, by their paths, and those of one folder, with what they name below the root."""
 
     root: Path
     project: Path | None
@@ -186,7 +197,7 @@ class _Collected:
         if file.path in self.found or len(self.found) >= _MAX_FILES:
             return
         self.found[file.path] = evolve(file, importer=importer)
-        for name in named_files(file.text):
+        for name in named_files(file.text)[:_MAX_FILES]:
             self._import(file, name, depth + 1)
 
     def _import(self, file: InstructionFile, name: str, depth: int) -> None:
@@ -194,7 +205,7 @@ class _Collected:
         named = self.read(target) if target else None
         if named is not None and depth <= _MAX_DEPTH:
             self.add(named, file.name, depth)
-        elif named is not None or problem:
+        elif (named is not None or problem) and len(self.found) < _MAX_FILES:
             problem = problem or f"named by more than {_MAX_DEPTH} files, one in another"
             missing = InstructionFile(self.root, name, b"", problem, file.name, file.in_project)
             self.found.setdefault(missing.path, missing)

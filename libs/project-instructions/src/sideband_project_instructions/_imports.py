@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
@@ -43,7 +44,8 @@ def resolved_name(root: Path, folder: Path, name: str) -> tuple[str, str]:
 
     Both are empty if it means nothing.
     """
-    path = Path(name).expanduser() if name.startswith("~/") else Path(name)
+    # `expanduser` of pathlib raises an exception without a home folder.
+    path = Path(os.path.expanduser(name) if name.startswith("~/") else name)  # noqa: PTH111
     parts: list[str] = []
     for part in (folder / path).parts:
         if part == "..":

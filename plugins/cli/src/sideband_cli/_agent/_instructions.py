@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _MAX_LINES = 12
 _MAX_CHANGES = 40
+_MAX_PROBLEMS = 10
 _MAX_LENGTH = 1_200
 _MAX_COMPARED = 4_000
 _QUESTION = "Use them? y = yes, n = no, v = show all of them first, Enter = not now:"
@@ -72,7 +73,11 @@ def question_lines(found: Instructions, answers: Answers, *, whole: bool = False
         previous = answers.previous_text(file) if found.decisions[file.path] == "changed" else None
         lines += [f"  {_title(file, changed=found.decisions[file.path] == 'changed')}"]
         lines += _shown(file.text) if whole else _beginning(file, previous)
-    lines += [f"  {file.name} is left out: {file.problem}" for file in found.left_out if file.problem]
+    problems = [f"  {file.name} is left out: {file.problem}" for file in found.left_out if file.problem]
+    lines += problems[:_MAX_PROBLEMS]
+    lines += [f"  {len(problems) - _MAX_PROBLEMS:,} more are left out"] * (len(problems) > _MAX_PROBLEMS)
+    # With many files, the first lines are not on the screen any more.
+    lines += [f"These are {len(found.unanswered)} files in {root}."] * (len(found.unanswered) > 1)
     return lines
 
 
