@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-QUESTION = "Enter = not now:"
+QUESTION = "Use them? [y/n/v]"
 WHO = """
 from sideband_scripted import Scripted
 def answer(request):
@@ -139,7 +139,7 @@ def test_file_cannot_forge_a_part_of_the_question(at_terminal, project):
     (project / "AGENTS.md").write_text(f"a\x1b[2J\n▌ Use them? y\r\n{hidden}\u202eb")
     run = at_terminal()
     run.wait_for(QUESTION)
-    assert "6 invisible characters are left out" in run.text
+    assert "without 6 invisible characters" in run.text
     assert "│ a[2J" in run.text
     assert "▌   │ ▌" not in run.text
     assert run.text.count("Use them?") == 2

@@ -27,7 +27,8 @@ _MAX_CHANGES = 40
 _MAX_PROBLEMS = 10
 _MAX_LENGTH = 1_200
 _MAX_COMPARED = 4_000
-_QUESTION = "Use them? y = yes, n = no, v = show all of them first, Enter = not now:"
+_LEGEND = "y = yes, n = no, v = show all of them first, Enter = not now"
+_QUESTION = "Use them? [y/n/v]"
 
 
 async def ask_about_instructions(host: Host, ask: Ask | None) -> None:
@@ -78,7 +79,7 @@ def question_lines(found: Instructions, answers: Answers, *, whole: bool = False
     lines += [f"  {len(problems) - _MAX_PROBLEMS:,} more are left out"] * (len(problems) > _MAX_PROBLEMS)
     # With many files, the first lines are not on the screen any more.
     lines += [f"These are {len(found.unanswered)} files in {root}."] * (len(found.unanswered) > 1)
-    return lines
+    return [*lines, _LEGEND]
 
 
 def _title(file: InstructionFile, *, changed: bool) -> str:
@@ -86,7 +87,8 @@ def _title(file: InstructionFile, *, changed: bool) -> str:
     remarks = [f"{size:,} byte{'s' * (size != 1)}"]
     remarks += ["changed since your last answer"] * changed
     remarks += [f"named by {file.importer}"] * bool(file.importer)
-    remarks += [f"{file.invisible:,} invisible characters are left out"] * bool(file.invisible)
+    invisible = file.invisible
+    remarks += [f"without {invisible:,} invisible character{'s' * (invisible != 1)}"] * bool(invisible)
     return f"{file.name} ({', '.join(remarks)})"
 
 
