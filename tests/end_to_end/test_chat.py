@@ -106,6 +106,36 @@ def test_second_interrupt_leaves_the_chat(chat, turns, gate):
     assert chat.is_restored()
 
 
+def test_left_chat_leaves_no_status_on_the_screen_and_says_how_to_continue(chat, turns):
+    chat = chat(*turns({"text": "word " * 40, "hang_after": 30}))
+    chat.say("hello")
+    chat.wait_for("word word", "working")
+    chat.type("\x03\x03")
+    assert chat.wait() == 0
+    session = re.search(r"session (\w+)", chat.text)[1]
+    assert chat.text.endswith(
+        "▌ aborting the run; press Ctrl-C again to leave the chat\n▌ aborted: interrupted [agent.aborted]\n"
+        f"▌ to continue: sideband chat --session {session}"
+    )
+
+
+def test_chat_without_messages_does_not_say_how_to_continue(chat, turns):
+    chat = chat(*turns("yes"))
+    chat.leave()
+    assert "to continue" not in chat.text
+
+
+def test_aborted_run_cannot_be_retried_which_is_explained(chat, turns):
+    chat = chat(*turns({"text": "one", "hang_after": 0}))
+    chat.say("hello")
+    chat.wait_for("working")
+    chat.type("\x03")
+    chat.wait_for("[agent.aborted]", "]\n>")
+    chat.say("/retry")
+    chat.wait_for("the last run has ended; send a message to continue")
+    chat.leave()
+
+
 def test_interrupt_of_an_idle_chat_clears_the_line_and_shows_how_to_leave(chat, turns):
     chat = chat(*turns("yes"))
     chat.type("half a sentence")
@@ -296,6 +326,16 @@ def test_dumb_terminal_shows_no_prompt_after_quit(terminal, turns):
     chat.type("/quit\n")
     assert chat.wait() == 0
     assert chat.text.count("> ") == 1
+
+
+def test_dumb_terminal_shows_the_prompt_again_after_an_interrupt(terminal, turns):
+    chat = terminal("chat", *turns("one"), TERM="dumb")
+    chat.wait_for("to leave\n>")
+    chat.type("\x03")
+    chat.wait_for("> ^C\n▌ use Ctrl-D or /quit to leave\n>")
+    chat.type("\x04")
+    assert chat.wait() == 0
+    assert chat.written.endswith(b"> \r\n")
 
 
 def test_chat_waiting_for_a_line_exits_on_a_signal(terminal, turns):

@@ -81,3 +81,37 @@ def test_status_shows_what_a_plugin_adds(chat, turns, plugin):
     chat.say("hello")
     chat.wait_for("mode assist \u00b7 2 messages \\x1b[2J]\n>")
     chat.leave()
+
+
+def test_long_rows_of_messages_all_have_the_mark(chat, turns):
+    chat = chat(*turns("yes"), columns=40)
+    chat.say("a message with more words than a narrow terminal shows in a row")
+    chat.wait_for("yes")
+    chat.say("/model nope")
+    chat.wait_for("[model.unknown]")
+    assert "▌ > a message with more words than a\n▌   narrow terminal shows in a row\n" in chat.text
+    chat.leave()
+
+
+def test_output_of_tools_that_is_unfolded_has_the_mark_in_each_row(chat, turns, make_skill):
+    code = "from sideband.skill import tool\n@tool\nasync def look() -> str:\n    return 'word ' * 40\n"
+    skill = make_skill("long", code)
+    chat = chat("--skill-dir", skill, *turns({"tool_calls": [{"name": "long__look"}]}, "done"))
+    chat.say("look")
+    chat.wait_for("done", "]\n>")
+    chat.type("\x0f")
+    chat.wait_for("result:", "word word")
+    shown = chat.text[chat.text.index("result:") :].partition("\n▌ [scripted")[0].splitlines()[1:]
+    assert len(shown) > 1
+    assert all(row.startswith("▌     ") for row in shown)
+    chat.leave()
+
+
+def test_running_program_is_shown_until_it_ends(chat, turns):
+    chat = chat(*turns("yes"))
+    chat.say("!sleep 60")
+    chat.wait_for("▌ !sleep; Ctrl-C to stop")
+    chat.type("\x03")
+    chat.wait_for("▌ !sleep was interrupted", "]\n>")
+    assert "to stop" not in chat.text
+    chat.leave()

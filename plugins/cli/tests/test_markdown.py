@@ -114,3 +114,24 @@ def test_incomplete_line_is_shown_as_it_is():
 def test_line_without_an_end_is_shown_in_parts():
     shown = MarkdownText(lambda: 20)
     assert len(shown.feed("x" * 9_000)) == 450
+
+
+def test_tabs_have_the_width_that_is_shown():
+    lines = lines_of("```go\n\tone\n\t\ttwo three\n```\nfour\tfive\n", 16)
+    assert [STYLES.sub("", line) for line in lines] == [
+        "```go",
+        "    one",
+        "        two",
+        "three",
+        "```",
+        "four    five",
+    ]
+
+
+def test_escaped_mark_is_not_a_style():
+    assert lines_of(r"\*one\* \`two\` *three*", 40) == ["\\*one\\* \\`two\\` \x1b[3mthree\x1b[0m"]
+
+
+def test_escaped_bars_and_empty_first_cells_keep_the_columns_of_a_table():
+    lines = lines_of("|a\\|b|c|\n|-|-|\n||d|\n")
+    assert [STYLES.sub("", line) for line in lines] == ["| a\\|b | c |", "|------|---|", "|      | d |"]

@@ -136,17 +136,19 @@ class Chat:
         self._agent = agent
         self.chat_commands = ChatCommandTable(OWN_CHAT_COMMANDS, await plugin_chat_commands(agent))
         failure: Exception | None = None
-        async with self.frontend.opened(), create_task_group() as tasks:
-            self._tasks = tasks
-            await tasks.start(self._watch_signals)  # a signal may arrive with the first line
-            try:
-                await self._ask_plugins()
-                self._welcome(agent)
-                await self._read_all(agent)
-                await self._end_run(agent)
-            except Exception as error:  # noqa: BLE001  re-raised outside the task group, which would wrap it
-                failure = error
-            tasks.cancel_scope.cancel()
+        async with self.frontend.opened():
+            async with create_task_group() as tasks:
+                self._tasks = tasks
+                await tasks.start(self._watch_signals)  # a signal may arrive with the first line
+                try:
+                    await self._ask_plugins()
+                    self._welcome(agent)
+                    await self._read_all(agent)
+                    await self._end_run(agent)
+                except Exception as error:  # noqa: BLE001  re-raised outside the task group, which would wrap it
+                    failure = error
+                tasks.cancel_scope.cancel()
+            self._say_how_to_continue()
         if failure is not None:
             raise failure
 
@@ -163,6 +165,12 @@ class Chat:
             self.frontend.line(f"goal: {one_line(agent.goal)}")
         if agent.session.unfinished_run() is not None:
             self.frontend.line("the last run of this session did not finish; /retry resumes it")
+
+    def _say_how_to_continue(self) -> None:
+        session = self.agent.session
+        if session.context().messages:
+            self.frontend.end_text()
+            self.frontend.line(f"to continue: sideband chat --session {session.id}")
 
     async def _read_all(self, agent: Agent) -> None:
         while not agent.wants_shutdown:
@@ -258,7 +266,7 @@ class Chat:
     def _show_result(self, result: RunResult | None) -> None:
         self.frontend.end_text()
         if result is None:
-            self.frontend.line("nothing to resume: the last run is complete")
+            self.frontend.line("nothing to resume: the last run has ended; send a message to continue")
             return
         if not result.run and result.text:  # answered by a plugin
             self.frontend.say(result.text)
@@ -282,6 +290,8 @@ class Chat:
     async def _interruptible(self, line: str, work: Callable[[], Awaitable[str | None]]) -> None:
         """Run a chat command or a program, until Ctrl-C."""
         with CancelScope() as self._chat_command:
+            if not self.frontend.takes_turns:
+                self.frontend.progress(f"{line.partition(' ')[0]}; Ctrl-C to stop")
             try:
                 shown = await work()
             except SidebandError as error:
@@ -289,6 +299,8 @@ class Chat:
             else:
                 if shown:
                     self.frontend.say(shown)
+            finally:
+                self.frontend.progress("")
         await self._ask_plugins()
         if self._chat_command.cancelled_caught:
             self.frontend.line(f"{one_line(line.partition(' ')[0])} was interrupted")

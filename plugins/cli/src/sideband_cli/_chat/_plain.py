@@ -44,6 +44,7 @@ class PlainFrontend(RunOutput):
         self._ended = False
         self._buffer = b""
         self._waiting: CancelScope | None = None
+        self._prompt = ""  # as long as it waits for a line
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
@@ -68,6 +69,14 @@ class PlainFrontend(RunOutput):
         self._left = True
         if self._waiting is not None:
             self._waiting.cancel()
+
+    def line(self, text: str) -> None:
+        """Show a status message; if a prompt is shown, below it, and then the prompt again."""
+        if self._prompt:
+            sys.stderr.write("\n")
+        super().line(text)
+        sys.stderr.write(self._prompt)
+        sys.stderr.flush()
 
     def say(self, text: str) -> None:
         """Show the output of a chat command."""
@@ -97,12 +106,18 @@ class PlainFrontend(RunOutput):
         if sys.stdin.isatty() and not self._left:
             sys.stderr.write(prompt)
             sys.stderr.flush()
-        with CancelScope() as self._waiting:
-            while b"\n" not in self._buffer and not (
-                self._ended or self._left or len(self._buffer) >= _MAX_LINE_LENGTH
-            ):
-                await self._fill()
+            self._prompt = prompt
+        try:
+            with CancelScope() as self._waiting:
+                while b"\n" not in self._buffer and not (
+                    self._ended or self._left or len(self._buffer) >= _MAX_LINE_LENGTH
+                ):
+                    await self._fill()
+        finally:
+            self._prompt = ""
         if self._left or not self._buffer:
+            if sys.stdin.isatty():  # the cursor is still after the prompt
+                sys.stderr.write("\n")
             raise EOFError
         line, _, self._buffer = self._buffer.partition(b"\n")
         return line.decode(errors="replace").removesuffix("\r")

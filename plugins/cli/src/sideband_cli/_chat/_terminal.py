@@ -26,7 +26,7 @@ from sideband.command_line import marked
 from sideband.messages import ImagePart
 from sideband.rendering import MARK, indented, render
 
-from .._terminal._columns import fitted
+from .._terminal._columns import fitted, rows_of
 from .._terminal._markdown import MarkdownText
 from .._terminal._questions import TypedAnswer, parse_answer, prompt
 from .._terminal._request_text import question_rows
@@ -98,6 +98,7 @@ class TerminalFrontend:
         self._answers = MarkdownText(self._width) if has_colours(self._stdout) else LineBreaker(self._width)
         self._thinks = False
         self._progress = ""
+        self._shows_progress = False
         self._draft: str | Document = ""
         self._foreign: deque[str] = deque()
         self._held: deque[str] | None = None
@@ -143,7 +144,8 @@ class TerminalFrontend:
             if text is not _ASKED:
                 self._draft = ""
                 if text.strip():
-                    self._print(*self._marked(indented(f"> {text}")))
+                    rows = rows_of(indented(f"> {text}"), self._width() - len(MARK) - 1)
+                    self._print(*self._marked(rows))
                 return str(text)
 
     async def ask(self, reason: Sequence[str], question: str, keys: str) -> TypedAnswer:
@@ -227,6 +229,7 @@ class TerminalFrontend:
         return None if text is _INTERRUPTED else str(text)
 
     async def _prompt(self, session: PromptSession[Any], **options: Any) -> Any:
+        self._erase_progress()
         self._app = session.app
         # A terminal sends Alt as Esc and the key, so Esc alone is known only after a moment.
         self._app.ttimeoutlen = self._app.timeoutlen = _ESCAPE_SECONDS
@@ -367,12 +370,29 @@ class TerminalFrontend:
     def line(self, text: str) -> None:
         """Show a status message; all its lines but the first are indented."""
         self.end_text()
-        self._print(*(dim(line, self._stdout) for line in self._marked(indented(text))))
+        rows = rows_of(indented(text), self._width() - len(MARK) - 1)
+        self._print(*(dim(line, self._stdout) for line in self._marked(rows)))
 
     def progress(self, text: str) -> None:
         """Replace the progress message."""
         self._progress = one_line(text)
+        if not self._app.is_running and self._held is None:
+            self._show_progress()
         self.refresh()
+
+    def _show_progress(self) -> None:
+        """Show the progress message in the line of the cursor, as long as there is no prompt; or erase it."""
+        if self._progress or self._shows_progress:
+            (line,) = self._marked([self._progress]) if self._progress else [""]
+            self._stdout.write(f"\r\x1b[K{dim(fitted(line, self._width()), self._stdout) if line else ''}")
+            self._stdout.flush()
+        self._shows_progress = bool(self._progress)
+
+    def _erase_progress(self) -> None:
+        if self._shows_progress:
+            self._shows_progress = False
+            self._stdout.write("\r\x1b[K")
+            self._stdout.flush()
 
     def refresh(self) -> None:
         """Redraw the prompt and the status."""
@@ -423,12 +443,13 @@ class TerminalFrontend:
             self._print(*held)
 
     def _write(self, *lines: str) -> None:
-        shown = self._app.is_running and not self._app.is_done
-        if shown:
+        self._erase_progress()
+        shown = self._app.is_running
+        if shown:  # also once it is done: it stays on the screen until it has ended
             self._app.renderer.erase()
         self._stdout.write("".join(f"{line}\n" for line in lines))
         self._stdout.flush()
-        if shown:
+        if shown and not self._app.is_done:
             self._app.invalidate()
 
     def _marked(self, lines: Iterable[str]) -> list[str]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from typing import TextIO
 from unicodedata import category, east_asian_width
 
 _FALLBACK = 100
+_TAB = 4
+_COPIED = ("hint: ", "to continue: ", "to resume ")
 # The emoji block, of which older versions of Python know only a part.
 _EMOJI = ("\U0001f000", "\U0001faff")
 
@@ -69,6 +72,28 @@ def fitting(text: str, width: int) -> int:
         if used > width:
             return index
     return len(text)
+
+
+def rows_of(lines: Iterable[str], width: int) -> list[str]:
+    """Break the lines of a message, so that the terminal breaks none: each row can then have a mark or a margin.
+
+    The rows of a line are indented as it is, and the others two more. What the user may copy stays in one piece.
+
+    Example:
+        >>> rows_of(["one two three", "  four five six"], 9)
+        ['one two', '  three', '  four', '    five', '    six']
+    """
+    rows = []
+    for line in lines:
+        if line.startswith(_COPIED):
+            rows.append(line)
+            continue
+        text = line.expandtabs(_TAB)
+        indent = " " * min(len(text) - len(text.lstrip(" ")), max(0, width // 2 - 2))
+        first, *_ = broken(text, max(1, width))
+        rest = text[len(first) :].removeprefix(" ")
+        rows += [first, *(f"{indent}  {row}" for row in broken(rest, max(1, width - len(indent) - 2)) if rest)]
+    return rows
 
 
 def broken(text: str, width: int) -> list[str]:

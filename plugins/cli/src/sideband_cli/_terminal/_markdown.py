@@ -19,9 +19,11 @@ _HEADING_LINE = re.compile(r" {0,3}#{1,6}[ \t]+(.+?)(?:[ \t]+#+)?[ \t]*\Z")
 _LIST_LINE = re.compile(r"([ \t]*)([-*+]|\d{1,9}[.)])([ \t]+)(.*)\Z")
 _QUOTE_LINE = re.compile(r" {0,3}>")
 _TABLE_LINE = re.compile(r" {0,3}\|.*\|[ \t]*\Z")
+_CELL_END = re.compile(r"(?<!\\)\|")
 _RULE = re.compile(r":?-+:?")
 _INLINE = re.compile(
-    r"(?P<ticks>`+)(?P<code>[^`](?:.*?[^`])?)(?P=ticks)(?!`)"
+    r"(?P<escaped>\\[\\`*~])"
+    r"|(?P<ticks>`+)(?P<code>[^`](?:.*?[^`])?)(?P=ticks)(?!`)"
     r"|\*\*(?P<bold>[^\s*](?:[^*]*[^\s*])?)\*\*"
     r"|(?<![\w*])\*(?P<italic>[^\s*](?:[^*]*[^\s*])?)\*(?![\w*])"
     r"|~~(?P<struck>[^\s~](?:[^~]*[^\s~])?)~~"
@@ -30,6 +32,7 @@ _MAX_LINE = 8_000
 _MAX_STYLED = 2_000  # a hostile text could make the search for styles slow
 _MAX_ROWS = 200
 _MAX_PREVIEW = 6
+_TAB = 4
 
 
 class MarkdownText:
@@ -58,7 +61,11 @@ class MarkdownText:
     @property
     def preview(self) -> list[str]:
         """The last lines of what is not complete yet, without styles."""
-        return [*self._rows, *broken(self._rest, self._room)][-_MAX_PREVIEW:] if self._rest or self._rows else []
+        return (
+            [*self._rows, *broken(self._rest.expandtabs(_TAB), self._room)][-_MAX_PREVIEW:]
+            if self._rest or self._rows
+            else []
+        )
 
     def feed(self, piece: str) -> list[str]:
         """Return the lines that a part of the text completes."""
@@ -81,6 +88,7 @@ class MarkdownText:
         return max(1, self._width())
 
     def _line(self, text: str) -> list[str]:
+        text = text.expandtabs(_TAB)
         if self._code is None and _TABLE_LINE.match(text) and len(self._rows) < _MAX_ROWS:
             self._rows.append(text)
             return []
@@ -116,7 +124,9 @@ class MarkdownText:
         rows, self._rows = self._rows, []
         if len(rows) < 2:
             return [line for row in rows for line in styled_lines([*_inline(row)], self._room)]
-        cells = [[cell.strip() for cell in row.strip().strip("|").split("|")] for row in rows]
+        cells = [
+            [cell.strip() for cell in _CELL_END.split(row.strip().removeprefix("|").removesuffix("|"))] for row in rows
+        ]
         count = max(map(len, cells))
         shown = [[[*_inline(cell)] for cell in [*row, *[""] * (count - len(row))]] for row in cells]
         is_rule = [all(map(_RULE.fullmatch, row)) for row in cells]
@@ -146,7 +156,7 @@ def _inline(text: str) -> Iterator[Fragment]:
     yield "", text[position:]
 
 
-_INLINE_STYLES = {"code": _CODE, "bold": _BOLD, "italic": _ITALIC, "struck": _STRUCK}
+_INLINE_STYLES = {"escaped": "", "code": _CODE, "bold": _BOLD, "italic": _ITALIC, "struck": _STRUCK}
 
 
 def _columns(fragments: list[Fragment]) -> int:

@@ -8,6 +8,8 @@ from sideband.rendering import Renderer
 
 from ._columns import broken
 
+_TAB = 4
+
 
 class StreamRenderer:
     r"""Renders streamed text for a person to read.
@@ -67,8 +69,8 @@ class LineBreaker:
         """Return the lines that the chunk completes."""
         width = max(1, self._width())
         *complete, self.rest = (self.rest + piece).split("\n")
-        lines = [line for text in complete for line in broken(text, width)]
-        *more, self.rest = broken(self.rest, width)
+        lines = [line for text in complete for line in broken(text.expandtabs(_TAB), width)]
+        *more, self.rest = broken(self.rest.expandtabs(_TAB), width)
         return [*lines, *more]
 
     def end(self) -> list[str]:
