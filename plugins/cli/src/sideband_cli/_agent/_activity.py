@@ -22,7 +22,7 @@ _MAX_OUTCOME_LENGTH = 400
 _MAX_DETAIL_LINES = 40
 _MAX_DETAIL_LENGTH = 4_000
 _MAX_FOLDED = 20
-_MARGIN = 4  # for the mark, and the indentation of the second line
+_MARGIN = 5  # for the mark, the indentation of the second line, and the last column
 _QUIET = ("message_update", "message_end")  # the events that are shown if only the answers are wanted
 _NOT_RUN = {
     "effect.unknown": "outcome unknown",

@@ -32,7 +32,7 @@ def status_line(agent: Agent, texts: Sequence[str] = ()) -> str:
         texts: what plugins add to it.
     """
     queued = len(agent.queues.steering) + len(agent.queues.following)
-    parts = [agent.model, describe_context(agent), describe_usage_cost(agent.usage)]
+    parts = [one_line(agent.model), describe_context(agent), describe_usage_cost(agent.usage)]
     parts += [f"mode {agent.approval_mode}"] if agent.approval_mode else []
     parts += [f"{queued} queued"] if queued else []
     return f"[{' · '.join([*parts, *texts])}]"

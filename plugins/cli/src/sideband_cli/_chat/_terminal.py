@@ -34,6 +34,7 @@ from .._terminal._streamed_text import LineBreaker, StreamRenderer
 from .._terminal._style import dim, has_colours, with_diff_colors
 from .._terminal._styled import Fragment, styled_lines
 from .._terminal._words import one_line
+from ._reflow import breaks_rows, erase_broken_rows
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
@@ -108,6 +109,8 @@ class TerminalFrontend:
         self._images: list[ImagePart] = []
         self._session: PromptSession[Any] = self._make_session(history, redact, commands, folder)
         self._app = self._session.app
+        if breaks_rows():
+            erase_broken_rows(self._app)
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
@@ -222,6 +225,8 @@ class TerminalFrontend:
             key_bindings=keys,
             erase_when_done=True,
         )
+        if breaks_rows():
+            erase_broken_rows(session.app)
         try:
             text = await self._prompt(session, message=question)
         except EOFError:
@@ -337,7 +342,7 @@ class TerminalFrontend:
         above = [
             *(("", line) for line in self._breaker.preview),
             *(
-                ("class:aside", fitted(line))
+                ("class:aside", fitted(line, self._width()))
                 for line in self._marked(filter(None, [self._progress, *map(one_line, self._status().split("\n"))]))
             ),
         ]
