@@ -69,6 +69,9 @@ class Screen:
             while row not in self.rows:
                 await anyio.lowlevel.checkpoint()
 
+    def type(self, text):
+        os.write(self._master, text.encode())
+
     def resize(self, columns):
         """Change the width as most terminals do: rows that no longer fit are broken."""
         rows, cursor = self._screen.display, self._screen.cursor
@@ -132,6 +135,24 @@ async def test_narrower_terminal_shows_no_old_rows(screen):
             assert screen.rows == ["\u258c before", "\u258c [status status status stat\u2026", ">"]
             frontend.leave()
     assert screen.rows == ["\u258c before"]
+
+
+async def test_hidden_character_in_the_input_is_shown_and_kept(screen):
+    read = []
+
+    async def one(frontend):
+        read.append(await frontend.read())
+
+    with screen.frontend() as frontend:
+        async with frontend.opened(), anyio.create_task_group() as tasks:
+            tasks.start_soon(one, frontend)
+            await screen.wait_for(">")
+            screen.type("a\u202eb\u00e9")
+            await screen.wait_for("> a\\u202eb\u00e9")
+            screen.type("\x1b[D\x1b[Dc")
+            await screen.wait_for("> a\\u202ecb\u00e9")
+            screen.type("\r")
+    assert read == ["a\u202ecb\u00e9"]
 
 
 @pytest.mark.parametrize(

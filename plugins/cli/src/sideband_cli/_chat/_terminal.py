@@ -270,6 +270,7 @@ class TerminalFrontend:
 
         from ._completion import ChatCompleter, completes_while_typing
         from ._editing_mode import uses_vi_keys
+        from ._shown_input import ShownInput
 
         class History(FileHistory):
             def store_string(self, string: str) -> None:
@@ -292,6 +293,7 @@ class TerminalFrontend:
             multiline=True,
             vi_mode=uses_vi_keys(),
             prompt_continuation="  ",
+            input_processors=[ShownInput()],
             completer=ChatCompleter(commands, folder),
             complete_in_thread=True,
             complete_while_typing=Condition(
