@@ -212,6 +212,13 @@ def test_retry_after_a_completed_run_has_nothing_to_resume(chat):
     assert "nothing to resume" in chat("hello", "/retry").stderr
 
 
+def test_export_to_a_missing_folder_names_its_remedy(chat):
+    done = chat("hello", "/export missing/out.jsonl")
+    assert "[state.unwritable]" in done.stderr
+    assert "hint: check that its folder exists" in done.stderr
+    assert "SIDEBAND_HOME" not in done.stderr
+
+
 def test_export_does_not_overwrite_a_file(chat, tmp_path):
     done = chat("hello", "/export out.jsonl", "/export out.jsonl")
     assert "out.jsonl" in done.stdout

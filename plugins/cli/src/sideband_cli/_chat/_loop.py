@@ -42,6 +42,7 @@ _HINTS = {
     "agent.busy": "wait until the agent is done, or abort the run with Ctrl-C",
     "session.exists": "choose another file name",
     "session.missing": "`/sessions` lists all sessions",
+    "state.unwritable": "check that its folder exists, the free space and the permissions",
 }
 
 
