@@ -50,13 +50,13 @@ def geo(*uses, ops=(find,), distribution="sideband-geo", name="geo"):
 class Person:
     """An approver that keeps the requests, and gives the same answer to all."""
 
-    def __init__(self, verdict="allow", scope="always"):
-        self.requests = []
+    def __init__(self, verdict="allow", scope="always", reason="not today"):
+        self.requests, self.reason = [], reason
         self.answer = Approval(verdict, scope, by="me")
 
     async def __call__(self, request):
         self.requests.append(request)
-        return self.answer if self.answer.allowed else Approval("deny", reason="not today")
+        return self.answer if self.answer.allowed else Approval("deny", reason=self.reason)
 
     @property
     def asked(self):

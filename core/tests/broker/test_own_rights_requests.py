@@ -101,7 +101,8 @@ async def test_declaration_that_grows_asks_for_the_difference_when_it_is_needed(
     assert person.asked == [(NORTH,), (SOUTH,)]
 
 
-async def test_refusal_denies_the_effect_and_nothing_is_remembered(make_host, tmp_path, hook):
+@pytest.mark.parametrize(("reason", "shown"), [("not today", ": not today"), ("", "")])
+async def test_refusal_denies_the_effect_and_nothing_is_remembered(make_host, tmp_path, hook, reason, shown):
     seen = []
 
     @hookimpl
@@ -109,8 +110,9 @@ async def test_refusal_denies_the_effect_and_nothing_is_remembered(make_host, tm
         if event.op == "web.get":
             seen.append(event.grant)
 
-    async with make_host(WEB, geo(NORTH), hook("watch", effect), approver=Person("deny")) as host:
-        with pytest.raises(OpDenied, match=r"the plugin `geo` requests it .*; they were refused: not today") as caught:
+    async with make_host(WEB, geo(NORTH), hook("watch", effect), approver=Person("deny", reason=reason)) as host:
+        message = rf"the plugin `geo` requests it .*, and the user refused to grant them{shown}$"
+        with pytest.raises(OpDenied, match=message) as caught:
             await find_on(host)
         (child,) = await query(host.ledger.folder, op="web.get")
     assert (child.status, child.grant, seen) == ("denied", (), [()])

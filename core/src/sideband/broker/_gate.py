@@ -109,13 +109,33 @@ async def check_own_grant(dispatch: Dispatch, rights: OwnRights, owner: RightsOw
         dispatch.sources = {**held.sources, **dict.fromkeys(held.missing.texts(), "person")}
         denied = _denied_with(dispatch, limit)
     if denied is not None:
-        name, missing = owner.name, json.dumps(held.missing.texts())
-        refused = f"; they were refused: {answer.reason}" if answer is not None and answer.reason else ""
-        whose = "rights of its own" if owner.skill is None else f"rights of the skill `{owner.skill.name}`"
-        what = f"the plugin `{owner.record.name}` requests it with {whose}, and {denied.reason}{refused}"
-        declare = "declare it in `OpFamily.uses`" if owner.record.kind == "op" else "pass it in `uses`"
-        hint = f'add it to `[grants]` as "{name}" = {missing}' if asks else declare
-        raise OpDenied(dispatch.op, what, hint=hint)
+        raise _without_rights(dispatch, owner, denied, answer, held.missing if asks else None)
+
+
+def _without_rights(
+    dispatch: Dispatch, owner: RightsOwner, denied: OpDenied, answer: StoredApproval | None, missing: Grant | None
+) -> OpDenied:
+    """Return the error for an op that the rights of its owner do not allow.
+
+    Args:
+        dispatch: the dispatch.
+        owner: the plugin that dispatches it.
+        denied: what is not allowed.
+        answer: the answer of the user, if the user was asked.
+        missing: the rights that would allow it; ``None`` if none would.
+    """
+    declare = "declare it in `OpFamily.uses`" if owner.record.kind == "op" else "pass it in `uses`"
+    hint = declare if missing is None else f'add it to `[grants]` as "{owner.name}" = {json.dumps(missing.texts())}'
+    why = denied.reason
+    if answer is not None and not answer.allowed:
+        why = "they were not granted"
+        if answer.answered is not None:
+            why = "the user refused to grant them"
+            hint = f"the refusal holds for this run; in the next one, answer yes, or {hint}"
+        why += f": {answer.reason}" if answer.reason else ""
+    whose = "rights of its own" if owner.skill is None else f"rights of the skill `{owner.skill.name}`"
+    what = f"the plugin `{owner.record.name}` requests it with {whose}, and {why}"
+    return OpDenied(dispatch.op, what, hint=hint)
 
 
 def _denied_with(dispatch: Dispatch, grant: Grant) -> OpDenied | None:

@@ -31,5 +31,5 @@ async def test_revoked_rights_are_asked_for_again_in_a_running_session(scripted_
             revoker = other if scope == "always" else opened
             (given,) = await given_grants(revoker)
             await revoke_grant(revoker, given.id)
-        assert "they were refused: revoked" in (await call("read", path="a.txt")).text
+        assert "the user refused to grant them: revoked" in (await call("read", path="a.txt")).text
     assert asked == ["plugin:tools"] * 2
