@@ -318,8 +318,8 @@ CONTRACT = [
     (hook(may_return=(str,)), hook(may_return=(str, int)), {"hook:input": "answer-added"}),
     (hook(may_return=(str, int)), hook(may_return=(str,)), {"hook:input": "answer-lost"}),
     (hook(), hook(event=HOOK_SPECS["turn_start"].event),
-     {"hook:input(text)": "removed", "hook:input(source)": "removed", "hook:input(run)": "added",
-      "hook:input(index)": "added"}),
+     {"hook:input(text)": "removed", "hook:input(source)": "removed", "hook:input(typed)": "removed",
+      "hook:input(run)": "added", "hook:input(index)": "added"}),
     # errors
     (fact("error:a.b", **ERROR), fact("error:a.b", **ERROR | {"exit_codes": [4]}), {"error:a.b": "exit-code-changed"}),
     (fact("error:a.b", **ERROR), fact("error:a.b", **ERROR | {"retryable": True}), {"error:a.b": "retryable-changed"}),

@@ -86,7 +86,7 @@ def test_answers_are_listed_and_forgotten(at_terminal, sideband, project):
     assert listed() == ["not used: not answered yet"]
     answered(at_terminal(), "y")
     assert listed() == ["used"]
-    assert "AGENTS.md" in sideband("instructions", "list").stdout  # in any folder
+    assert "AGENTS.md" in sideband("instructions", "list", COLUMNS="400").stdout  # in any folder
     assert sideband("instructions", "forget", "AGENTS.md", folder=project).returncode == 0
     assert listed() == ["not used: not answered yet"]
     again = sideband("instructions", "forget", "AGENTS.md", folder=project)

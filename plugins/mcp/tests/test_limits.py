@@ -137,7 +137,7 @@ def answer(method, params, number):
     if method == "tools/call":
         calls.append(number)
         form = {"type": "object", "properties": {"city": {"type": "string"}}}
-        send(id="q", method="elicitation/create", params={"message": ID, "requestedSchema": form})
+        send(id="q%s" % number, method="elicitation/create", params={"message": ID, "requestedSchema": form})
         return None
     if method is None and "result" in params:
         send(id=calls.pop(), result=text(params["result"]["action"]))

@@ -129,10 +129,10 @@ async def test_value_that_does_not_fit_is_asked_for_again(open_host, session, ra
 
 async def test_time_of_an_answer_does_not_count(open_host, session, raw_server):
     async def asker(questions, origin):
-        await anyio.sleep(0.4)
+        await anyio.sleep(1.2)
         return VIENNA
 
-    server = raw_server(OLDER, call_seconds=0.3)
+    server = raw_server(OLDER, call_seconds=1.0)
     async with open_host({"things": server}) as host, session(host, "things__go", asker=asker) as call:
         assert "Vienna" in (await call("things__go")).text
 

@@ -28,6 +28,9 @@ class Answers:
 
     An answer holds for exactly the bytes that were shown. A damaged file counts as one without answers.
 
+    Attributes:
+        home: the host's state folder.
+
     Example:
         >>> from tempfile import mkdtemp
         >>> folder = Path(mkdtemp())

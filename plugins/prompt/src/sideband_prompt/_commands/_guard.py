@@ -24,6 +24,8 @@ class CommandGuard:
     @hookimpl
     def tool_call(self, event: ToolCall, ctx: AgentContext) -> Deny | None:
         """Deny a call of a tool that the command does not allow."""
+        if not hasattr(ctx, "run"):
+            return None  # a call outside of an agent belongs to no run
         if ctx.run != self._run:
             stored = ctx.session.last_custom(LIMIT_KIND)
             self._limit = stored if stored is not None and stored.get("run") == ctx.run else None
