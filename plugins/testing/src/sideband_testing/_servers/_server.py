@@ -209,11 +209,10 @@ class HttpServer:
         self._listener.close()
         if self._accepting.ident is not None:
             self._accepting.join(PATIENCE)
-        with self._lock:
-            connections = list(self._connections)
-        for connection in connections:
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
+        with self._lock:  # so that no connection is replaced by a secure one meanwhile
+            for connection in self._connections:
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
         for thread in self._threads:
             thread.join(PATIENCE)
 
@@ -256,8 +255,7 @@ class HttpServer:
         try:
             with suppress(OSError):  # a client may close or reset the connection at any point
                 if self._context is not None:
-                    secure = self._context.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
-                    current = self._replace(connection, secure)
+                    current = secure = self._secured(connection, self._context)
                     secure.do_handshake()
                 self.serve(current)
         except Exception as error:  # noqa: BLE001  a function of the test failed: the test is to fail with it
@@ -267,11 +265,13 @@ class HttpServer:
                 self._connections.discard(current)
             current.close()
 
-    def _replace(self, old: socket.socket, new: socket.socket) -> socket.socket:
+    def _secured(self, connection: socket.socket, context: ssl.SSLContext) -> ssl.SSLSocket:
+        """Return the secure connection that takes the place of a connection."""
         with self._lock:
-            self._connections.discard(old)
-            self._connections.add(new)
-        return new
+            secure = context.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+            self._connections.discard(connection)
+            self._connections.add(secure)
+        return secure
 
     def _issued(self) -> ssl.SSLContext:
         """Return a context with a certificate of a new authority, and write ``ca_file``."""
