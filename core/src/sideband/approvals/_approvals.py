@@ -20,15 +20,15 @@ import anyio
 from attrs import define, evolve, field
 
 from ..errors import StoreConflict, safe_text
-from ..ops import Grant, Level, LimitExceeded, Origin
+from ..ops import Level, LimitExceeded, Origin
 from ..store import Store
 from ._canonical import canonical
+from ._coverage import covers, grant_key, grants_of, is_for, is_remembered, is_same_call
 from ._errors import ApprovalAnswered, ApprovalRefused, ApprovalUnknown
 from ._requests import Approval, ApprovalKind, ApprovalRequest, ApprovalScope, Approver, StoredApproval
 from ._waits import Waits
 
 _PREFIX = "approval/"
-_GRANTS = "approval-grant/"
 _MOST_KEPT = 1_000
 _MAX_RUNS = 10_000
 _MAX_CAPABILITY = 2_000  # a longer one cannot be shown exactly
@@ -270,7 +270,7 @@ class Approvals:
             if approver is None:
                 await self._open(request, limited=True)
                 return None
-            if (latest := self._latest.get(topic)) is not None and latest[0] > began and _is_for(latest[1], request):
+            if (latest := self._latest.get(topic)) is not None and latest[0] > began and is_for(latest[1], request):
                 answer = latest[1]  # given while this call looked for one
             else:
                 with self.waits.of(request.origin):
@@ -279,7 +279,7 @@ class Approvals:
                 continue
             if not answer.allowed:
                 return self._keep_refusal(answer, request, about)
-            if _is_for(answer, request):
+            if is_for(answer, request):
                 return answer
 
     async def _shared(self, request: ApprovalRequest, approver: Approver, topic: _Topic) -> StoredApproval | None:
@@ -342,9 +342,9 @@ class Approvals:
     async def _granted(self, request: ApprovalRequest) -> StoredApproval | None:
         """Return the answer that created a grant which covers the request."""
         for scope, wanted in request.grants.items():
-            for key in await self._store.keys(_grants_of(request, scope)):
+            for key in await self._store.keys(grants_of(request, scope)):
                 granted = await self._store.get(key)
-                if granted is None or not _covers(granted.value["capabilities"], wanted):
+                if granted is None or not covers(granted.value["capabilities"], wanted):
                     continue
                 answer = Approval("allow", scope, by=str(granted.value["by"]))
                 given = float(granted.value["answered"])
@@ -359,7 +359,7 @@ class Approvals:
         stored, version = found
         if stored.state == "denied":
             return stored if stored.request.origin.run == request.origin.run is not None else None
-        if stored.state == "used" and _is_same_call(stored, request):
+        if stored.state == "used" and is_same_call(stored, request):
             return stored
         if stored.state != "approved":
             return None
@@ -404,7 +404,7 @@ class Approvals:
         creates = approval.allowed and scope != "once"
         if creates and scope not in request.grants:
             raise ApprovalRefused(request, scope)
-        if revoked is not None and _is_remembered(request, revoked.scope):
+        if revoked is not None and is_remembered(request, revoked.scope):
             self._forget(request)  # before the answer: if the host ends between, it can be revoked again
         now = time.time()
         # From now on the grant counts, which can be revoked, and not the answer.
@@ -412,20 +412,20 @@ class Approvals:
         async with self._store.transaction() as transaction:
             await transaction.put(_PREFIX + identifier, answered.as_dict(), version=version)
             if revoked is not None:
-                await transaction.delete(_grant_key(request, revoked.scope))
-            if creates and not _is_remembered(request, scope):
+                await transaction.delete(grant_key(request, revoked.scope))
+            if creates and not is_remembered(request, scope):
                 grant = {"capabilities": [*request.grants[scope]], "by": approval.by, "answered": now}
-                await transaction.put(_grant_key(request, scope), grant)
-        if creates and _is_remembered(request, scope):
+                await transaction.put(grant_key(request, scope), grant)
+        if creates and is_remembered(request, scope):
             self._remember(request)
         return answered
 
     def _end_questions(self, request: ApprovalRequest, scope: ApprovalScope, stored: anyio.Event) -> None:
         """Cancel the approvers that are still asked about what a grant covers. Their calls wait until it is stored."""
-        for question in () if _is_remembered(request, scope) else self._questions.values():
+        for question in () if is_remembered(request, scope) else self._questions.values():
             other = question.request
-            wanted = other.grants.get(scope, ()) if _grants_of(other, scope) == _grants_of(request, scope) else ()
-            if wanted and other is not request and _covers(request.grants[scope], wanted):
+            wanted = other.grants.get(scope, ()) if grants_of(other, scope) == grants_of(request, scope) else ()
+            if wanted and other is not request and covers(request.grants[scope], wanted):
                 question.ended = stored
                 question.asking.cancel()
 
@@ -468,43 +468,8 @@ class Approvals:
                     await self._store.delete(key, version=version)
 
 
-def _grants_of(request: ApprovalRequest, scope: ApprovalScope) -> str:
-    """Return how the keys of the grants begin that were given to who requests this."""
-    session = f"session/{request.origin.session}" if scope == "session" else "always"
-    return f"{_GRANTS}{session}/{request.grantee}/"
-
-
-def _grant_key(request: ApprovalRequest, scope: ApprovalScope) -> str:
-    return _grants_of(request, scope) + request.id
-
-
-def _covers(capabilities: Sequence[str], wanted: Sequence[str]) -> bool:
-    return Grant.parse(capabilities).covers(Grant.parse(wanted))
-
-
-def _is_remembered(request: ApprovalRequest, scope: ApprovalScope) -> bool:
-    """Return whether the grant is remembered in `grants.toml`, with those of skills."""
-    return request.kind == "grant" and scope == "always"
-
-
 def _keep(kept: dict[_Key, _Value], key: _Key, value: _Value) -> None:
     """Keep a value among the newest."""
     kept[key] = value
     if len(kept) > _MOST_KEPT:
         del kept[next(iter(kept))]
-
-
-def _is_same_call(stored: StoredApproval, request: ApprovalRequest) -> bool:
-    """Return whether the grant of a skill for one call was used by this very call, which was interrupted since."""
-    used_by, asks = stored.request.origin, request.origin
-    is_valid = 0 <= time.time() - (stored.answered or 0) < stored.request.expires
-    is_call = asks.run is not None and (used_by.run, used_by.step) == (asks.run, asks.step)
-    return request.subject.startswith("skill:") and is_call and is_valid
-
-
-def _is_for(answer: StoredApproval, request: ApprovalRequest) -> bool:
-    """Return whether an answer holds for another request that asks the same: a no, or one that created a grant."""
-    if answer.answer is None or not answer.allowed:
-        return True
-    scope, session = answer.answer.scope, answer.request.origin.session
-    return scope == "always" or (scope == "session" and session == request.origin.session)

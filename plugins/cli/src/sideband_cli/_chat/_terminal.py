@@ -10,10 +10,8 @@ text typed while no prompt is reading would be echoed into the output, and Ctrl-
 from __future__ import annotations
 
 import asyncio
-import io
 import sys
 import termios
-from base64 import b64encode
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, redirect_stderr, redirect_stdout, suppress
@@ -23,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 from anyio import Lock
 from anyio.lowlevel import checkpoint
 from sideband.command_line import marked
-from sideband.messages import ImagePart
 from sideband.rendering import MARK, indented, render
 
 from .._terminal._columns import fitted, rows_of
@@ -34,21 +31,20 @@ from .._terminal._streamed_text import LineBreaker, StreamRenderer
 from .._terminal._style import dim, has_colours, with_diff_colors
 from .._terminal._styled import Fragment, styled_lines
 from .._terminal._words import one_line
-from ._reflow import breaks_rows, erase_broken_rows
+from ._pasted_images import PastedImages
+from ._standard_streams import LineWriter, without_line_editing
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.document import Document
     from prompt_toolkit.formatted_text import StyleAndTextTuples
     from prompt_toolkit.key_binding import KeyPressEvent
+    from sideband.messages import ImagePart
 
 _ASKED = object()
 """The result of a prompt that is interrupted by a question."""
-_INTERRUPTED = object()
-"""The answer of a question that is interrupted by the user."""
 _MARGIN = 1
 _ESCAPE_SECONDS = 0.2
-_MENU_ROWS = 6
 _MAX_HELD_LINES = 2_000
 
 
@@ -85,6 +81,8 @@ class TerminalFrontend:
     ) -> None:
         from prompt_toolkit.output import create_output
 
+        from ._prompt_session import PromptActions, chat_prompt
+
         self._stdout = sys.stdout
         self._output = create_output(self._stdout)
         # The cursor position is not needed, and the replies of slow terminals would end up in the input.
@@ -93,7 +91,6 @@ class TerminalFrontend:
         self._title = title
         self._shown_title = ""
         self._interrupt = interrupt
-        self._unfold = unfold
         self._renderer = StreamRenderer()
         self._thoughts = LineBreaker(self._width)
         self._answers = MarkdownText(self._width) if has_colours(self._stdout) else LineBreaker(self._width)
@@ -106,11 +103,18 @@ class TerminalFrontend:
         self._turn = Lock()
         self._questions = 0
         self._left = False
-        self._images: list[ImagePart] = []
-        self._session: PromptSession[Any] = self._make_session(history, redact, commands, folder)
+        self._images = PastedImages(self.line)
+        self._session: PromptSession[Any] = chat_prompt(
+            self._message,
+            self._output,
+            PromptActions(interrupt, self._interrupted, unfold, self._paste_image),
+            history=history,
+            redact=redact,
+            commands=commands,
+            folder=folder,
+            colored=has_colours(self._stdout),
+        )
         self._app = self._session.app
-        if breaks_rows():
-            erase_broken_rows(self._app)
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
@@ -121,8 +125,8 @@ class TerminalFrontend:
             self._foreign.append(line)
             loop.call_soon_threadsafe(self._show_foreign)
 
-        foreign = _LineWriter(take)
-        with _without_line_editing(sys.stdin.fileno()), redirect_stdout(foreign), redirect_stderr(foreign):
+        foreign = LineWriter(take)
+        with without_line_editing(sys.stdin.fileno()), redirect_stdout(foreign), redirect_stderr(foreign):
             try:
                 yield
             finally:
@@ -195,43 +199,19 @@ class TerminalFrontend:
 
     async def _answer(self, question: str) -> str | None:
         """Return what the user answers; ``None`` after Ctrl-C."""
-        from prompt_toolkit.history import DummyHistory
         from prompt_toolkit.input.typeahead import clear_typeahead
-        from prompt_toolkit.key_binding import KeyBindings
-        from prompt_toolkit.shortcuts import PromptSession
 
-        keys = KeyBindings()
-
-        @keys.add("escape")
-        def _(event: KeyPressEvent) -> None:
-            """Answer no, or leave the question open."""
-            if not event.app.is_done:
-                event.app.exit(result="")
-
-        @keys.add("c-c")
-        @keys.add("<sigint>")
-        def _(event: KeyPressEvent) -> None:
-            if not event.app.is_done:  # it may be pressed again before the prompt has ended
-                event.app.exit(result=_INTERRUPTED)
+        from ._prompt_session import INTERRUPTED, question_prompt
 
         # Text typed before the question appeared must not answer it.
         clear_typeahead(self._session.input)
         with suppress(termios.error):
             termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
-        session: PromptSession[Any] = PromptSession(
-            input=self._session.input,
-            output=self._output,
-            history=DummyHistory(),
-            key_bindings=keys,
-            erase_when_done=True,
-        )
-        if breaks_rows():
-            erase_broken_rows(session.app)
         try:
-            text = await self._prompt(session, message=question)
+            text = await self._prompt(question_prompt(self._session.input, self._output), message=question)
         except EOFError:
             return ""
-        return None if text is _INTERRUPTED else str(text)
+        return None if text is INTERRUPTED else str(text)
 
     async def _prompt(self, session: PromptSession[Any], **options: Any) -> Any:
         self._erase_progress()
@@ -253,82 +233,12 @@ class TerminalFrontend:
         if app.is_running and not app.is_done:
             app.exit(**outcome)
 
-    def _make_session(
-        self,
-        history: Path,
-        redact: Callable[[str], str],
-        commands: Callable[[], Iterable[tuple[str, str]]],
-        folder: Callable[[], Path],
-    ) -> PromptSession[Any]:
-        from prompt_toolkit.enums import DEFAULT_BUFFER
-        from prompt_toolkit.filters import Condition, emacs_mode, has_focus
-        from prompt_toolkit.history import FileHistory
-        from prompt_toolkit.key_binding import KeyBindings
-        from prompt_toolkit.output import ColorDepth
-        from prompt_toolkit.shortcuts import PromptSession
-        from prompt_toolkit.styles import Style
-
-        from ._completion import ChatCompleter, completes_while_typing
-        from ._editing_mode import uses_vi_keys
-        from ._shown_input import ShownInput
-
-        class History(FileHistory):
-            def store_string(self, string: str) -> None:
-                super().store_string(redact(string))
-
-        keys = KeyBindings()
-        keys.add("enter", filter=has_focus(DEFAULT_BUFFER))(_send_or_break_line)
-        keys.add("escape", "enter", filter=has_focus(DEFAULT_BUFFER))(_break_line)
-        keys.add("c-c", filter=has_focus(DEFAULT_BUFFER))(self._interrupted)
-        keys.add("<sigint>")(self._interrupted)
-        keys.add("c-o", filter=has_focus(DEFAULT_BUFFER))(lambda _: self._unfold())
-        keys.add("c-v", filter=has_focus(DEFAULT_BUFFER))(self._paste_image)
-        # With the keys of vi, Esc ends the insertion of text.
-        keys.add("escape", filter=has_focus(DEFAULT_BUFFER) & emacs_mode)(lambda _: self._interrupt())
-        return PromptSession(
-            self._message,
-            output=self._output,
-            history=History(history),
-            key_bindings=keys,
-            multiline=True,
-            vi_mode=uses_vi_keys(),
-            prompt_continuation="  ",
-            input_processors=[ShownInput()],
-            completer=ChatCompleter(commands, folder),
-            complete_in_thread=True,
-            complete_while_typing=Condition(
-                lambda: completes_while_typing(self._session.default_buffer.document.text_before_cursor)
-            ),
-            reserve_space_for_menu=_MENU_ROWS,
-            enable_suspend=True,
-            erase_when_done=True,
-            color_depth=None if has_colours(self._stdout) else ColorDepth.DEPTH_1_BIT,
-            style=Style.from_dict({"aside": "ansibrightblack"}),
-        )
-
     def _paste_image(self, event: KeyPressEvent) -> None:
-        """Attach the image in the clipboard, and insert a mark for it."""
-
-        async def paste() -> None:
-            from ._clipboard import PROGRAMS, clipboard_image
-
-            try:
-                found = await clipboard_image()
-            except LookupError:
-                self.line(f"to paste images, install one of {', '.join(PROGRAMS)}")
-                return
-            if found is None:
-                self.line("the clipboard has no image")
-                return
-            self._images.append(ImagePart(media_type="image/png", data=b64encode(found).decode()))
-            event.current_buffer.insert_text(_image_mark(len(self._images)))
-
-        event.app.create_background_task(paste())
+        event.app.create_background_task(self._images.paste(event.current_buffer.insert_text))
 
     def take_images(self, text: str) -> list[ImagePart]:
         """Return the images whose marks are in a message, and forget all others."""
-        found, self._images = self._images, []
-        return [one for number, one in enumerate(found, 1) if _image_mark(number) in text]
+        return self._images.take(text)
 
     def _interrupted(self, event: KeyPressEvent) -> None:
         if self._interrupt():
@@ -470,51 +380,3 @@ class TerminalFrontend:
 
     def _width(self) -> int:
         return self._output.get_size().columns - _MARGIN
-
-
-def _image_mark(number: int) -> str:
-    return f"[image {number}]"
-
-
-@contextmanager
-def _without_line_editing(descriptor: int) -> Iterator[None]:
-    """Turn off the terminal's line editing and echo, and restore both afterwards."""
-    before = termios.tcgetattr(descriptor)
-    during = termios.tcgetattr(descriptor)
-    during[3] &= ~(termios.ICANON | termios.ECHO)
-    try:
-        termios.tcsetattr(descriptor, termios.TCSADRAIN, during)
-        yield
-    finally:
-        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
-
-
-class _LineWriter(io.TextIOBase):
-    """A stream that passes each complete line to a function."""
-
-    def __init__(self, take: Callable[[str], object]) -> None:
-        self._take = take
-        self._rest = ""
-
-    def write(self, text: str) -> int:
-        *lines, self._rest = (self._rest + text).split("\n")
-        for line in lines:
-            self._take(line)
-        return len(text)
-
-    def writable(self) -> bool:
-        return True
-
-
-def _send_or_break_line(event: KeyPressEvent) -> None:
-    """Send the input, or begin a new line after a backslash."""
-    buffer = event.current_buffer
-    if buffer.document.text_before_cursor.endswith("\\"):
-        buffer.delete_before_cursor()
-        buffer.newline(copy_margin=False)
-    else:
-        buffer.validate_and_handle()
-
-
-def _break_line(event: KeyPressEvent) -> None:
-    event.current_buffer.newline(copy_margin=False)
