@@ -24,7 +24,10 @@ TEN_CALLS = [*(Turn(tool_calls=[("echo", {"text": str(number)})]) for number in 
 
 @contextmanager
 def counted():
-    """Count the Python calls of the block in this thread by file. Resumptions depend on waits, and are not counted."""
+    """Count the Python calls of the block in this thread by file, with the garbage collector off.
+
+    Resumptions depend on waits, and are not counted.
+    """
     found = Counter()
     running = set()
 
@@ -35,11 +38,13 @@ def counted():
             running.add(frame)
         found[frame.f_code.co_filename] += 1
 
+    gc.disable()  # finalizers and the callbacks of test tools would be counted too
     sys.setprofile(profile)
     try:
         yield found
     finally:
         sys.setprofile(None)
+        gc.enable()
 
 
 async def work_of_a_run(host):
@@ -125,12 +130,14 @@ def observers(number):
 
 
 async def work_of_opening(host, **options):
-    """Return the calls of opening an agent, after another one that filled the caches."""
-    for _ in range(2):
+    """Return the fewest calls of opening an agent: the first fills the caches, and other tasks may run beside one."""
+    totals = []
+    for _ in range(4):
         with counted() as found:
             agent = await Agent(host, **options).__aenter__()
         await agent.__aexit__()
-    return found.total()
+        totals.append(found.total())
+    return min(totals)
 
 
 @pytest.mark.parametrize(

@@ -171,12 +171,20 @@ class Terminal:
         self.wait_for(text[-20:])
         self.type("\r")
 
+    def answer(self, question, text):
+        """Type an answer once the screen ends with the end of its question: what was typed before is discarded."""
+        self._read_until(lambda: self.text.endswith(question), question)
+        self.type(text)
+
     def wait_for(self, *texts):
         """Read until the screen shows all of these texts."""
+        self._read_until(lambda: all(text in self.text for text in texts), texts)
+
+    def _read_until(self, condition, awaited):
         until = time.monotonic() + TIMEOUT
-        while not all(text in self.text for text in texts):
-            assert time.monotonic() < until, f"timeout while waiting for {texts}:\n{self.text}"
-            assert self._read(until), f"no more output while waiting for {texts}:\n{self.text}"
+        while not condition():
+            assert time.monotonic() < until, f"timeout while waiting for {awaited}:\n{self.text}"
+            assert self._read(until), f"no more output while waiting for {awaited}:\n{self.text}"
 
     def wait(self):
         """Read until the process exits and return its exit code."""

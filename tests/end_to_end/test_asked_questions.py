@@ -26,7 +26,7 @@ def test_typed_number_chooses_an_option(terminal, turns, command, enter):
     assert all(row.startswith("▌   │ ") for row in rows)
     asked.type(f"7{enter}")
     asked.wait_for("there is no such choice: 7")
-    asked.type(f"2{enter}")
+    asked.answer("Your answer:", f"2{enter}")
     asked.wait_for("\ndone")
     if command == "chat":
         asked.type("\x04")

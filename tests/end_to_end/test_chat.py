@@ -203,8 +203,8 @@ def test_grant_is_requested_in_the_chat(chat, turns, make_skill, answer, outcome
     chat.say("look")
     chat.wait_for("sql:path=notes.db", "[y/s/a/N]")
     chat.type("/mode full\r")
-    chat.wait_for("answer the question first", "[y/s/a/N]")
-    chat.type(answer + "\r" * (answer != CTRL_D))
+    chat.wait_for("answer the question first")
+    chat.answer("[y/s/a/N]", answer + "\r" * (answer != CTRL_D))
     chat.wait_for(outcome, "done", f"▌ Grant this? [y/s/a/N] {answer.replace(CTRL_D, 'n')}\n")
     chat.leave()
 
@@ -244,11 +244,8 @@ def test_text_typed_before_a_question_does_not_answer_it_and_is_restored_afterwa
     chat.type("y")
     chat.wait_for("> y")
     gate.opened.set()
-    # The first question is still on the screen, so the lines above the second one are needed.
-    above = "▌ session or always: for all tools of this version of the skill\n▌ y = once, s = for this session"
-    shown = f"highest level: controlled\n{above}, a = always, n or n REASON = no\n▌ Grant"
-    chat.wait_for("sql:path=notes.db", shown)
-    chat.type("\r")
+    chat.wait_for("sql:path=notes.db")
+    chat.answer("Grant this? [y/s/a/N]", "\r")
     chat.wait_for("failed", "done", "]\n> y")
     chat.type("\x03")
     chat.leave()

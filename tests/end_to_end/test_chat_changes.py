@@ -13,8 +13,8 @@ HOSTILE = "<script>alert(1)</script>\x1b[2J"
 def lines(sideband, turns):
     """Return a function that sends lines to a chat without a terminal."""
 
-    def say(*lines, scripted=("one",), words=()):
-        return sideband("chat", *words, *turns(*scripted), stdin="".join(f"{line}\n" for line in lines))
+    def say(*lines, scripted=("one",), words=(), **options):
+        return sideband("chat", *words, *turns(*scripted), stdin="".join(f"{line}\n" for line in lines), **options)
 
     return say
 
@@ -76,6 +76,19 @@ def test_differences_are_shown_in_colors(chat, turns, repository):
     assert b"\x1b[31m-old\x1b[0m" in chat.written
     assert b"\x1b[32m+new\x1b[0m" in chat.written
     chat.leave()
+
+
+@pytest.mark.parametrize("program", ["diff.external", "diff.notes.textconv"])
+def test_differences_run_no_program_of_the_repository(lines, repository, program):
+    (repository / "notes.txt").write_text("new\n")
+    (repository / ".gitattributes").write_text("*.txt diff=notes\n")
+    trap = repository / "trap"
+    trap.write_text('#!/bin/sh\ntouch trapped\ncat "$1"\n')
+    trap.chmod(0o755)
+    subprocess.run(["git", "config", program, str(trap)], cwd=repository, check=True)
+    done = lines("/diff", words=["--yes"], folder=repository)
+    assert "-old\n+new" in done.stdout
+    assert not (repository / "trapped").exists()
 
 
 def test_difference_of_a_question_is_shown_in_colors(chat, turns, repository):

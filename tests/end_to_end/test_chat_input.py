@@ -101,6 +101,17 @@ def test_image_of_the_clipboard_is_sent(chat, turns, tmp_path, sent):
     assert sent()[1] == {"type": "image", "media_type": "image/png", "data": base64.b64encode(PIXEL).decode()}
 
 
+def test_clipboard_without_an_image_is_reported(chat, turns, tmp_path):
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "xclip"
+    program.write_text("#!/bin/sh\necho a text\n")
+    program.chmod(0o755)
+    chat = chat(*turns("yes"), PATH=f"{tmp_path}/bin:/usr/bin:/bin")
+    chat.type("\x16")
+    chat.wait_for("the clipboard has no image")
+    chat.leave()
+
+
 def test_missing_program_for_the_clipboard_is_named(chat, turns, tmp_path):
     chat = chat(*turns("yes"), PATH=str(tmp_path))
     chat.type("\x16")
@@ -110,9 +121,9 @@ def test_missing_program_for_the_clipboard_is_named(chat, turns, tmp_path):
 
 def test_earlier_input_is_found_by_a_part_of_it(chat, turns):
     chat = chat(*turns("one", "two", "three"))
-    for text in ("the harvest", "something else"):
+    for text, reply in (("the harvest", "one"), ("something else", "two")):
         chat.say(text)
-        chat.wait_for(f"> {text}", "]\n>")
+        chat.wait_for(f"> {text}", f"\n{reply}\n", "]\n>")
     chat.type("\x12harv")
     chat.wait_for("the harvest\n", "harv")
     chat.type("\r\r")

@@ -99,7 +99,7 @@ def test_settings_are_kept_and_folders_added(terminal, local, written, tmp_path)
     answer(run, "Which model? [1]")
     answer(run, "More folders of skills", "missing")
     run.wait_for("there is no folder")
-    run.type("skills\n")
+    run.answer("[none]:", "skills\n")
     assert run.wait() == 0
     assert written()["agent"] == {"model": "openai-ollama:qwen3:latest"}
     assert written()["skills"] == {"folders": ["/srv", str(tmp_path / "skills")]}
@@ -116,7 +116,7 @@ def test_key_of_another_service_is_asked_without_echo_and_stored_as_a_secret(ter
     run.wait_for("Key of mine, which is not shown")
     run.type("wrong\n")
     run.wait_for("mine refused the key", "Try again.")
-    run.type(f"{CANARY}\n")
+    run.answer("(Enter for none):", f"{CANARY}\n")
     answer(run, "Which model? [1]")
     answer(run, "More folders of skills")
     assert run.wait() == 0

@@ -44,8 +44,7 @@ def piped(sideband, who, project):
 
 def answered(run, answer):
     """Answer the question, and return the end of what is then shown."""
-    run.wait_for(QUESTION)
-    run.type(f"{answer}\r")
+    run.answer(QUESTION, f"{answer}\r")
     assert run.wait() == 0
     return run.text.splitlines()[-1]
 

@@ -106,7 +106,7 @@ def test_yes_is_for_one_effect(run):
     asked.wait_for('content = "a"', KEYS)
     asked.type("y\n")
     asked.wait_for('content = "b"', f"{KEYS} y")
-    asked.type("n\n")
+    asked.answer(KEYS, "n\n")
     assert asked.wait() == 0
     assert "blobs.put was denied by `careful`" in " ".join(asked.text.split())
 
