@@ -15,6 +15,7 @@ from acp.schema import (
     TextResourceContents,
 )
 from sideband import Plugin
+from sideband.hooks import hookimpl
 from sideband_acp._choices import SessionChoices
 from sideband_agent import Budget
 from sideband_scripted import Turn
@@ -250,6 +251,26 @@ async def test_slash_command_of_a_plugin_answers_instead_of_the_model(editor):
     assert editor.script.requests[-1].messages[-1].text == "Greetings to Ada"
     with pytest.raises(RequestError, match="the command `/say` failed: LookupError"):
         await editor.agent.prompt(session_id=editor.session, prompt=[text_block("/say fail")])
+
+
+async def test_command_runs_although_the_client_has_not_waited_for_the_list(connect):
+    listed = anyio.Event()
+
+    class Slow:
+        asked = 0
+
+        @hookimpl
+        async def chat_commands(self, event):
+            self.asked += 1
+            if self.asked == 1:  # for the client
+                await listed.wait()
+            return []
+
+    async with connect(more=[Plugin("hook", "slow", Slow())]) as editor:
+        answer = await editor.agent.prompt(session_id=editor.session, prompt=[text_block("/say hi")])
+        listed.set()
+        assert answer.stop_reason == "end_turn"
+        assert editor.user.text() == "you said hi in acp"
 
 
 async def test_command_that_two_plugins_have_is_not_offered(connect):

@@ -28,6 +28,7 @@ class SlashCommands:
     """
 
     agent: Agent = field(repr=False)
+    _known: bool = field(default=False, init=False)
     _of_plugins: dict[str, tuple[str, ChatCommand]] = field(factory=dict, init=False, repr=False)
     _skills: dict[str, str] = field(factory=dict, init=False, repr=False)
 
@@ -38,6 +39,7 @@ class SlashCommands:
         self._of_plugins = {one.value.name: (one.plugin, one.value) for one in found if counts[one.value.name] == 1}
         skills = await self.agent.skills()
         self._skills = {str(one["name"]): str(one["description"]) for one in skills if one["name"] not in counts}
+        self._known = True
         own = [_available(name, one.summary, one.usage) for name, (_, one) in self._of_plugins.items()]
         return [*own, *(_available(name, summary) for name, summary in self._skills.items())][:_MOST]
 
@@ -48,6 +50,8 @@ class SlashCommands:
             SidebandError: if the command fails.
         """
         name, _, rest = text[1:].partition(" ") if text.startswith("/") else ("", "", "")
+        if name and not self._known:  # the client has not waited for them
+            await self.find()
         if name not in self._of_plugins:
             return None
         plugin, command = self._of_plugins[name]
