@@ -42,7 +42,7 @@ def test_only_the_accepted_content_is_used(repository, write, section, accept):
     assert section("append", folder=repository) is None
 
 
-@pytest.mark.parametrize(("channel", "reported"), [("acp", True), ("cli", False)])
+@pytest.mark.parametrize(("channel", "reported"), [("mcp", True), ("acp", False), ("cli", False)])
 def test_ignored_file_is_reported_where_no_question_is_asked(repository, section, channel, reported, caplog):
     (repository / "AGENTS.md").write_text("Run the tests.")
     assert section("append", folder=repository, channel=channel) is None

@@ -4,6 +4,7 @@ from ._answers import Answers, Decision
 from ._confined import MAX_SIZE, FileContent, open_resolved, read_file
 from ._files import InstructionFile, find_instructions
 from ._instructions import Instructions, known_instructions
+from ._question import question_lines
 from ._text import count_invisible, visible
 from ._version import __version__
 
@@ -19,6 +20,7 @@ __all__ = [
     "find_instructions",
     "known_instructions",
     "open_resolved",
+    "question_lines",
     "read_file",
     "visible",
 ]

@@ -20,12 +20,14 @@ class PromptRun:
     Attributes:
         done: set once the answer has ended.
         cancelled: whether the client has cancelled it.
+        asking: the questions before the run.
         result: the result of the run; ``None`` without a run.
         failure: why it failed without a result.
     """
 
     done: anyio.Event = field(factory=anyio.Event)
     cancelled: bool = False
+    asking: anyio.CancelScope = field(factory=anyio.CancelScope, repr=False)
     result: RunResult | None = None
     failure: Exception | None = None
 

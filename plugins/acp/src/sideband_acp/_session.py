@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,7 +42,9 @@ from ._config_options import MODE, ConfigOptions, options_of, select_option
 from ._errors import AcpBusy, AcpFailed
 from ._history import history
 from ._input import PromptInput
+from ._instructions import ask_about_instructions
 from ._limits import AcpLimits
+from ._own_questions import OwnQuestions
 from ._permissions import approval_of, permission_of
 from ._plan import TASKS, plan_of
 from ._prompt_run import PromptRun, stop_reason
@@ -86,6 +89,7 @@ class AcpSession:
     _commands: SlashCommands = field(init=False, repr=False)
     _known: list[Update] = field(factory=list, init=False, repr=False)
     _prompt: PromptRun | None = field(default=None, init=False, repr=False)
+    _prepared: bool = field(default=False, init=False, repr=False)
 
     async def run(self, *, task_status: TaskStatus[None]) -> None:
         """Keep the session open until it is closed.
@@ -190,7 +194,9 @@ class AcpSession:
             reply = await self._commands.answer(given.text)
             if reply is not None:
                 self._activity.say(render(reply, prose=True))
-            elif not prompt.cancelled:
+            else:
+                await self._prepare(prompt)
+            if reply is None and not prompt.cancelled:
                 text = self._commands.expanded(given.text)
                 prompt.result = result = await self.agent.invoke(text, attachments=given.attachments)
                 self._explain(result)
@@ -200,6 +206,15 @@ class AcpSession:
             self._prompt = None
             prompt.done.set()
         await self.report()
+
+    async def _prepare(self, prompt: PromptRun) -> None:
+        """Ask before the first run of the session what it needs to know, unless the prompt is cancelled."""
+        if self._prepared or prompt.cancelled:
+            return
+        with prompt.asking:
+            questions = OwnQuestions(self._updates, partial(self.client.connection.request_permission, self.id))
+            await ask_about_instructions(self.host, self.folder, questions)
+            self._prepared = True
 
     def _explain(self, result: RunResult) -> None:
         """Say why a run waits for its user."""
@@ -211,6 +226,7 @@ class AcpSession:
         """Cancel the prompt in progress, if there is one."""
         if self._prompt is not None:
             self._prompt.cancelled = True
+            self._prompt.asking.cancel()
             self.agent.abort(reason)
 
     def _take(self, event: ObserveEvent) -> None:

@@ -11,7 +11,7 @@ from sideband_project_instructions import InstructionFile, known_instructions
 from ._text import one_line
 
 _log = logging.getLogger(__name__)
-_ASKING = frozenset({"cli"})
+_ASKING = frozenset({"cli", "acp"})
 _ORDER = "Where instructions of the project contradict each other, those of the files listed first apply."
 
 
