@@ -61,8 +61,9 @@ async def test_ambiguous_name_is_rejected_with_the_ids(sessions, make):
 
 async def test_list_is_sorted_newest_first(sessions, make):
     first, second = await make("a"), await make("b")
+    later = MessageEntry(message=UserMessage(content="again"), time="2999-12-31T00:00:00Z")
     async with await sessions.open(first) as session:
-        await session.append(user("again"))
+        await session.append(later)
     assert [info.id for info in await sessions.list()] == [first, second]
     assert (await sessions.latest()).id == first
     assert [info.id for info in await sessions.list(limit=1)] == [first]
