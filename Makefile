@@ -72,10 +72,10 @@ docs: $(VENV)/test.stamp
 changelog: $(VENV)/test.stamp
 	$(BIN)/python -m towncrier build --draft --version Unreleased --date ""
 
-# The tests of sideband-secrets use a real keyring service, those of sideband-sandbox programs that unpack archives, and
-# those of completion real shells.
+# The tests of sideband-secrets use a real keyring service, those of sideband-sandbox programs that unpack archives,
+# those of completion real shells, and those of sideband-postgres a server.
 services:
-	@for program in gnome-keyring-daemon dbus-run-session cpio unzip zsh fish; do \
+	@for program in gnome-keyring-daemon dbus-run-session cpio unzip zsh fish /usr/lib/postgresql/*/bin/initdb; do \
 		command -v $$program >/dev/null || { tests/install-services; break; }; \
 	done
 

@@ -52,6 +52,8 @@ STORES = {
     "store that exits": "    sys.exit(7)\n    yield",
 }
 
+ONLY_OTHER = '[policy.deny]\n"store.sqlite" = "none here"\n"store.postgres" = "none here"\n'
+
 
 @pytest.fixture
 def broken_host(site, sideband, tmp_path):
@@ -63,16 +65,17 @@ def broken_host(site, sideband, tmp_path):
         path = site("acme-op", "acme_op", FAILING, "sideband.v1.op", "acme")
         environment = {"PYTHONPATH": str(path)}
         if how == "two stores":
+            (home / "sideband.toml").write_text("[plugins.other]\na = 1\n[plugins.sqlite]\na = 1\n")
             site("other-store", "other_store", "", "sideband.v1.store", "other")
         elif how == "conflicting stores":
             site("other-store", "other_store", "", "sideband.v1.store", "sqlite")
         elif how == "no store":
             (home / "sideband.toml").write_text('[policy.deny]\n"store.*" = "none here"\n')
         elif how == "store that fails":
-            (home / "sideband.toml").write_text('[policy.deny]\n"store.sqlite" = "none here"\n')
+            (home / "sideband.toml").write_text(ONLY_OTHER)
             site("other-store", "other_store", "import sys; sys.exit(7)", "sideband.v1.store", "other")
         elif how in STORES:
-            (home / "sideband.toml").write_text('[policy.deny]\n"store.sqlite" = "none here"\n')
+            (home / "sideband.toml").write_text(ONLY_OTHER)
             site("other-store", "other_store", STORE + STORES[how], "sideband.v1.store", "other")
         elif how == "damaged store":
             (home / "store").mkdir(mode=0o700)
@@ -87,7 +90,7 @@ def broken_host(site, sideband, tmp_path):
 
 
 BROKEN = {
-    "two stores": "`other` of other-store 1.0 (`other_store`",
+    "two stores": "it is unclear which store to use: `other` of other-store 1.0 (`other_store`",
     "conflicting stores": "store `sqlite` is claimed by other-store 1.0 (`other_store`",
     "no store": "no store plugin is installed",
     "store that fails": "it tried to exit the program (SystemExit: 7)",
@@ -148,7 +151,7 @@ def sideband_stores():
 
 def test_doctor_reports_a_store_that_fails_after_it_was_opened(sideband, site, tmp_path):
     (tmp_path / "home").mkdir()
-    (tmp_path / "home" / "sideband.toml").write_text('[policy.deny]\n"store.sqlite" = "none here"\n')
+    (tmp_path / "home" / "sideband.toml").write_text(ONLY_OTHER)
     path = site("other-store", "other_store", FAILING_STORE, "sideband.v1.store", "other")
     done = sideband("doctor", PYTHONPATH=str(path))
     assert done.returncode == 1

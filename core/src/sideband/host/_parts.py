@@ -130,7 +130,9 @@ class HostParts:
             ),
         )
         # Before guards and hooks, which may use it in their lifespans.
-        self.store = self._opened = await open_store(self.plugins, self.home / "store", stack, autoload=self._autoload)
+        self.store = self._opened = await open_store(
+            self.plugins, self.home / "store", stack, configured=plugin_policy.config, autoload=self._autoload
+        )
         stack.callback(setattr, self, "_opened", None)
         self.plugins.before_swap = self._add_redactors
         sources = SecretSources(self.plugins, self.home, policy.require_open_secrets)

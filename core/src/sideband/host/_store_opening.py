@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -12,28 +13,38 @@ from ..plugins._objects import describe
 from ..state import make_home
 from ..store import Store, StoreSpec
 
+_DEFAULT = "sqlite"
 
-async def open_store(plugins: PluginHost, folder: Path, stack: AsyncExitStack, *, autoload: bool) -> Store:
-    """Open the only store plugin.
+
+async def open_store(
+    plugins: PluginHost, folder: Path, stack: AsyncExitStack, *, configured: Container[str], autoload: bool
+) -> Store:
+    """Open the store plugin that has a table ``[plugins.NAME]``; without one ``sqlite``, or the only one.
 
     Args:
         plugins: the plugins of the host.
         folder: the folder for its data, which is created.
         stack: closes it.
+        configured: the plugins that have a table.
         autoload: whether installed plugins are used, for the message.
 
     Raises:
-        ConfigurationError: if no store plugin is installed, or several are.
+        ConfigurationError: if no store plugin is installed, or if it is unclear which of several to use.
         PluginInvalid: if it cannot be opened.
     """
-    names = plugins.names("store") or plugins.names("store", broken=True)
+    installed = plugins.names("store", broken=True)
+    chosen = [one for one in installed if one in configured] or [one for one in installed if one == _DEFAULT]
+    names = chosen or plugins.names("store") or installed
     if len(names) != 1:
         if names:
             claims = (
                 f"`{one.name}` of {one.claim}" for one in plugins.records if one.kind == "store" and one.name in names
             )
-            problem = f"several store plugins are installed: {', '.join(claims)}"
-            hint = 'keep one and deny the others under `[policy.deny]`: "store.NAME" = "reason"'
+            problem = f"it is unclear which store to use: {', '.join(claims)}"
+            hint = (
+                "configure only this one, under `[plugins.NAME]`, or deny the others under `[policy.deny]`: "
+                '"store.NAME" = "reason"'
+            )
         else:
             problem, hint = "no store plugin is installed", "pip install sideband-store-sqlite"
             if not autoload:

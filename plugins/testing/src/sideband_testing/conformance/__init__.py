@@ -18,6 +18,7 @@ from ._overrides import OverrideInvalid
 from ._providers import ProviderConformance
 from ._sandboxes import SandboxConformance
 from ._secret_sources import SecretSourceConformance
+from ._shared_stores import SharedStoreConformance
 from ._skills import SkillConformance
 from ._stores import StoreConformance
 from ._tools import ToolConformance, ToolSourceConformance
@@ -36,6 +37,7 @@ __all__ = [
     "ProviderConformance",
     "SandboxConformance",
     "SecretSourceConformance",
+    "SharedStoreConformance",
     "SkillConformance",
     "StoreConformance",
     "ToolConformance",

@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -24,6 +25,9 @@ _KEYS = ("a", "a_b", "axb", "a%b", "a*b", "ä", "\x00", "\ud7ff\ue000\U0010ffff"
 
 class StoreConformance(Conformance):
     """The tests of a store: a plugin in the group ``sideband.v1.store``.
+
+    In texts of ``config``, ``{store}`` stands for a name that is another one for each folder, such as of a schema: a
+    store that keeps nothing in its folder needs it, since each test begins with an empty store.
 
     Attributes:
         survives_kill: whether what it has written survives SIGKILL, as the protocol demands.
@@ -255,23 +259,30 @@ class StoreConformance(Conformance):
 
     @asynccontextmanager
     async def _open(self, folder: Path) -> AsyncIterator[Store]:
-        spec = self._spec()
+        spec = self._spec(folder)
         async with spec.open(folder) as store:
             yield store
 
-    def _spec(self) -> StoreSpec:
-        found = [one for one in self.subject.value.sideband_stores() if one.name == self.subject.name]
+    def _spec(self, folder: Path) -> StoreSpec:
+        self.values["store"] = _name_of(folder)
+        register, model = self.subject.value.sideband_stores, getattr(self.subject.value, "Config", None)
+        given = {} if model is None else {"config": model.model_validate(self.fill(self.config))}
+        found = [one for one in register(**given) if one.name == self.subject.name]
         if not found:
             self._wrong(f"`sideband_stores` returns a store `{self.subject.name}`", "it returns none")
         spec: StoreSpec = found[0]
         return spec
 
     def _with_store(
-        self, check: Callable[[Store], Awaitable[None]], *, folder: Path | None = None, deep: bool = False
+        self,
+        check: Callable[[Store], Awaitable[None]],
+        *,
+        folder: Path | None = None,
+        deep: bool = False,
+        backends: int | None = None,
     ) -> None:
-        chosen = folder or self.new_folder("store")
-
         async def main() -> None:
+            chosen = self._current
             async with self._open(chosen) as store:
                 if not isinstance(store, Store):
                     self._wrong("`open` yields a `Store`", f"it yields a {type(store).__name__}")
@@ -286,9 +297,8 @@ class StoreConformance(Conformance):
                     found = await store.get("shared")
                     self._is("the first user then finds", found and dict(found.value), {"n": 2})
 
-        for backend in self.backends:
-            if folder is None:
-                chosen = self.new_folder("store")
+        for backend in self.backends[:backends]:
+            self._current = folder or self.new_folder("store")
             self.run(main, backend=backend)
 
     async def _conflicts(self, write: Awaitable[Any], what: str) -> None:
@@ -300,6 +310,11 @@ class StoreConformance(Conformance):
             self._wrong(f"{what} raises `StoreConflict`", f"{type(error).__name__}: {error}")
         self._wrong(f"{what} raises `StoreConflict`", "it succeeds")
 
+    def _host_options(self, home: Path | None) -> dict[str, Any]:
+        chosen = home or self.new_folder("home")
+        self.values["store"] = _name_of(chosen)
+        return super()._host_options(chosen)
+
     def _is(self, what: str, found: Any, wanted: Any) -> None:
         if found != wanted:
             self._wrong(f"{what}: {wanted!r}", f"{found!r}")
@@ -307,3 +322,7 @@ class StoreConformance(Conformance):
     def _wrong(self, expected: str, happened: str) -> Any:
         remedy = "read `sideband.store.Store`, which specifies it"
         fail(self.label, expected=expected, happened=happened, remedy=remedy)
+
+
+def _name_of(folder: Path) -> str:
+    return f"store_{sha256(os.fsencode(folder)).hexdigest()[:16]}"

@@ -1,0 +1,117 @@
+"""Locks of hosts that share a store, and what a host that has lost them may still do: nothing."""
+
+import anyio
+import psycopg
+import pytest
+from anyio import to_thread
+from sideband_postgres import PostgresCutOff, open_postgres
+
+pytestmark = pytest.mark.anyio
+
+
+def refuse_connections(server, refused):
+    """Let no role but that of the test connect."""
+    with psycopg.connect(server.address, autocommit=True) as connection:
+        connection.execute(f"ALTER ROLE host {'NOLOGIN' if refused else 'LOGIN'}")
+
+
+@pytest.fixture
+def cut(own_server, config):
+    """A configuration with the role ``host``, which can be kept from connecting."""
+    with psycopg.connect(own_server.address, autocommit=True) as connection:
+        connection.execute("CREATE ROLE host LOGIN")
+        connection.execute("GRANT CREATE ON DATABASE postgres TO host")
+    return config(address=own_server.address.replace("postgres@", "host@"), wait_seconds=1)
+
+
+@pytest.fixture
+async def other(own_server, config, cut):
+    """A store of another machine, whose connections go on."""
+    async with open_postgres(cut):  # the role `host` owns the tables
+        pass
+    with psycopg.connect(own_server.address, autocommit=True) as connection:
+        connection.execute("GRANT host TO postgres")
+    async with open_postgres(config(own_server, grace_seconds=0.2)) as store:
+        yield store
+
+
+def end_connections(server):
+    """End the connections of the role ``host``, as a network that fails does."""
+    with psycopg.connect(server.address, autocommit=True) as connection:
+        connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'host'")
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+async def test_host_that_has_lost_its_locks_cannot_write_and_others_can(own_server, cut, other):
+    async with open_postgres(cut) as lost:
+        assert await lost.try_lock("session")
+        await lost.put("a", {"by": "lost"})
+        await to_thread.run_sync(refuse_connections, own_server, True)
+        await to_thread.run_sync(end_connections, own_server)
+        assert await other.try_lock("session")
+        await other.put("a", {"by": "other"})
+        await to_thread.run_sync(refuse_connections, own_server, False)
+        for write in (lost.put("a", {"by": "lost"}), lost.append("s", [{}]), lost.delete("a"), lost.try_lock("new")):
+            with pytest.raises(PostgresCutOff) as caught:
+                await write
+            assert (caught.value.code, caught.value.retryable) == ("postgres.cut_off", False)
+        with pytest.raises(PostgresCutOff):
+            async with lost.transaction() as transaction:
+                await transaction.put("a", {"by": "lost"})
+    assert (await other.get("a")).value == {"by": "other"}
+    assert await other.read("s") == ()
+    assert not await other.try_lock("session")
+
+
+async def test_host_keeps_its_locks_if_it_connects_again_in_time(own_server, cut, other):
+    async with open_postgres(cut) as host:
+        assert await host.try_lock("session")
+        await to_thread.run_sync(end_connections, own_server)
+        assert not await other.try_lock("session")
+        await host.put("a", {})
+
+
+async def test_transaction_that_is_open_while_others_want_the_lock_is_that_of_a_living_host(own_server, cut, other):
+    async with open_postgres(cut) as host:
+        assert await host.try_lock("session")
+        async with host.transaction() as transaction:
+            await transaction.put("a", {})
+            assert not await other.try_lock("session")
+    assert await other.get("a") is not None
+
+
+async def test_idle_host_keeps_its_locks_through_a_crash_of_the_server(own_server, config):
+    async with (
+        open_postgres(config(own_server, grace_seconds=5)) as host,
+        open_postgres(config(own_server, grace_seconds=5)) as other,
+    ):
+        assert await host.try_lock("session")
+        for mode in ("immediate", "fast"):
+            await to_thread.run_sync(own_server.restart, mode)
+            assert not await other.try_lock("session")
+        await host.unlock("session")
+        assert await other.try_lock("session")
+
+
+async def test_cancelled_lock_is_not_held(config):
+    async with open_postgres(config()) as one, open_postgres(config()) as other:
+        for number in range(40):
+            taken = False
+            with anyio.CancelScope() as scope:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(cancel_after, scope, number)
+                    taken = await one.try_lock(f"{number}")
+            assert scope.cancelled_caught or taken
+            assert await other.try_lock(f"{number}") != taken
+
+
+async def cancel_after(scope, steps):
+    for _ in range(steps):
+        await anyio.lowlevel.checkpoint()
+    scope.cancel()
+
+
+async def test_error_of_the_block_is_raised_as_it_is(config):
+    with pytest.raises(ZeroDivisionError):
+        async with open_postgres(config()):
+            raise ZeroDivisionError
