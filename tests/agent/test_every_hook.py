@@ -6,7 +6,7 @@ import pytest
 import sideband_guard_approval.plugin
 import sideband_shell.plugin
 from sideband import Plugin
-from sideband.hooks import HOOK_SPECS, ChatCommands, Compacted, Retry, Route, hookimpl
+from sideband.hooks import HOOK_SPECS, ChatCommands, ClientServer, Compacted, Retry, Route, hookimpl
 from sideband.providers import ProviderRefused
 from sideband.tools import tool
 from sideband_cli._chat._chat_command_table import plugin_chat_commands
@@ -69,6 +69,10 @@ async def queued_message(agent):
     agent.steer("in euros")
 
 
+async def client_with_servers(agent):
+    assert await agent.offer_servers([ClientServer("clock", ["/bin/clock"])]) == []
+
+
 async def chat(agent):
     await plugin_chat_commands(agent)
     await plugin_texts(agent)
@@ -95,6 +99,7 @@ SCENARIOS = [
     (program_of_the_user, [], "user_bash"),
     (queued_message, [], "queue_update"),
     (chat, [], "chat_commands status_line"),
+    (client_with_servers, [], "client_servers"),
 ]
 
 

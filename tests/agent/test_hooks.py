@@ -41,6 +41,7 @@ turn_start tool_selection ephemeral before_provider_request op_call effect model
 agent_error agent_end save_point settled
 chat_commands
 status_line
+client_servers
 session_shutdown
 """
 
@@ -110,6 +111,7 @@ async def scenario(stage, kit):
         await agent.invoke("again")
         await agent.hooks.collect(ChatCommands())
         await agent.hooks.collect(StatusLine())
+        await agent.offer_servers(())
     return events
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from sideband.hooks import ClientServer, ClientServers
+from sideband.host import ProvidedSource
 from sideband.tools import Tool, ToolSource
 
 from ._agent_state import AgentState
@@ -36,6 +38,28 @@ class AgentTools(AgentState):
             ToolRefused: if its name is invalid or taken, or the restrictions of the agent exclude it.
         """
         self._parts.tools.offer(tool)
+
+    async def offer_servers(self, servers: Sequence[ClientServer]) -> Sequence[str]:
+        """Give this agent the tools of programs that a client passes and its user has accepted.
+
+        A plugin starts them, with its own rights and in isolation. They stay like what `offer` gives.
+
+        Args:
+            servers: the programs.
+
+        Returns:
+            The names of those that a plugin starts.
+
+        Raises:
+            ToolRefused: if a name is taken.
+        """
+        event = ClientServers(servers)
+        found = await self.hooks.collect(event)
+        for one in found:
+            context = self.host.hooks.context_of(one.plugin, event)
+            if context is not None:
+                self._parts.tools.add(ProvidedSource(one.value, one.plugin, context))
+        return [one.value.name for one in found]
 
     def withdraw(self, name: str) -> bool:
         """Remove a tool, or a source of tools, that was offered. Return whether there was one of this name.

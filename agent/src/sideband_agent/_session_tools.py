@@ -21,11 +21,11 @@ class OwnTools:
 
     Attributes:
         tools: the tools by name.
-        sources: the sources by name.
+        sources: the sources by name, each with the plugin whose rights it has, if it has those of one.
     """
 
     tools: dict[str, Tool] = field(factory=dict)
-    sources: dict[str, ToolSource] = field(factory=dict)
+    sources: dict[str, ProvidedSource] = field(factory=dict)
 
 
 @define(eq=False)
@@ -137,10 +137,19 @@ class SessionTools:
                 'a `name` of lower-case words joined by `_`, and `scope = "session"`'
             )
             raise ToolRefused(f"expected a tool or a source of tools for a session, got {kind}", hint=hint)
-        elif problem := self._start(ProvidedSource(offered, "", self.context(None))):
-            raise ToolRefused(problem, hint="choose another name")
         else:
-            self.own.sources[offered.name] = offered
+            self.add(ProvidedSource(offered, "", self.context(None)))
+        self._changed()
+
+    def add(self, provided: ProvidedSource) -> None:
+        """Add a source of tools to those of the agent, from the next turn on.
+
+        Raises:
+            ToolRefused: if its name is taken.
+        """
+        if problem := self._start(provided):
+            raise ToolRefused(problem, hint="choose another name")
+        self.own.sources[provided.source.name] = provided
         self._changed()
 
     def withdraw(self, name: str) -> bool:
@@ -171,8 +180,7 @@ class SessionTools:
     def start(self) -> None:
         """Open the sources of the session, without waiting for them. A source whose name is taken is not opened."""
         if self.parent is None:
-            provided = [*self.registry.session_sources]
-            provided += [ProvidedSource(one, "", self.context(None)) for one in self.own.sources.values()]
+            provided = [*self.registry.session_sources, *self.own.sources.values()]
             self._refused = tuple(problem for one in provided if (problem := self._start(one)))
             self._changed()  # tools may have been offered or withdrawn while sessions were switched
 

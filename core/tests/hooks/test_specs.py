@@ -18,6 +18,8 @@ from sideband.hooks import (
     BeforeAgentStart,
     BeforeProviderRequest,
     ChatCommands,
+    ClientServer,
+    ClientServers,
     CollectEvent,
     Compaction,
     CompactionEnd,
@@ -103,6 +105,7 @@ SAMPLES = [
     Answer("r1", "Done -- all of it."),
     Answer("r1", "TODO"),
     ChatCommands(),
+    ClientServers([ClientServer("clock", ["/bin/clock"])]),
     StatusLine(),
     Redactors(),
     ResourcesDiscover(Path("/srv")),
@@ -143,7 +146,7 @@ SAMPLES = [
 DOCUMENTED = {
     Kind.UPDATE: "input before_agent_start context before_provider_request after_provider_response tool_result "
     "tool_selection answer",
-    Kind.COLLECT: "ephemeral sections routes chat_commands status_line redactors resources_discover",
+    Kind.COLLECT: "ephemeral sections routes chat_commands status_line client_servers redactors resources_discover",
     Kind.DECIDE: "tool_call op_call session_before_switch session_before_fork session_before_tree",
     Kind.FIRST: "compaction model_error",
     Kind.OBSERVE: "agent_start turn_start turn_end message_start message_update message_end tool_execution_start "

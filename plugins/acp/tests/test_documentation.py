@@ -27,6 +27,7 @@ def test_table_of_limits_has_the_defaults():
         "requests in progress": limits.requests,
         "size of a message": limits.message >> 20,
         "parts of a prompt": limits.parts,
+        "MCP servers of a session": limits.servers,
         "attachments of a prompt": LARGEST_ATTACHMENT >> 20,
         "time for a run to end, when the editor leaves": limits.seconds,
     }

@@ -7,10 +7,7 @@ from acp.schema import (
     AudioContentBlock,
     BlobResourceContents,
     EmbeddedResourceContentBlock,
-    EnvVariable,
-    HttpMcpServer,
     ImageContentBlock,
-    McpServerStdio,
     ResourceContentBlock,
     TextResourceContents,
 )
@@ -176,19 +173,6 @@ async def test_folder_that_cannot_be_used_is_refused(editor, folder, problem):
 async def test_further_folders_are_refused(editor):
     with pytest.raises(RequestError, match="not supported"):
         await editor.agent.new_session(cwd=str(editor.folder), mcp_servers=[], additional_directories=["/srv"])
-
-
-@pytest.mark.parametrize(
-    "server",
-    [
-        McpServerStdio(name="clock", command="/bin/clock", args=[], env=[EnvVariable(name="A", value="b")]),
-        HttpMcpServer(type="http", name="clock", url="https://clock.example", headers=[]),
-    ],
-)
-async def test_servers_of_the_editor_are_refused_with_the_remedy(editor, server):
-    with pytest.raises(RequestError, match=r"`clock`.*sideband mcp add.*--ignore-servers") as raised:
-        await editor.agent.new_session(cwd=str(editor.folder), mcp_servers=[server])
-    assert raised.value.data["code"] == "acp.servers"
 
 
 async def test_missing_model_is_refused_with_the_remedy(connect):

@@ -33,6 +33,8 @@ __all__ = [
     "Cancel",
     "ChatCommand",
     "ChatCommands",
+    "ClientServer",
+    "ClientServers",
     "CollectEvent",
     "Collected",
     "Compact",

@@ -4,16 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import field, frozen
 
 from ._event import CollectEvent, FirstEvent, Message
 from ._frozen import as_tuple, freeze
-from ._results import Cancel, ChatCommand, Compact, Compacted, GiveUp, Park, Redactor, Resources, Retry, Route, Section
+from ._results import (
+    Cancel,
+    ChatCommand,
+    ClientServer,
+    Compact,
+    Compacted,
+    GiveUp,
+    Park,
+    Redactor,
+    Resources,
+    Retry,
+    Route,
+    Section,
+)
+
+if TYPE_CHECKING:
+    from ..tools import ToolSource
 
 __all__ = [
     "ChatCommands",
+    "ClientServers",
     "Compaction",
     "Ephemeral",
     "ModelError",
@@ -238,6 +255,41 @@ class StatusLine(CollectEvent[str]):
     items = str
 
     channel: str = "cli"
+
+
+@frozen
+class ClientServers(CollectEvent["ToolSource"]):
+    """A client passes servers of tools for the session of an agent, and its user has accepted them.
+
+    Return a source of tools for each one that can be used. The agent offers them, with the rights of the plugin.
+
+    Attributes:
+        servers: the servers.
+
+    Example:
+        >>> from sideband.hooks import ClientServers, hookimpl
+        >>> from sideband.tools import ToolSource
+        >>> SOURCES: dict[str, ToolSource] = {}
+        >>> @hookimpl
+        ... def client_servers(event: ClientServers) -> list[ToolSource]:
+        ...     return [SOURCES[one.name] for one in event.servers if one.name in SOURCES]
+    """
+
+    items = object
+
+    servers: Sequence[ClientServer] = field(converter=freeze)
+
+    def collected(self, answer: Sequence[ToolSource]) -> Sequence[ToolSource]:
+        """Return the sources.
+
+        Raises:
+            ValueError: if one is not a source of tools.
+        """
+        from ..tools import is_tool_source  # noqa: PLC0415  it imports this package
+
+        if wrong := next((one for one in answer if not is_tool_source(one)), None):
+            raise ValueError(f"expected sources of tools, got a {type(wrong).__name__}")
+        return answer
 
 
 @frozen

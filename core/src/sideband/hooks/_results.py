@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from itertools import islice
 from pathlib import Path
@@ -13,7 +13,7 @@ from attrs import Attribute, field, frozen
 from attrs.validators import in_, instance_of, is_callable, matches_re, optional
 
 from ..contexts import APPROVAL_MODES, ApprovalMode
-from ._frozen import freeze
+from ._frozen import as_tuple, freeze
 
 __all__ = [
     "UNCHANGED",
@@ -22,6 +22,7 @@ __all__ = [
     "Ask",
     "Cancel",
     "ChatCommand",
+    "ClientServer",
     "Compact",
     "Compacted",
     "Continue",
@@ -281,6 +282,25 @@ class ChatCommand:
         default=None, repr=False, validator=optional(is_callable())
     )
     usage: str = field(default="", validator=_text)
+
+
+@frozen
+class ClientServer:
+    """``client_servers``: a program that is a server of tools, which a client passes and its user has accepted.
+
+    Args:
+        name: the namespace of its tools: lower-case words joined by ``_``. It stands for exactly this program.
+        command: the program and its arguments.
+        environment: further environment variables.
+        read: the folders and files that it may read.
+        network: whether it may use the network.
+    """
+
+    name: str = field(validator=_text)
+    command: Sequence[str] = field(converter=as_tuple)
+    environment: Mapping[str, str] = field(factory=dict, converter=freeze, repr=False)
+    read: Sequence[str] = field(default=(), converter=as_tuple)
+    network: bool = False
 
 
 @frozen

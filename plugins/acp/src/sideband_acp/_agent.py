@@ -37,7 +37,8 @@ from sideband.rendering import render
 
 from ._client import AcpClient, ClientConnection
 from ._config_options import options_of
-from ._errors import AcpFailed, AcpFolderInvalid, AcpServersRefused, AcpSessionUnknown
+from ._errors import AcpFailed, AcpFolderInvalid, AcpSessionUnknown
+from ._given_servers import GivenServer, given_servers
 from ._input import Block, input_of
 from ._modes import modes_of
 from ._session import AcpSession
@@ -57,7 +58,7 @@ class AcpAgent:
 
     Args:
         sessions: the open sessions; ``None`` if there is no host.
-        ignores_servers: whether to leave out the MCP servers that the client passes, instead of refusing them.
+        ignores_servers: whether to leave out the MCP servers that the client passes.
         failure: why there is no host.
     """
 
@@ -106,8 +107,8 @@ class AcpAgent:
         """Open a new session."""
 
         async def create() -> NewSessionResponse:
-            folder = self._folder(cwd, mcp_servers, additional_directories)
-            session = await self._opened().create(self._known_client(), folder)
+            folder, servers = self._folder(cwd, additional_directories), self._servers(mcp_servers)
+            session = await self._opened().create(self._known_client(), folder, servers)
             session.announce()
             return NewSessionResponse(
                 session_id=session.id, modes=modes_of(session.agent), config_options=options_of(session.agent)
@@ -221,8 +222,8 @@ class AcpAgent:
     async def _restored(
         self, cwd: str, session: str, servers: Sequence[Any] | None, directories: Sequence[str] | None
     ) -> AcpSession:
-        folder = self._folder(cwd, servers, directories)
-        return await self._opened().restore(self._known_client(), folder, session)
+        folder, given = self._folder(cwd, directories), self._servers(servers)
+        return await self._opened().restore(self._known_client(), folder, session, given)
 
     def _opened(self) -> OpenSessions:
         if self.failure is not None:
@@ -235,7 +236,15 @@ class AcpAgent:
             raise AcpFailed("the connection is not initialized", hint="send initialize first")
         return self._client
 
-    def _folder(self, cwd: str, servers: Sequence[Any] | None, directories: Sequence[str] | None) -> Path:
+    def _servers(self, servers: Sequence[Any] | None) -> Sequence[GivenServer]:
+        """Return the servers of a session.
+
+        Raises:
+            SidebandError: if one cannot be used.
+        """
+        return () if self.ignores_servers else given_servers(servers or (), self._opened().limits.servers)
+
+    def _folder(self, cwd: str, directories: Sequence[str] | None) -> Path:
         """Return the working directory of a session, after a check of what comes with it.
 
         Raises:
@@ -243,8 +252,6 @@ class AcpAgent:
         """
         if directories:
             raise AcpFolderInvalid(directories[0], "would be a further one, which is not supported")
-        if servers and not self.ignores_servers:
-            raise AcpServersRefused([str(getattr(one, "name", "")) for one in servers])
         folder = _path(cwd)
         if not folder.is_dir():
             raise AcpFolderInvalid(cwd, "does not exist")

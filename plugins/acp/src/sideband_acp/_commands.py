@@ -42,7 +42,7 @@ def _configure(parser: ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--ignore-servers", action="store_true",
-        help="leave out the MCP servers that the editor passes, instead of refusing its sessions",
+        help="leave out the MCP servers that the editor passes, instead of asking about them",
     )  # fmt: skip
 
 

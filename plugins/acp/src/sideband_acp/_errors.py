@@ -6,7 +6,7 @@ SidebandError
     ├── AcpSessionsExceeded(RuntimeError) acp.sessions   too many sessions are open
     ├── AcpBusy(RuntimeError)             acp.busy       a prompt is in progress
     ├── AcpFolderInvalid(ValueError)      acp.folder     the working directory cannot be used
-    ├── AcpServersRefused(ValueError)     acp.servers    the client passed MCP servers
+    ├── AcpServersRefused(ValueError)     acp.servers    the client passed MCP servers that cannot be used
     ├── AcpOptionUnknown(ValueError)      acp.option     a session has no such option or value
     └── AcpPromptInvalid(ValueError)      acp.prompt     a part of a prompt cannot be used
 """
@@ -71,16 +71,15 @@ class AcpFolderInvalid(AcpFailed, ValueError):
 
 
 class AcpServersRefused(AcpFailed, ValueError):
-    """The client passed MCP servers, which are used only as the user has configured them."""
+    """The client passed MCP servers that cannot be used."""
 
     code = "acp.servers"
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, names: Sequence[str], problem: str) -> None:
         shown = ", ".join(quoted(name[:_LONGEST]) for name in names[:_MAX_NAMES])
         super().__init__(
-            f"the editor passes MCP servers, which are not used from there: {shown}",
-            hint="add them with `sideband mcp add`, which runs them in isolation and asks about their tools, and start "
-            "`sideband acp` with --ignore-servers",
+            f"the editor passes MCP servers that {problem}: {shown}",
+            hint="add them with `sideband mcp add`, and start `sideband acp` with --ignore-servers",
         )
 
 

@@ -40,6 +40,7 @@ from ._choices import SessionChoices
 from ._client import AcpClient
 from ._config_options import MODE, ConfigOptions, options_of, select_option
 from ._errors import AcpBusy, AcpFailed
+from ._given_servers import GivenServer
 from ._history import history
 from ._input import PromptInput
 from ._instructions import ask_about_instructions
@@ -49,6 +50,7 @@ from ._permissions import approval_of, permission_of
 from ._plan import TASKS, plan_of
 from ._prompt_run import PromptRun, stop_reason
 from ._slash_commands import SlashCommands
+from ._starting_servers import start_servers
 from ._updates import Update, Updates
 
 if TYPE_CHECKING:
@@ -67,6 +69,7 @@ class AcpSession:
         choices: what the command line says.
         limits: the limits.
         folder: the working directory.
+        servers: the MCP servers that the client passes.
         wanted: the id of the session to continue; a new one if ``None``.
 
     Attributes:
@@ -78,6 +81,7 @@ class AcpSession:
     choices: SessionChoices
     limits: AcpLimits
     folder: Path
+    servers: Sequence[GivenServer] = field(default=(), repr=False)
     wanted: str | None = None
     ended: anyio.Event = field(factory=anyio.Event, init=False, repr=False)
     _agent: Agent | None = field(default=None, init=False, repr=False)
@@ -214,6 +218,7 @@ class AcpSession:
         with prompt.asking:
             questions = OwnQuestions(self._updates, partial(self.client.connection.request_permission, self.id))
             await ask_about_instructions(self.host, self.folder, questions)
+            await start_servers(self.agent, self.servers, questions)
             self._prepared = True
 
     def _explain(self, result: RunResult) -> None:

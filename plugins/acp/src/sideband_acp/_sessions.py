@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -16,6 +16,7 @@ from sideband_agent.sessions import SessionInfo, Sessions
 from ._choices import SessionChoices
 from ._client import AcpClient
 from ._errors import AcpBusy, AcpSessionsExceeded, AcpSessionUnknown
+from ._given_servers import GivenServer
 from ._limits import AcpLimits
 from ._session import AcpSession
 
@@ -56,7 +57,7 @@ class OpenSessions:
         except BaseExceptionGroup as group:  # its only member comes from the block
             raise group.exceptions[0] from None
 
-    async def create(self, client: AcpClient, folder: Path) -> AcpSession:
+    async def create(self, client: AcpClient, folder: Path, servers: Sequence[GivenServer] = ()) -> AcpSession:
         """Open a new session.
 
         Raises:
@@ -64,9 +65,11 @@ class OpenSessions:
             SidebandError: if it cannot be opened.
         """
         async with self._opening:
-            return await self._start(AcpSession(self.host, client, self.choices, self.limits, folder))
+            return await self._start(AcpSession(self.host, client, self.choices, self.limits, folder, servers))
 
-    async def restore(self, client: AcpClient, folder: Path, session: str) -> AcpSession:
+    async def restore(
+        self, client: AcpClient, folder: Path, session: str, servers: Sequence[GivenServer] = ()
+    ) -> AcpSession:
         """Open a stored session. One that is open already is opened again.
 
         Raises:
@@ -83,7 +86,7 @@ class OpenSessions:
                 await found.ended.wait()
             elif not await self._exists(session):
                 raise AcpSessionUnknown(session)
-            return await self._start(AcpSession(self.host, client, self.choices, self.limits, folder, session))
+            return await self._start(AcpSession(self.host, client, self.choices, self.limits, folder, servers, session))
 
     async def _exists(self, session: str) -> bool:
         try:

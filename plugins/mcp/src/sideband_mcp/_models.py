@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from sideband.ops import OpParams
 
+from ._config import Patterns, Variables
+
 ServerName = Annotated[str, Field(min_length=1, max_length=40, description="the name of the server")]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
@@ -39,6 +41,16 @@ class McpListParams(OpParams):
     """Parameters of `mcp.list`."""
 
     server: ServerName
+
+
+class McpAddParams(OpParams):
+    """Parameters of `mcp.add`: a program, as in the settings."""
+
+    server: ServerName
+    command: tuple[str, ...] = Field(min_length=1, max_length=1_000, description="the program and its arguments")
+    environment: Variables = Field(default_factory=dict, repr=False, description="further environment variables")
+    read: Patterns = Field(default=(), description="the files and folders that it may read")
+    network: bool = Field(default=False, description="whether it may use the network")
 
 
 class McpListResult(BaseModel):

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from attrs import evolve
 from sideband.ops import Level, Lower, OpContext, op
 
 from ._catalog import Pin, differences
-from ._config import Config
+from ._config import Config, ServerConfig
 from ._connections._exchange import ServerAnswer
 from ._errors import McpChanged, McpToolUnknown
 from ._models import (
     McpAcceptParams,
+    McpAddParams,
     McpAnswerParams,
     McpCallParams,
     McpCallResult,
@@ -39,7 +41,7 @@ _LONGEST = 86_400.0
 _INSTALL_SECONDS = 1_800.0
 
 
-def _server(params: McpListParams | McpChangesParams) -> McpScope:
+def _server(params: McpAddParams | McpListParams | McpChangesParams) -> McpScope:
     return McpScope(server=params.server)
 
 
@@ -59,6 +61,32 @@ def _tool(params: McpCallParams | McpAnswerParams, config: Config) -> McpScope:
     settings = config.servers.get(params.server)
     access = "read" if settings is not None and settings.only_reads(params.tool) else "write"
     return McpScope(server=params.server, catalog=params.catalog, tool=params.tool, access=access)
+
+
+@op(
+    "mcp.add",
+    requires="mcp",
+    scope=_server,
+    level=Level.MONITORED,
+    record=("server", "read", "network"),
+    internal=True,
+    idempotent=True,
+    egress=False,
+)
+async def add(params: McpAddParams, ctx: OpContext) -> None:
+    """Add a program that a client passes as a server, until the session ends. It is not started here.
+
+    Args:
+        params: the program, which the user has accepted under this name.
+        ctx: the dispatch.
+
+    Raises:
+        McpUnavailable: if another server has its name.
+    """
+    servers: Servers = ctx.state
+    settings = ServerConfig.model_validate(params.model_dump(exclude={"server"}))
+    servers.add(params.server, settings)
+    ctx.on_session_end(partial(servers.remove, params.server))
 
 
 @op("mcp.list", requires="mcp", scope=_server, level=Level.MONITORED, record=("server",), internal=True, egress=True)

@@ -1,4 +1,4 @@
-"""The plugin of the group `sideband.v1.hook`, for what a user writes.
+"""The plugin of the group `sideband.v1.hook`, for what a user writes, and for servers that a client passes.
 
 Resources of servers are attached, and prompts are slash commands.
 """
@@ -12,12 +12,13 @@ from typing import Any
 
 import anyio
 from sideband.contexts import AgentContext
-from sideband.hooks import ChatCommand, ChatCommands, Handled, Input, Transform, hookimpl
+from sideband.hooks import ChatCommand, ChatCommands, ClientServers, Handled, Input, Transform, hookimpl
 from sideband.ops import OpError
 from sideband.rendering import render
 
 from ._accepted import AcceptedServer, accepted
 from ._catalog import word_of
+from ._client_source import ClientSource, client_source
 from ._config import Config, ServerConfig
 from ._errors import McpError, McpNotOffered, McpPromptInvalid
 
@@ -55,6 +56,12 @@ def chat_commands(event: ChatCommands, ctx: AgentContext) -> list[ChatCommand]: 
     return (
         [servers, ChatCommand("prompts", "list the prompts of MCP servers", _all_prompts)] if has_servers else [servers]
     )
+
+
+@hookimpl
+def client_servers(event: ClientServers) -> list[ClientSource]:
+    """Start the servers that a client passes like those that are configured."""
+    return [client_source(one) for one in event.servers]
 
 
 async def _all_servers(_: str, ctx: AgentContext) -> str:

@@ -16,7 +16,7 @@ from ._catalog import Pins
 from ._config import Config
 from ._errors import ERRORS
 from ._oauth._ops import authorize, login, logout
-from ._ops import accept, answer, call, changes, install, list_, prompt, prompts, read, resources
+from ._ops import accept, add, answer, call, changes, install, list_, prompt, prompts, read, resources
 from ._scope import McpScope
 
 if TYPE_CHECKING:
@@ -45,7 +45,22 @@ def sideband_ops() -> OpFamily:
     """Return the op family."""
     return OpFamily(
         name="mcp",
-        ops=(list_, install, accept, changes, call, answer, resources, read, prompts, prompt, authorize, login, logout),
+        ops=(
+            add,
+            list_,
+            install,
+            accept,
+            changes,
+            call,
+            answer,
+            resources,
+            read,
+            prompts,
+            prompt,
+            authorize,
+            login,
+            logout,
+        ),
         scope=McpScope,
         doc="Servers of the Model Context Protocol.",
         errors=ERRORS,
