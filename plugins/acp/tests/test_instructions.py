@@ -29,6 +29,7 @@ async def test_instructions_are_shown_before_the_first_run_and_an_answer_holds_f
     await project.say("Bonjour.")
     ((session, call, options),) = project.user.asked
     assert (session, call.title) == (project.session, "Follow the instructions of this project?")
+    assert call.kind == "other"
     assert [(one.option_id, one.kind) for one in options] == [
         ("use", "allow_always"),
         ("refuse", "reject_always"),

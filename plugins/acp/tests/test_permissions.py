@@ -40,6 +40,22 @@ async def test_change_is_asked_about_with_exactly_what_will_happen(editor):
     assert results(editor) == ("completed", "changed a")
 
 
+async def test_no_question_is_one_about_reading_which_clients_may_answer_themselves(connect):
+    async with connect(settings={"grants": {}}) as editor:
+        (editor.folder / "notes.txt").write_text("one\n")
+        editor.user.answers = ["session", "once", "once"]
+        read, write = (
+            Turn(tool_calls=[(name, {"path": "notes.txt", **more})])
+            for name, more in (("read", {}), ("write", {"content": "two\n"}))
+        )
+        await editor.say(read, write, CHANGE, "done")
+        assert [(call.title, call.kind) for _, call, _ in editor.user.asked] == [
+            ("Grant these rights?", "other"),
+            ("Allow `files.write`?", "edit"),
+            ("Allow `things.change`?", "other"),
+        ]
+
+
 async def test_call_waits_as_pending_until_its_question_is_answered(editor):
     seen = []
 
@@ -159,6 +175,21 @@ async def test_edit_is_shown_as_a_difference_of_the_whole_file(editor):
     ended = editor.user.of("tool_call_update")[-1]
     assert [(one.old_text, one.new_text) for one in ended.content] == [expected]
     assert editor.user.of("tool_call")[-1].kind == "edit"
+
+
+@pytest.mark.parametrize(("hidden", "shown"), [("\u202e", "\\u202e"), ("\u200b", "\\u200b"), ("\x1b[8m", "\\x1b[8m")])
+async def test_difference_with_characters_that_hide_text_is_shown_in_words_too(editor, hidden, shown):
+    editor.user.answers = ["no"]
+    content = f"is_admin = False{hidden} # no\n"
+    await editor.say(Turn(tool_calls=[("write", {"path": "notes.py", "content": content})]), "done")
+    assert f"is_admin = False{shown} # no" in editor.user.shown()
+    assert [one.type for one in editor.user.asked[0][1].content] == ["content", "diff"]
+
+
+async def test_difference_with_line_ends_of_windows_is_shown_once(editor):
+    editor.user.answers = ["no"]
+    await editor.say(Turn(tool_calls=[("write", {"path": "notes.txt", "content": "one\r\n"})]), "done")
+    assert "content = " not in editor.user.shown()
 
 
 async def test_failed_change_shows_why_instead_of_the_difference(editor):

@@ -70,7 +70,7 @@ def _question(found: Instructions, answers: Answers) -> OwnQuestion:
     count = len(found.unanswered)
     which = "the instructions" if count == 1 else f"the {count} files with instructions"
     title = f"Follow {which} of this project?"
-    return OwnQuestion(title, texts, _OPTIONS, "read", _RESULTS)
+    return OwnQuestion(title, texts, _OPTIONS, "other", _RESULTS)
 
 
 def _text(lines: list[str]) -> str:

@@ -81,7 +81,9 @@ class OwnQuestions:
         answer = ""
         try:
             await self.updates.sent()
-            call = ToolCallUpdate(tool_call_id=name, title=question.title, status="pending", content=content)
+            call = ToolCallUpdate(
+                tool_call_id=name, title=question.title, kind=question.kind, status="pending", content=content
+            )
             response = await self.request(call, list(question.options))
             if isinstance(response.outcome, AllowedOutcome):
                 offered = {one.option_id for one in question.options}

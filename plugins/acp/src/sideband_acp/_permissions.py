@@ -8,9 +8,11 @@ from acp.schema import (
     PermissionOption,
     RequestPermissionResponse,
     ToolCallUpdate,
+    ToolKind,
 )
 from attrs import frozen
 from sideband.approvals import Approval, ApprovalRequest, ApprovalScope
+from sideband.rendering import render
 from sideband_serving import Unanswered, request_lines
 
 from ._changes import Changes
@@ -24,6 +26,7 @@ _OPTIONS: dict[ApprovalScope, PermissionOption] = {
     "session": PermissionOption(option_id="session", name="Allow for this session", kind="allow_always"),
     "always": PermissionOption(option_id="always", name="Always allow", kind="allow_always"),
 }
+_KINDS: dict[str, ToolKind] = {"files.write": "edit", "shell.run": "execute"}
 _REJECT = PermissionOption(option_id=_NO, name="Reject", kind="reject_once")
 
 
@@ -53,17 +56,26 @@ def permission_of(request: ApprovalRequest, call: str, changes: Changes) -> Perm
     """
     scopes: list[ApprovalScope] = [one for one in ("session", "always") if one in request.grants]
     difference = changes.of_effect(request.subject, request.effect) if request.kind == "effect" else []
-    # The difference shows both exactly, and the file as it is now.
-    lines = request_lines(request, scopes=scopes, omitted=("content", "preview") if difference else ())
+    # The difference shows both exactly, and the file as it is now. Clients show it with characters that hide text.
+    is_shown = bool(difference) and all(_is_plain(one.new_text) for one in difference)
+    lines = request_lines(request, scopes=scopes, omitted=("content", "preview") if is_shown else ())
     text = "\n".join(lines)
     if len(text) > _LONGEST:
         raise Unanswered(f"the request is too long to be shown to the user: {len(text):,} characters")
     content: Content = [ContentToolCallContent(type="content", content=block(fenced(text))), *difference]
     title = "Grant these rights?" if request.kind == "grant" else f"Allow {span(request.subject)}?"
     options = [_OPTIONS[one] for one in ("once", *scopes)]
+    # Some clients accept what reads without asking, and guess from the title without a kind. No request only reads.
+    kind = _KINDS.get(request.subject, "other") if request.kind == "effect" else "other"
     return Permission(
-        ToolCallUpdate(tool_call_id=call, title=title, status="pending", content=content), [*options, _REJECT]
+        ToolCallUpdate(tool_call_id=call, title=title, kind=kind, status="pending", content=content),
+        [*options, _REJECT],
     )
+
+
+def _is_plain(text: str) -> bool:
+    lines = text.replace("\r\n", "\n")
+    return render(lines, prose=True) == lines
 
 
 def approval_of(response: RequestPermissionResponse, permission: Permission, by: str) -> Approval:
