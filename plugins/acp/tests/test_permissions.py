@@ -243,8 +243,9 @@ async def test_client_changes_the_mode_and_gets_no_report_of_its_own_change(edit
     await editor.say(CHANGE, "done")
     assert editor.user.asked == []
     assert editor.user.of("current_mode_update") == []
-    with pytest.raises(RequestError, match="unknown approval mode"):
+    with pytest.raises(RequestError, match="unknown option `mode` with the value `none`") as raised:
         await editor.agent.set_session_mode(session_id=editor.session, mode_id="none")
+    assert raised.value.code == -32602
 
 
 async def test_mode_that_an_approved_plan_selects_is_reported(connect):

@@ -64,7 +64,9 @@ async def test_nothing_that_a_model_or_tool_says_has_control_characters(editor, 
     shown = [one.content.text for one in editor.user.of("agent_message_chunk") + editor.user.of("agent_thought_chunk")]
     shown += [one.title for one in editor.user.of("tool_call")]
     shown += [one.content[0].content.text for one in editor.user.of("tool_call_update") if one.content]
-    assert len(shown) >= 4
+    shown += [one.raw_input["text"] for one in editor.user.of("tool_call")]
+    shown += [one.raw_output["text"] for one in editor.user.of("tool_call_update") if one.raw_output]
+    assert len(shown) >= 6
     assert not any(forbidden in one for one in shown)
 
 

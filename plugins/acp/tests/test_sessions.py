@@ -162,7 +162,13 @@ async def test_more_sessions_than_allowed_are_refused_until_one_is_closed(connec
 
 @pytest.mark.parametrize(
     ("folder", "problem"),
-    [("work", "not an absolute path"), ("/none/such", "does not exist"), ("/\0", "not an absolute"), ("", "absolute")],
+    [
+        ("work", "not an absolute path"),
+        ("/none/such", "does not exist"),
+        ("/\0", "not an absolute"),
+        ("/" + "a" * 5_000, "does not exist"),
+        ("", "absolute"),
+    ],
 )
 async def test_folder_that_cannot_be_used_is_refused(editor, folder, problem):
     with pytest.raises(RequestError, match=problem) as raised:
@@ -302,6 +308,7 @@ async def test_files_and_images_of_a_prompt_reach_the_model(editor):
         ([], "empty"),
         ([text_block("  ")], "empty"),
         ([text_block("a")] * 201, "more than 200 parts"),
+        ([ResourceContentBlock(type="resource_link", name="a", uri="http://[::1")], "not an address"),
         ([ImageContentBlock(type="image", data="%%", mime_type="image/png")], "base64"),
         ([ImageContentBlock(type="image", data="AAAA", mime_type="image/png")], "unknown type"),
         ([AudioContentBlock(type="audio", data=PIXEL, mime_type="audio/wav")], "another type"),

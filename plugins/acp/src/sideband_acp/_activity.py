@@ -165,7 +165,7 @@ class AcpActivity:
 
     def _on_start(self, event: hooks.ToolExecutionStart) -> None:
         call = described(event.id, event.tool, event.arguments, self.changes)
-        difference: Content = [*self.changes.of_call(call.tool, call.arguments)]
+        difference: Content = [*self.changes.of_call(call.tool, event.arguments)]
         self._calls[event.id] = _Call(call, "in_progress", difference)
         self.describe(event.id)
 

@@ -253,7 +253,11 @@ class AcpAgent:
         if directories:
             raise AcpFolderInvalid(directories[0], "would be a further one, which is not supported")
         folder = _path(cwd)
-        if not folder.is_dir():
+        try:
+            exists = folder.is_dir()
+        except OSError:  # such as a name that is too long
+            exists = False
+        if not exists:
             raise AcpFolderInvalid(cwd, "does not exist")
         return folder
 

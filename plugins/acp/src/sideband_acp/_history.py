@@ -79,7 +79,7 @@ def _given(message: UserMessage) -> Iterator[TextContentBlock | ImageContentBloc
 def _call(part: ToolCallPart, result: ToolResultMessage | None, changes: Changes) -> ToolCallStart:
     call = described(part.id, part.name, part.arguments, changes)
     failed = result is None or result.is_error
-    content: Content = [] if failed else [*changes.of_past_call(call.tool, call.arguments)]
+    content: Content = [] if failed else [*changes.of_past_call(call.tool, part.arguments)]
     if not content:
         parts = [one.model_dump() for one in result.content] if result else [{"type": "text", "text": _NO_RESULT}]
         content = result_content(parts)

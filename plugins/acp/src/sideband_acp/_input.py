@@ -7,7 +7,7 @@ from base64 import b64decode
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from acp.schema import (
     AudioContentBlock,
@@ -18,13 +18,14 @@ from acp.schema import (
     TextResourceContents,
 )
 from sideband.messages import Attachment
-from sideband.rendering import render, whole_characters
+from sideband.rendering import quoted, render, whole_characters
 from sideband_agent import LARGEST_ATTACHMENT, AttachmentRefused, attachment_of
 
 from ._errors import AcpPromptInvalid
 
 Block = TextContentBlock | ImageContentBlock | AudioContentBlock | ResourceContentBlock | EmbeddedResourceContentBlock
 _FILE = "file"
+_LONGEST = 200
 
 
 class PromptInput(NamedTuple):
@@ -104,14 +105,23 @@ def _attached(name: str, content: bytes) -> Attachment | None:
 def _mention(uri: str, name: str, said: Sequence[str]) -> str:
     """Return how the text names a file or a page: by its path, which tools can read, or by its address."""
     space = " " if said and not said[-1][-1:].isspace() else ""
-    parts = urlsplit(uri)
+    parts = _split(uri)
     place = unquote(parts.path) if parts.scheme == _FILE else uri
     lines = f" ({unquote(parts.fragment)})" if parts.scheme == _FILE and parts.fragment else ""
     return f"{space}@{render(place or name)}{render(lines)}"
 
 
+def _split(uri: str) -> SplitResult:
+    try:
+        return urlsplit(uri)
+    except ValueError:
+        raise AcpPromptInvalid(
+            f"{quoted(uri[:_LONGEST])} is not an address", hint="report this to the editor"
+        ) from None
+
+
 def _name_of(uri: str) -> str:
-    return PurePosixPath(unquote(urlsplit(uri).path)).name or "file"
+    return PurePosixPath(unquote(_split(uri).path)).name or "file"
 
 
 def _wrapped(uri: str, text: str) -> str:

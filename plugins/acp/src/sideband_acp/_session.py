@@ -39,12 +39,13 @@ from ._changes import Changes
 from ._choices import SessionChoices
 from ._client import AcpClient
 from ._config_options import MODE, ConfigOptions, options_of, select_option
-from ._errors import AcpBusy, AcpFailed
+from ._errors import AcpBusy, AcpFailed, AcpOptionUnknown
 from ._given_servers import GivenServer
 from ._history import history
 from ._input import PromptInput
 from ._instructions import ask_about_instructions
 from ._limits import AcpLimits
+from ._modes import modes_of
 from ._own_questions import OwnQuestions
 from ._permissions import approval_of, permission_of
 from ._plan import TASKS, plan_of
@@ -248,6 +249,9 @@ class AcpSession:
         Raises:
             SidebandError: if it does not exist.
         """
+        modes = modes_of(self.agent)
+        if modes is None or mode not in {one.id for one in modes.available_modes}:
+            raise AcpOptionUnknown(MODE, mode)
         await self._use_mode(self.agent, mode)
 
     async def _use_mode(self, agent: Agent, mode: str) -> None:

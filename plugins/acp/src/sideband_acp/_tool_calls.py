@@ -16,6 +16,7 @@ from acp.schema import (
 )
 from attrs import frozen
 from sideband.hooks import thaw
+from sideband.rendering import render
 
 from ._changes import Changes
 from ._text import shown, span
@@ -53,7 +54,7 @@ class DescribedCall:
         tool: the name of the tool.
         title: what it does, on one line of Markdown.
         kind: the kind of tool.
-        arguments: its arguments.
+        arguments: its arguments, as they are shown.
         locations: the files that it works on.
     """
 
@@ -70,8 +71,22 @@ def described(call: str, tool: str, arguments: Mapping[str, Any], changes: Chang
     name = tool.replace("__", ".")
     values: dict[str, Any] = thaw(arguments)
     return DescribedCall(
-        call, name, _title(name, values), _KINDS.get(name, "other"), values, _locations(name, values, changes)
+        id=call,
+        tool=name,
+        title=_title(name, values),
+        kind=_KINDS.get(name, "other"),
+        arguments=shown_values(values),
+        locations=_locations(name, values, changes),
     )
+
+
+def shown_values(value: Any) -> Any:
+    """Return JSON data without characters that hide or move text: clients show it as it is, some on a terminal."""
+    if isinstance(value, dict):
+        return {render(str(key)): shown_values(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [shown_values(one) for one in value]
+    return render(value, prose=True) if isinstance(value, str) else value
 
 
 def _title(name: str, arguments: Mapping[str, Any]) -> str:
@@ -103,5 +118,5 @@ def result_content(parts: Sequence[Mapping[str, Any]]) -> Content:
 
 
 def result_text(parts: Sequence[Mapping[str, Any]]) -> str:
-    """Return the text of a result."""
-    return "\n".join(part["text"] for part in parts if part.get("type") == "text")
+    """Return the text of a result, as it is shown."""
+    return render("\n".join(part["text"] for part in parts if part.get("type") == "text"), prose=True)
