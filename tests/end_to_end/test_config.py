@@ -1,6 +1,7 @@
 """``sideband config``: values with their sources, and changes that are checked before they are written."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -94,6 +95,26 @@ def test_edited_file_is_checked_before_it_replaces_the_settings(config, file):
     assert not config("edit", EDITOR="true")["changed"]
     assert file.read_text() == before
     assert [one.name for one in file.parent.iterdir() if "edited" in one.name] == []
+
+
+@pytest.mark.parametrize(
+    ("editor", "problem"),
+    [
+        ("vi '", "the variable EDITOR is not a command"),
+        ("rm", "left no file"),
+        ("/nowhere/vi", "cannot run the editor"),
+    ],
+)
+def test_unusable_editor_changes_nothing(config, file, editor, problem):
+    error = config("edit", EDITOR=editor, code=2)
+    assert error["code"] == "usage"
+    assert problem in error["message"]
+    assert file.read_text() == WRITTEN
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="needs a folder in which no file can be created")
+def test_file_to_edit_that_cannot_be_written_is_reported(config):
+    assert config("edit", EDITOR="true", SIDEBAND_HOME="/proc/self", code=1)["code"] == "state.unwritable"
 
 
 def test_invalid_file_can_be_mended_in_the_editor(config, file):

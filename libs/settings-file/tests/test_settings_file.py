@@ -1,10 +1,13 @@
 """Changes of the settings file of the user."""
 
+import os
 import stat
 import tomllib
 
 import pytest
 from sideband import ConfigurationError
+from sideband.errors import place_of
+from sideband.state import FileLock
 from sideband_settings_file import SettingsFile, changed_settings
 
 WRITTEN = """\
@@ -92,3 +95,49 @@ def test_invalid_file_is_reported_and_kept(tmp_path):
         with pytest.raises(ConfigurationError, match="invalid TOML"), changed_settings(tmp_path):
             pass
         assert (tmp_path / "sideband.toml").read_bytes() == content
+
+
+def test_other_commands_wait_until_the_change_is_written(tmp_path):
+    with changed_settings(tmp_path), FileLock(tmp_path / "settings.lock") as other:
+        assert not other.try_acquire()
+
+
+def test_link_to_the_settings_stays_a_link(tmp_path):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "sideband.toml").symlink_to("../settings.toml")
+    set_value(tmp_path / "home")
+    assert (tmp_path / "home" / "sideband.toml").is_symlink()
+    assert (tmp_path / "settings.toml").read_text() == "[policy]\ntimeout = 5\n"
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to(path)])
+def test_file_that_is_not_regular_is_reported_and_kept(tmp_path, make):
+    make(tmp_path / "sideband.toml")
+    before = os.lstat(tmp_path / "sideband.toml")
+    with pytest.raises(ConfigurationError, match="not a regular file"):
+        set_value(tmp_path)
+    assert os.lstat(tmp_path / "sideband.toml").st_ino == before.st_ino
+
+
+def test_line_ends_of_the_file_are_kept(tmp_path):
+    (tmp_path / "sideband.toml").write_bytes(b"[agent]\r\nturns = 3\r\n")
+    set_value(tmp_path)
+    assert (tmp_path / "sideband.toml").read_bytes() == b"[agent]\r\nturns = 3\r\n\r\n[policy]\r\ntimeout = 5\r\n"
+
+
+def test_line_ends_of_a_file_with_both_kinds_become_those_of_unix(tmp_path):
+    (tmp_path / "sideband.toml").write_bytes(b"[agent]\nturns = 3\r\n")
+    set_value(tmp_path)
+    assert b"\r" not in (tmp_path / "sideband.toml").read_bytes()
+
+
+def set_value(home):
+    with changed_settings(home) as file:
+        file.set(("policy", "timeout"), 5)
+
+
+def test_mistake_in_the_file_is_not_one_of_a_plugin(tmp_path):
+    (tmp_path / "sideband.toml").write_text("[agent")
+    with pytest.raises(ConfigurationError) as caught:
+        set_value(tmp_path)
+    assert place_of(caught.value) == ""

@@ -132,34 +132,47 @@ def changed_settings(home: Path, *, repairs: bool = False) -> Iterator[SettingsF
         try:
             lock.acquire(math.inf)
         except OSError as error:
-            raise StateUnwritable(path, error) from error
-        file = SettingsFile(path, before := read_text(path))
+            raise StateUnwritable(path, error) from None
+        written = _read(path)
+        file = SettingsFile(path, before := written.replace("\r\n", "\n"))
         if not repairs:
             file.replace(before)
         yield file
         if file.text != before:
-            write_state_file(path, file.text)
+            is_dos = before != written and written.count("\n") == written.count("\r\n")
+            write_state_file(path, file.text.replace("\n", "\r\n") if is_dos else file.text)
 
 
 def read_text(path: Path) -> str:
     """Return the content of a settings file, which may be invalid; an empty text if the file is missing.
 
     Raises:
-        ConfigurationError: if it cannot be read, or is not UTF-8.
+        ConfigurationError: if it cannot be read, is not a regular file, or is not UTF-8.
     """
+    return _read(path).replace("\r\n", "\n")
+
+
+def _read(path: Path) -> str:
+    """Return the content with its line ends."""
     try:
-        return path.read_text(encoding="utf-8") if path.is_file() else ""
+        if path.is_file():
+            return path.read_bytes().decode()
+        if not os.path.lexists(path):
+            return ""
+        problem = "not a regular file"  # writing would replace a device or a pipe
     except UnicodeDecodeError as error:
-        raise ConfigurationError(SETTINGS_FILE, f"invalid TOML: {error}", source=str(path)) from error
+        problem = f"invalid TOML: {error}"
     except OSError as error:
-        raise ConfigurationError(SETTINGS_FILE, f"cannot be read: {error.strerror}", source=str(path)) from error
+        problem = f"cannot be read: {error.strerror}"
+    raise ConfigurationError(SETTINGS_FILE, problem, source=str(path))
 
 
 def _checked(text: str, path: Path) -> str:
     try:
         tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigurationError(SETTINGS_FILE, f"invalid TOML: {error}", source=str(path)) from error
+        # Not the cause: it would be reported as the place of a mistake in a plugin.
+        raise ConfigurationError(SETTINGS_FILE, f"invalid TOML: {error}", source=str(path)) from None
     return text
 
 

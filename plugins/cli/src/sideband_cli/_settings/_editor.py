@@ -10,6 +10,7 @@ from pathlib import Path
 from secrets import token_hex
 
 from sideband import UsageError
+from sideband.errors import StateUnwritable
 
 _USUAL = ("sensible-editor", "nano", "vim", "vi")
 
@@ -24,13 +25,12 @@ def edited(text: str, folder: Path, name: str) -> str:
 
     Raises:
         UsageError: if there is no editor, or if it failed.
+        StateUnwritable: if the file cannot be written.
     """
     words = _editor()
     file = folder / f"{token_hex(4)}-{name}"  # another terminal may edit the same settings
     try:
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(text)
+        _write(file, text)
         try:
             code = subprocess.run([*words, str(file)], check=False).returncode  # noqa: S603  the user's own program
         except OSError as error:
@@ -42,13 +42,30 @@ def edited(text: str, folder: Path, name: str) -> str:
         return file.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise UsageError("the edited file is not UTF-8", hint="nothing was changed") from None
+    except FileNotFoundError:
+        raise UsageError(f"the editor `{words[0]}` left no file", hint="nothing was changed") from None
     finally:
         file.unlink(missing_ok=True)
 
 
+def _write(file: Path, text: str) -> None:
+    try:
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise StateUnwritable(file, error) from None
+
+
 def _editor() -> list[str]:
     for variable in ("VISUAL", "EDITOR"):
-        if words := shlex.split(os.environ.get(variable, "")):
+        try:
+            words = shlex.split(os.environ.get(variable, ""))
+        except ValueError as error:
+            raise UsageError(
+                f"the variable {variable} is not a command: {error}", hint="correct its quotation"
+            ) from None
+        if words:
             return words
     found = next(filter(None, map(shutil.which, _USUAL)), None)
     if found is None:
