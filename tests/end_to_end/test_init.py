@@ -86,7 +86,77 @@ def test_interrupt_at_a_question_changes_nothing(terminal, local, written):
         run.type("\x03")
         assert run.wait() == 130
         assert run.is_restored()
+        assert "▌ error: interrupted [interrupted]" in run.text.splitlines()
         assert written() is None
+
+
+def test_interrupt_at_the_question_for_a_key_ends_its_line(terminal, hosted):
+    run = terminal("auth", "login", "openai-one", **hosted)
+    run.wait_for("which is not shown")
+    run.type("\x03")
+    assert run.wait() == 130
+    assert run.is_restored()
+    assert "▌ error: interrupted [interrupted]" in run.text.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("address", "problem"),
+    [
+        ("http://[::1", "that is not an address"),
+        ("ftp://models.example", "that is not an address"),
+        ("http://127.0.0.1:99999/v1", "that is not an address"),
+        ("http://ada:secret@127.0.0.1/v1", "no user name"),
+    ],
+)
+def test_unusable_address_is_explained_and_asked_again(terminal, written, address, problem):
+    run = terminal("init", **ONLY_CONFIGURED)
+    answer(run, "Where does the model run?", "3")
+    answer(run, "Address of its API", address)
+    run.wait_for(problem)
+    run.answer("run? [4]:", "\n")
+    answer(run, "More folders of skills")
+    assert run.wait() == 0
+    assert written() is None
+
+
+def test_server_that_does_not_answer_is_named_and_gets_no_key(terminal, sideband, server):
+    server.close()
+    run = terminal("init", **ONLY_CONFIGURED)
+    answer(run, "Where does the model run?", "3")
+    answer(run, "Address of its API", server.address)
+    answer(run, "A name for it")
+    run.wait_for("local has no models", "no response")
+    run.type("\x03")
+    assert run.wait() == 130
+    assert "which is not shown" not in run.text
+    assert json.loads(sideband("secrets", "list", "--json", **ONLY_CONFIGURED).stdout)["items"] == []
+
+
+def test_key_of_a_service_that_is_not_set_up_is_not_kept(terminal, sideband, server):
+    server.key, server.models = CANARY, ["only-embeds"]
+    run = terminal("init", **ONLY_CONFIGURED)
+    answer(run, "Where does the model run?", "3")
+    answer(run, "Address of its API", server.address)
+    answer(run, "A name for it")
+    answer(run, "(Enter for none):", CANARY)
+    run.wait_for("local has no models: its list is empty")
+    run.type("\x03")
+    assert run.wait() == 130
+    assert json.loads(sideband("secrets", "list", "--json", **ONLY_CONFIGURED).stdout)["items"] == []
+
+
+def test_name_of_another_service_is_not_taken(terminal, written, server, tmp_path):
+    (tmp_path / "home").mkdir()
+    table = "[plugins.openai.services.local]\nbase_url = 'http://127.0.0.1:9/v1'\n"
+    (tmp_path / "home" / "sideband.toml").write_text(table)
+    run = terminal("init", **ONLY_CONFIGURED)
+    answer(run, "Where does the model run?", "3")
+    answer(run, "Address of its API", server.address)
+    answer(run, "A name for it [local-2]", "local")
+    answer(run, "local is at http://127.0.0.1:9 now. Replace it? [y/N]")
+    run.answer("run? [4]:", "\x03")
+    assert run.wait() == 130
+    assert (tmp_path / "home" / "sideband.toml").read_text() == table
 
 
 def test_settings_are_kept_and_folders_added(terminal, local, written, tmp_path):
@@ -182,6 +252,28 @@ def test_key_is_stored_from_standard_input_tried_listed_and_deleted(sideband, ho
     assert auth("login", "openai-one", code=2)["error"]["message"] == "the key is empty"
     assert "did you mean `anthropic`" in auth("login", "antropic", code=2)["error"]["message"]
     assert "gets no key" in auth("login", "openai-ollama", code=2)["error"]["message"]
+
+
+def test_key_for_another_address_is_kept(sideband, hosted):
+    old = "https://old.example"
+    assert sideband("secrets", "set", "openai-one", "--origin", old, stdin="old", **hosted).returncode == 0
+    error = json.loads(sideband("auth", "login", "openai-one", "--json", stdin=CANARY, **hosted).stdout)["error"]
+    assert "is a key for https://old.example" in error["message"]
+    (stored,) = json.loads(sideband("secrets", "list", "--json", **hosted).stdout)["items"]
+    assert stored["origins"] == [old]
+
+
+def test_key_that_no_header_can_have_is_refused(sideband, hosted):
+    for key in ("ключ", "two words", "a\x1bb"):
+        error = json.loads(sideband("auth", "login", "openai-one", "--json", stdin=key, **hosted).stdout)["error"]
+        assert error["code"] == "auth.refused"
+
+
+def test_invalid_address_in_the_settings_does_not_end_the_list(sideband):
+    services = '{one = {base_url = "http://[::1"}}'
+    done = sideband("auth", "list", "--json", **{**ONLY_CONFIGURED, "SIDEBAND_PLUGINS__OPENAI__SERVICES": services})
+    assert done.returncode == 0, done.stdout
+    assert {one["provider"] for one in json.loads(done.stdout)} >= {"anthropic"}
 
 
 def test_key_is_read_at_a_terminal_without_echo(terminal, hosted):

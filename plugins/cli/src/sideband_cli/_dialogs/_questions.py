@@ -14,6 +14,7 @@ from sideband.rendering import MARK, render
 
 from .._terminal._columns import terminal_width
 from .._terminal._tables import paragraph
+from .._terminal._words import one_line
 
 _LEAST_WIDTH = 20
 _YES = frozenset({"y", "yes"})
@@ -55,7 +56,8 @@ def confirmed(question: str, *, default: bool = True) -> bool:
 
 def chosen(question: str, choices: Sequence[str], default: int = 0) -> int:
     """Ask for one of several choices until the answer is its number or its text, and return its position."""
-    say("\n".join(f"{number}. {choice}" for number, choice in enumerate(choices, 1)))
+    for number, choice in enumerate(choices, 1):
+        say(one_line(f"{number}. {choice}"))  # no choice can look like two
     while True:
         word = answered(question, str(default + 1))
         if word in choices:
@@ -66,22 +68,29 @@ def chosen(question: str, choices: Sequence[str], default: int = 0) -> int:
 
 
 def secret(question: str) -> str:
-    """Ask for a value that is not shown."""
+    """Ask for a value that is not shown. The end of the input is an empty one."""
     _discard_input()
+    answer = None
     try:
-        return getpass(marked([f"{question}: "], sys.stderr)[0], stream=sys.stderr).strip()
+        answer = getpass(marked([f"{question}: "], sys.stderr)[0], stream=sys.stderr)
     except EOFError:
-        sys.stderr.write("\n")
         return ""
+    finally:
+        if answer is None:  # end of input or interrupted: the cursor is still after the question
+            sys.stderr.write("\n")
+    return answer
 
 
 def _line(question: str) -> str:
     _discard_input()
     sys.stderr.write("\n".join(_rows(question)) + " ")
     sys.stderr.flush()
-    line = sys.stdin.readline()
-    if not line.endswith("\n"):
-        sys.stderr.write("\n")
+    line = ""
+    try:
+        line = sys.stdin.readline()
+    finally:
+        if not line.endswith("\n"):
+            sys.stderr.write("\n")
     return line.strip()
 
 

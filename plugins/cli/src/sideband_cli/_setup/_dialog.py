@@ -5,17 +5,20 @@ from __future__ import annotations
 import re
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from attrs import define, field, frozen
+from sideband import UsageError
 
 from .._dialogs._questions import answered, chosen, confirmed, say, secret
 from .._errors import KeyRefused
+from .._terminal._words import one_line
 from ._choices import Choices, folders_in
-from ._keys import store_key
-from ._services import Service, is_local, origin_of, services_of
-from ._survey import FoundService, FoundServices, survey
+from ._keys import is_refusal, store_key
+from ._services import Service, address_problem, is_local, origin_of, services_of
+from ._survey import FoundService, FoundServices, counted, survey
 
 if TYPE_CHECKING:
     from sideband.settings import LoadedSettings
@@ -76,7 +79,7 @@ class Dialog:
             if found is not None and found.models:
                 return f"{found.service.provider}:{self._name(found)}"
             if found is not None:
-                say(f"{found.service.title} has no models: {found.problem or 'its list is empty'}")
+                say(one_line(f"{found.service.title} has no models: {found.problem or 'its list is empty'}"))
 
     def _default_place(self, places: Sequence[_ModelPlace]) -> int:
         """Return the place of the model in use, else of a server here, else of a service whose key is known."""
@@ -102,33 +105,54 @@ class Dialog:
                 return found
         return self._asked_key(service)
 
-    def _asked_key(self, service: Service, settings: Iterable[str] = ()) -> FoundService | None:
-        while value := secret(f"Key of {service.title}, which is not shown (Enter for none)"):
+    def _asked_key(
+        self, service: Service, settings: Iterable[str] = (), *, untried: bool = True
+    ) -> FoundService | None:
+        while value := secret(f"Key of {service.title}, which is not shown (Enter for none)").strip():
             try:
-                return store_key(self._arguments, service, value, settings=settings)
+                return store_key(self._arguments, service, value, settings=settings, untried=untried)
             except KeyRefused as error:
-                say(f"{error.message}\nTry again.")
+                say(one_line(error.message))  # a line of the service must not look like one of ours
+                say("Try again.")
+            except UsageError as error:
+                say(one_line(f"{error.message}; {error.hint}"))
+                break
         return None
 
     def _other(self) -> FoundService | None:
         """Ask for the address of a service, and return the service with its models; ``None`` to choose again."""
         address = answered("Address of its API, which usually ends with /v1", _ADDRESS)
-        host = urlsplit(address).hostname
-        if host is None:
-            say("that is not an address; it begins with https:// or http://")
+        if problem := address_problem(address):
+            say(problem)
             return None
-        suggested = _NOT_IN_NAMES.sub("-", host.removeprefix("api.").rpartition(".")[0]).strip("-") or "local"
-        name = answered("A name for it", "local" if is_local(address) else suggested)
-        name = _NOT_IN_NAMES.sub("-", name.lower()).strip("-") or suggested
+        name = self._service_name(address)
+        if name is None:
+            return None
         provider, table = f"openai-{name}", {"base_url": address}
         service = Service(provider, name, is_local(address), origin_of(address), provider)
         settings = [f"plugins.openai.services.{name}.base_url={address}"]
         found = survey(self._arguments, [service], settings=settings).services[provider]
-        if not found.models:
-            found = self._asked_key(service, settings) or found
+        if not found.models and (not service.is_local or is_refusal(found)):
+            found = self._asked_key(service, settings, untried=False) or found
         if found.models:
             self._services[name] = table
         return found
+
+    def _service_name(self, address: str) -> str | None:
+        """Ask for the name of a service; ``None`` if it is that of another one, which is kept."""
+        host = urlsplit(address).hostname or ""
+        usual = "local" if is_local(address) else _as_name(host.removeprefix("api.").rpartition(".")[0]) or "other"
+        known = {one.provider: one.origin for one in services_of(self._settings.settings.plugins)}
+
+        def is_free(name: str) -> bool:
+            return known.get(f"openai-{name}", "") in ("", origin_of(address))
+
+        suggested = next(filter(is_free, chain([usual], (f"{usual}-{number}" for number in count(2)))))
+        name = _as_name(answered("A name for it", suggested)) or suggested
+        replaced = known.get(f"openai-{name}", "")
+        if is_free(name) or confirmed(f"{name} is at {replaced} now. Replace it?", default=False):
+            return name
+        return None
 
     def _name(self, found: FoundService) -> str:
         """Return the model of a service that the user chooses."""
@@ -160,15 +184,17 @@ class Dialog:
         return ()
 
 
+def _as_name(text: str) -> str:
+    return _NOT_IN_NAMES.sub("-", text.lower()).strip("-")
+
+
 def _places(surveyed: FoundServices) -> list[_ModelPlace]:
-    local = [_ModelPlace(f"on this machine, with {one.service.title} ({_counted(one)})", one) for one in surveyed.local]
+    local = [
+        _ModelPlace(f"on this machine, with {one.service.title} ({counted(one.models)})", one) for one in surveyed.local
+    ]
     hosted = [
-        _ModelPlace(f"{one.service.title} ({_counted(one) if one.models else 'needs a key'})", one)
+        _ModelPlace(f"{one.service.title} ({counted(one.models) if one.models else 'needs a key'})", one)
         for one in surveyed.services.values()
         if not one.service.is_local and one.is_known
     ]
     return [*local, *hosted, _ModelPlace(_OTHER), _ModelPlace(_NONE)]
-
-
-def _counted(found: FoundService) -> str:
-    return f"{len(found.models)} {'model' if len(found.models) == 1 else 'models'}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from attrs import evolve, frozen
 from sideband import UsageError
@@ -120,7 +120,7 @@ def _configured(service: Service, table: Any) -> Service:
 
 def is_local(address: str) -> bool:
     """Return whether an address is one of this machine."""
-    return urlsplit(address).hostname in ("127.0.0.1", "localhost", "::1")
+    return _split(address).hostname in ("127.0.0.1", "localhost", "::1")
 
 
 def origin_of(address: str) -> str:
@@ -130,5 +130,31 @@ def origin_of(address: str) -> str:
         >>> origin_of("https://openrouter.ai/api/v1")
         'https://openrouter.ai'
     """
-    parts = urlsplit(address)
+    parts = _split(address)
     return f"{parts.scheme}://{parts.netloc}"
+
+
+def address_problem(address: str) -> str:
+    """Return why a service cannot have an address; an empty text if it can.
+
+    Example:
+        >>> address_problem("https://openrouter.ai/api/v1"), address_problem("http://ada:secret@127.0.0.1/v1")
+        ('', 'an address has no user name, query or fragment')
+    """
+    try:
+        parts = urlsplit(address)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # such as a port out of range
+        usable = False
+    if not usable or not address.isprintable() or " " in address:
+        return "that is not an address; it begins with https:// or http://"
+    extra = parts.username is not None or "?" in address or "#" in address
+    return "an address has no user name, query or fragment" if extra else ""
+
+
+def _split(address: str) -> SplitResult:
+    """Return the parts of an address. Those of an invalid one, which its plugin reports, are empty."""
+    try:
+        return urlsplit(address)
+    except ValueError:
+        return urlsplit("")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
@@ -54,6 +54,11 @@ class FoundServices:
     def local(self) -> list[FoundService]:
         """The servers on this machine that have models."""
         return [one for one in self.services.values() if one.service.is_local and one.models]
+
+
+def counted(models: Sequence[str]) -> str:
+    """Return how many models there are, in words."""
+    return f"{len(models)} {'model' if len(models) == 1 else 'models'}"
 
 
 def survey(arguments: Namespace, services: Iterable[Service], *, settings: Iterable[str] = ()) -> FoundServices:

@@ -49,10 +49,11 @@ def _run(arguments: Namespace) -> ExitCode:
 def _login(arguments: Namespace) -> None:
     from .._dialogs._questions import has_terminal, secret
     from .._setup._keys import store_key
+    from .._setup._survey import counted
 
     service = _service(arguments)
     if sys.stdin.isatty():
-        value = secret(f"Key of {service.title}, which is not shown") if has_terminal() else ""
+        value = secret(f"Key of {service.title}, which is not shown").strip() if has_terminal() else ""
     else:
         value = sys.stdin.buffer.read(_MAX_BYTES).decode(errors="replace").strip()
     if not value:
@@ -64,7 +65,7 @@ def _login(arguments: Namespace) -> None:
     if found.problem:
         notice(f"notice: the key could not be tried: {found.problem}")
     else:
-        lines.append(f"it works: {len(found.models)} models; run `sideband init` to choose one")
+        lines.append(f"it works: {counted(found.models)}; run `sideband init` to choose one")
     print_data(arguments, data, "\n".join(lines))
 
 
@@ -96,6 +97,8 @@ def _list(arguments: Namespace) -> None:
 
 
 def _row(service: Service, found: FoundServices) -> dict[str, Any]:
+    from .._setup._survey import counted
+
     surveyed = found.services[service.provider]
     if service.secret and service.secret in found.stored:
         key = f"the secret `{service.secret}`"
@@ -104,7 +107,7 @@ def _row(service: Service, found: FoundServices) -> dict[str, Any]:
     else:
         key = "not needed" if service.is_local else "none"
     if surveyed.models:
-        state = f"works, {len(surveyed.models)} models"
+        state = f"works, {counted(surveyed.models)}"
     elif service.is_local:
         state = surveyed.problem or "not running"
     else:

@@ -6,7 +6,6 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from datetime import UTC, datetime
-from getpass import getpass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from sideband.command_line import add_host_options, make_host, notice, print_dat
 from sideband.commands import Command
 from sideband.exit_codes import ExitCode
 
+from .._dialogs._questions import secret
 from .._terminal._tables import format_table
 
 __all__ = ["sideband_commands"]
@@ -183,10 +183,7 @@ def _ask(arguments: Namespace, op: str, others: dict[str, Any]) -> str:
             raise UsageError(problems, hint=f"see `sideband secrets {arguments.action} --help`") from None
 
     run_async(check)
-    try:
-        return getpass(f"value of {arguments.name}: ")
-    except EOFError:
-        return ""
+    return secret(f"value of {arguments.name}")
 
 
 def _list(arguments: Namespace) -> ExitCode:
@@ -250,10 +247,8 @@ def _rekey(arguments: Namespace) -> ExitCode:
 def _new_passphrase() -> str:
     if not sys.stdin.isatty():
         return sys.stdin.readline().removesuffix("\n")
-    try:
-        given = getpass("new passphrase: ")
-        if given == getpass("repeat the new passphrase: "):
-            return given
-    except EOFError:
-        raise UsageError("the passphrase is empty", hint="type it twice, or pipe it") from None
+    if not (given := secret("new passphrase")):
+        raise UsageError("the passphrase is empty", hint="type it twice, or pipe it")
+    if given == secret("repeat the new passphrase"):
+        return given
     raise UsageError("the passphrases differ", hint="nothing was changed; try again")
