@@ -3,6 +3,8 @@
 import json
 import os
 import sys
+from pathlib import Path
+from uuid import uuid4
 
 import anyio
 import pytest
@@ -10,6 +12,7 @@ import sideband_mcp.plugin
 from acp import RequestError
 from acp.schema import EnvVariable, HttpMcpServer, McpServerStdio
 from sideband import Plugin
+from sideband_acp._given_servers import given_servers
 from sideband_scripted import Turn
 
 pytestmark = pytest.mark.anyio
@@ -161,6 +164,8 @@ async def test_command_that_is_too_long_to_be_shown_is_not_started(editor, caplo
         ([server(env=[("A=B", "c")])], "invalid name"),
         ([server(command="")], "invalid command"),
         ([server(args=["a\0b"])], "invalid command"),
+        ([server(args=["a"] * 1_000)], "invalid command"),
+        ([server(env=[("A" * 129, "c")])], "invalid name"),
         ([server(f"s{number}") for number in range(17)], "more than 16"),
     ],
 )
@@ -178,6 +183,54 @@ async def test_program_that_is_not_there_is_reported_and_the_agent_works(editor,
         while "is not installed" not in caplog.text:  # noqa: ASYNC110  nothing announces it
             await anyio.sleep(0.05)
     assert (await editor.say("Hello.", session=session)).stop_reason == "end_turn"
+
+
+@pytest.mark.parametrize(("answer", "network"), [("start", False), ("network", True)])
+def test_server_has_the_network_only_if_the_user_says_so(answer, network):
+    (given,) = given_servers([server()], 1)
+    assert given.accepted(answer).network is network
+
+
+async def test_server_that_is_passed_twice_is_asked_about_once(editor):
+    editor.user.answers = ["later"]
+    await editor.say("Hello.", session=await opened(editor, server(), server()))
+    assert titles(editor) == ["Start the MCP server `My Clock`?"]
+
+
+async def test_other_rights_for_a_server_in_use_are_refused_and_the_agent_works(editor, tmp_path, caplog):
+    editor.user.answers = ["start", "always"]
+    await tool_of(editor, await opened(editor, server()))
+    (tmp_path / "home" / "acp" / "servers.json").unlink()
+    editor.user.answers = ["network"]
+    second = await opened(editor, server())
+    assert (await editor.say("Hello.", session=second)).stop_reason == "end_turn"
+    with anyio.fail_after(10):
+        while "another server has its name" not in caplog.text:  # noqa: ASYNC110  nothing announces it
+            await anyio.sleep(0.05)
+
+
+def programs_with(mark):
+    """Return the running programs with this argument."""
+    return [one for one in Path("/proc").glob("[0-9]*/cmdline") if mark in _words(one)]
+
+
+def _words(path):
+    try:
+        return path.read_bytes().decode("utf-8", "replace").split("\0")
+    except OSError:
+        return []
+
+
+async def test_program_ends_with_its_session(editor):
+    mark = f"mark-{uuid4()}"
+    session = await opened(editor, server(args=["-I", "-S", "-c", CODE, mark]))
+    editor.user.answers = ["start", "session"]
+    await tool_of(editor, session)
+    assert programs_with(mark)
+    await editor.agent.close_session(session_id=session)
+    with anyio.fail_after(10):
+        while programs_with(mark):  # noqa: ASYNC110  nothing announces it
+            await anyio.sleep(0.05)
 
 
 async def test_two_sessions_with_one_server_do_not_disturb_each_other(editor):

@@ -43,9 +43,16 @@ async def test_instructions_are_shown_before_the_first_run_and_an_answer_holds_f
     assert followed(project)
 
 
-async def test_question_is_a_tool_call_that_ends(project):
-    project.user.answers = ["use"]
+async def test_question_is_a_tool_call_that_is_known_before_and_ends(project):
+    known = []
+
+    async def answer():
+        known.extend(project.user.kinds())
+        return "use"
+
+    project.user.answers = [answer]
     await project.say("Bonjour.")
+    assert "tool_call" in known
     (start,), (end,) = project.user.of("tool_call"), project.user.of("tool_call_update")
     assert start.tool_call_id == end.tool_call_id == project.user.asked[0][1].tool_call_id
     assert (start.status, end.status) == ("pending", "completed")

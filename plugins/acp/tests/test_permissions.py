@@ -93,7 +93,9 @@ async def test_scope_that_is_not_offered_is_not_accepted(connect):
         editor.user.answers = ["always"]
         await editor.say(CHANGE, "done")
         assert [one.option_id for one in editor.user.asked[0][2]] == ["once", "no"]
-        assert results(editor)[0] == "failed"
+        status, text = results(editor)
+        assert status == "failed"
+        assert "an answer that was not offered" in text
 
 
 @pytest.mark.parametrize("text", ["a\n  level: safe", "```\nforged", "\x1b[2Ka", "**Allow** [x](http://a.b)"])

@@ -1,5 +1,7 @@
 """Sessions: opened, listed, loaded with their history, resumed and closed."""
 
+from base64 import b64encode
+
 import anyio
 import pytest
 from acp import RequestError, text_block
@@ -13,7 +15,9 @@ from acp.schema import (
 )
 from sideband import Plugin
 from sideband.hooks import hookimpl
+from sideband_acp import AcpPromptInvalid
 from sideband_acp._choices import SessionChoices
+from sideband_acp._input import input_of
 from sideband_agent import Budget
 from sideband_scripted import Turn
 
@@ -223,6 +227,26 @@ async def test_mode_model_and_thinking_are_options_of_the_session(connect):
             with pytest.raises(RequestError, match="unknown option") as raised:
                 await choose(option, value)
             assert (raised.value.code, raised.value.data["code"]) == (-32602, "acp.option")
+
+
+async def test_session_that_works_is_not_opened_again(editor):
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(editor.say, Turn(tool_calls=[("things__wait", {})]), "done")
+        await editor.door.began.wait()
+        with pytest.raises(RequestError, match="working on a prompt"):
+            await editor.agent.load_session(cwd=str(editor.folder), session_id=editor.session, mcp_servers=[])
+        editor.door.open.set()
+    assert editor.user.text() == "done"
+
+
+def test_attachments_of_a_prompt_are_limited_together():
+    blob = b64encode(b"%PDF-1.7\n" + b"x" * (17 << 20)).decode()
+    part = EmbeddedResourceContentBlock(
+        type="resource", resource=BlobResourceContents(uri="file:///a.pdf", blob=blob, mime_type="application/pdf")
+    )
+    assert len(input_of([part], 2).attachments) == 1
+    with pytest.raises(AcpPromptInvalid, match="32 MiB"):
+        input_of([part, part], 2)
 
 
 async def test_slash_command_of_a_plugin_answers_instead_of_the_model(editor):
