@@ -1,5 +1,6 @@
 """The ledger: a hash chain of JSON lines, written before and after each effect."""
 
+from ._copies import fetch_copies
 from ._entries import EffectRecord, Intent, LedgerEntry, Outcome, Status
 from ._errors import (
     LedgerBusy,
@@ -30,6 +31,7 @@ __all__ = [
     "Problem",
     "Status",
     "Verification",
+    "fetch_copies",
     "find",
     "loads",
     "query",

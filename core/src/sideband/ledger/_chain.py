@@ -25,7 +25,7 @@ from ._lock import folder_lock
 from ._segments import Mark, Tail, contains, make_folder, open_segment, read_tail, segment_numbers, segment_path
 
 _log = logging.getLogger("sideband.ledger")
-_EMPTY = Head(segment=1, size=0, seq=0, hash=GENESIS)
+EMPTY = Head(segment=1, size=0, seq=0, hash=GENESIS)
 
 
 @define
@@ -49,7 +49,7 @@ class Chain:
     folder: Path
     host: str
     rotate_bytes: int
-    head: Head = _EMPTY
+    head: Head = EMPTY
     lock: FileLock = field(init=False, default=Factory(lambda self: folder_lock(self.folder), takes_self=True))
     keys: KeyTable = field(init=False, default=Factory(lambda self: KeyTable(self.folder), takes_self=True))
     written: int = field(default=0, init=False)
@@ -153,7 +153,7 @@ class Chain:
                     self._notice("recovery", problem="head")
                 break
         else:
-            self.head, self._rotated = evolve(_EMPTY, segment=numbers[0] if numbers else 1), False
+            self.head, self._rotated = evolve(EMPTY, segment=numbers[0] if numbers else 1), False
             self._descriptor = self._create(self.head.segment)
         self.headless = False
 

@@ -32,6 +32,11 @@ def head_key(folder: Path, store: Store, *, create: bool = False) -> str:
     return f"{_KEY}/{file.read_text('ascii') if file.exists() else ''}"
 
 
+def identifier_of(key: str) -> str:
+    """Return the id of the ledger that has this key."""
+    return key.removeprefix(f"{_KEY}/")
+
+
 async def load_head(store: Store, key: str) -> Head | None:
     """Return the stored head, or ``None``."""
     return _head(await store.get(key))

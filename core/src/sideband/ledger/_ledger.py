@@ -21,10 +21,11 @@ from ..state import sync_folder
 from ..store import Store
 from ._chain import Chain
 from ._commit import LedgerCommit
+from ._copies import copy_lines
 from ._drafts import intent_draft, note_draft, outcome_draft
 from ._entries import EffectRecord, Intent, Outcome
 from ._errors import LedgerClosed, LedgerError, LedgerIndexFailed, LedgerUnwritable
-from ._head import head_key, load_head, save_head
+from ._head import head_key, identifier_of, load_head, save_head
 from ._hosts import DeadHost, HostFile, adopt_dead_hosts, find_unsettled, is_alive, new_host_id
 from ._index import Index, open_index
 from ._keys import KeysBehind, current_index
@@ -416,6 +417,8 @@ class Ledger:
             for dead in settled:
                 self._adopted.remove(dead)
                 dead.file.close(remove=True)
+            # Before the head, which must not be later than the copy.
+            await copy_lines(self.folder, self._store, identifier_of(self._head_key), head)
             await save_head(self._store, self._head_key, head, replaces=self._chain.lost, durable=False)
         except Exception as error:  # noqa: BLE001 -- the store is a plugin; the next write of the head retries
             _log.warning("could not store the head of the ledger: %s", error)

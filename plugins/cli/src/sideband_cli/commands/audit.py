@@ -17,7 +17,10 @@ from .._audit._record_text import describe_verdict, effects_table, entries_table
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from pathlib import Path
+
     from sideband import Host
+    from sideband.ledger import EffectRecord, Verification
 
     from .._audit._history import SessionHistory
 
@@ -71,6 +74,10 @@ def _configure(parser: ArgumentParser) -> None:
         metavar="ID",
         help="the id of an effect or a tool call, session:run:step, an idempotency key, or a plugin as KIND.NAME",
     )
+    for action in (query, verify):
+        action.add_argument(
+            "--all-hosts", action="store_true", help="include the ledgers of other machines whose hosts share the store"
+        )
     for action in (tail, query, verify, why):
         add_host_options(action)
 
@@ -111,9 +118,23 @@ def _query(arguments: Namespace) -> ExitCode:
     if arguments.plugin:
         raise UsageError("`--plugin` needs `--kind load`", hint="filter effects with --op, --skill or --tool")
     filters = {name: getattr(arguments, name) for name in (*_FILTERS, "since", "until", "limit")}
-    records = _ask(arguments, lambda host: query(host.ledger.folder, **filters))
+
+
+    async def find(host: Host) -> list[EffectRecord]:
+        found = [record for folder in await _folders(host, arguments) for record in await query(folder, **filters)]
+        return sorted(found, key=lambda record: record.time, reverse=True)[: arguments.limit]
+
+    records = _ask(arguments, find)
     print_data(arguments, [record_data(record) for record in records], effects_table(records))
     return ExitCode.SUCCESS
+
+
+async def _folders(host: Host, arguments: Namespace) -> tuple[Path, ...]:
+    """Return the folder of the host's ledger, and those of the copies of others if they are wanted."""
+    from sideband.ledger import fetch_copies
+
+    others = await fetch_copies(host.store, host.ledger.folder) if arguments.all_hosts else ()
+    return (host.ledger.folder, *others)
 
 
 def _query_loads(arguments: Namespace) -> ExitCode:
@@ -130,9 +151,18 @@ def _query_loads(arguments: Namespace) -> ExitCode:
 def _verify(arguments: Namespace) -> ExitCode:
     from sideband.ledger import verify
 
-    verdict = _ask(arguments, lambda host: verify(host.ledger.folder, host.store))
-    print_data(arguments, verdict_data(verdict), describe_verdict(verdict))
-    return ExitCode.SUCCESS if verdict.ok else ExitCode.FAILURE
+    async def check(host: Host) -> dict[str, Verification]:
+        return {folder.name: await verify(folder, host.store) for folder in await _folders(host, arguments)}
+
+    found = _ask(arguments, check)
+    is_intact = all(one.ok for one in found.values())
+    if arguments.all_hosts:
+        data = {"ok": is_intact, "ledgers": {name: verdict_data(one) for name, one in found.items()}}
+        print_data(arguments, data, "\n".join(f"{name}: {describe_verdict(one)}" for name, one in found.items()))
+    else:
+        (verdict,) = found.values()
+        print_data(arguments, verdict_data(verdict), describe_verdict(verdict))
+    return ExitCode.SUCCESS if is_intact else ExitCode.FAILURE
 
 
 def _why(arguments: Namespace) -> ExitCode:
