@@ -306,17 +306,27 @@ async def test_claim_of_a_machine_that_died_is_unknown(machines, tmp_path, share
     assert await claims.recall("k") == ("unknown", None)
 
 
-async def test_end_of_an_effect_is_not_disturbed_by_a_store_that_fails(machines, caplog):
-    one, _, ledger, _ = machines
+@pytest.mark.parametrize("next_step", ["another effect", "close"])
+async def test_outcome_that_the_store_did_not_take_is_stored_later(machines, caplog, next_step):
+    one, two, ledger, other = machines
     first = intent(ledger)
     await one.take(first, durable=False)
+    put = one._store.put
 
     async def fail(*_, **__):
         raise StoreError("no connection")
 
     one._store.put = fail
-    await settle(one, ledger, first)
-    assert f"the key of effect {first.effect} remains claimed: no connection" in caplog.text
+    await settle(one, ledger, first, result="paid")
+    assert f"the key of effect {first.effect} remains claimed" in caplog.text
+    with pytest.raises(EffectInFlight):
+        await two.take(intent(other), durable=False)
+    one._store.put = put
+    if next_step == "close":
+        assert await one.settle_all()
+    else:
+        await one.take(intent(ledger, key="another"), durable=False)
+    assert (await two.take(intent(other), durable=False)).result == "paid"
 
 
 async def test_host_takes_the_claims_of_a_shared_store(tmp_path, family, shared_store):

@@ -78,6 +78,9 @@ class Claims(Protocol):
     async def settle(self, outcome: Outcome, origin: Origin) -> None:
         """Take note of the outcome of an effect with a key. It is already in the ledger."""
 
+    async def settle_all(self) -> bool:
+        """Store the outcomes that could not be stored, and return whether all are stored."""
+
     async def recall(self, key: str) -> tuple[str, Any] | None:
         """Return the outcome of the effect of the user's ``key`` without claiming it.
 
@@ -108,6 +111,10 @@ class LedgerClaims:
 
     async def settle(self, outcome: Outcome, origin: Origin) -> None:
         """Do nothing: the outcome in the ledger settles the claim."""
+
+    async def settle_all(self) -> bool:
+        """Return true: outcomes are in the ledger."""
+        return True
 
     async def recall(self, key: str) -> tuple[str, Any] | None:
         """Return the outcome, as in ``Claims``."""

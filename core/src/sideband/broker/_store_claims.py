@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, ClassVar
 from urllib.parse import quote
 
+import anyio
 from anyio import CancelScope
-from attrs import frozen
+from attrs import define, field
 
 from ..errors import StoreConflict, StoreError
 from ..ledger import EffectRecord, Intent, Ledger, Outcome
@@ -26,6 +28,8 @@ from ..store import SharedStore, Store
 from ._claims import Claims, LedgerClaims, Replay, answer_for, check_unicode, outcome_of
 
 _log = logging.getLogger("sideband.broker")
+# How long to wait before the outcome is stored again, in seconds. The store waits for its server itself.
+_PAUSES = (0.05, 0.5)
 # A claim has these fields of a line, as in the ledger.
 _CLAIM = ("effect", "op", "params_digest", "code", "origin", "rights")
 _SETTLED = ("status", "state", "result", "rights")
@@ -45,17 +49,19 @@ async def claims_of(store: Store, ledger: Ledger) -> Claims:
     return _StoreClaims(ledger, store)
 
 
-@frozen
+@define
 class _StoreClaims:
     """The claims in a store that is shared."""
 
     in_ledger: ClassVar[bool] = False
     _ledger: Ledger
     _store: SharedStore
+    _unsettled: list[tuple[Outcome, Origin]] = field(factory=list, init=False)
 
     async def take(self, intent: Intent, *, durable: bool) -> Replay | None:
         """Claim the key, as in ``Claims``."""
         check_unicode(intent)
+        await self.settle_all()
         path = _path(intent.key or "", intent.origin)
         stored = await self._store.get(path)
         if stored is not None:
@@ -73,19 +79,38 @@ class _StoreClaims:
         return None
 
     async def settle(self, outcome: Outcome, origin: Origin) -> None:
-        """Store the outcome, unless another effect has the key."""
-        path = _path(outcome.key or "", origin)
-        try:
-            stored = await self._store.get(path)
-            if stored is None or stored.value["effect"] != outcome.effect:
+        """Store the outcome, unless another effect has the key. If the store fails, try again with later effects."""
+        self._unsettled.append((outcome, origin))
+        for pause in _PAUSES:
+            if await self.settle_all():
                 return
-            settled = line_fields("outcome", outcome, _SETTLED)
-            claim = {**stored.value, **json.loads(json.dumps(settled, default=bytes_as_json))}
-            # A power cut that loses this leaves the key unknown.
-            await self._store.put(path, claim, version=stored.version, durable=False)
-        except StoreError as error:
-            # The effect has ended and its outcome is in the ledger.
-            _log.warning("the key of effect %s remains claimed: %s", outcome.effect, error)
+            await anyio.sleep(pause)
+        if not await self.settle_all():
+            _log.warning("the key of effect %s remains claimed until the store can be written", outcome.effect)
+
+    async def settle_all(self) -> bool:
+        """Store the outcomes that could not be stored, and return whether all are stored."""
+        while self._unsettled:
+            waiting = self._unsettled[0]
+            try:
+                await self._settle(*waiting)
+            except StoreError as error:
+                # The effect has ended and its outcome is in the ledger.
+                _log.info("the outcome of effect %s could not be stored: %s", waiting[0].effect, error)
+                return False
+            with suppress(ValueError):  # another task has stored it too
+                self._unsettled.remove(waiting)
+        return True
+
+    async def _settle(self, outcome: Outcome, origin: Origin) -> None:
+        path = _path(outcome.key or "", origin)
+        stored = await self._store.get(path)
+        if stored is None or stored.value["effect"] != outcome.effect:
+            return
+        settled = line_fields("outcome", outcome, _SETTLED)
+        claim = {**stored.value, **json.loads(json.dumps(settled, default=bytes_as_json))}
+        # A power cut that loses this leaves the key unknown.
+        await self._store.put(path, claim, version=stored.version, durable=False)
 
     async def recall(self, key: str) -> tuple[str, Any] | None:
         """Return the outcome, as in ``Claims``."""

@@ -144,6 +144,7 @@ class HostParts:
         await sources.open()
         await loads.begin_failures()
         claims = await claims_of(self.store, self.ledger)
+        stack.push_async_callback(claims.settle_all)
         self.approvals = approvals_of(
             self.home,
             self.settings,

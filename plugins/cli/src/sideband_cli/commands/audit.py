@@ -16,7 +16,6 @@ from .._audit._record_text import describe_verdict, effects_table, entries_table
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-
     from pathlib import Path
 
     from sideband import Host
@@ -118,7 +117,6 @@ def _query(arguments: Namespace) -> ExitCode:
     if arguments.plugin:
         raise UsageError("`--plugin` needs `--kind load`", hint="filter effects with --op, --skill or --tool")
     filters = {name: getattr(arguments, name) for name in (*_FILTERS, "since", "until", "limit")}
-
 
     async def find(host: Host) -> list[EffectRecord]:
         found = [record for folder in await _folders(host, arguments) for record in await query(folder, **filters)]
