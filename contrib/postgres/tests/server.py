@@ -31,10 +31,10 @@ def folder_of_server():
 
 
 class Server:
-    """A server with a data folder of its own. Use it with ``with``."""
+    """A server with a data folder of its own. Use it with ``with``. Benchmarks let it sync."""
 
-    def __init__(self, folder):
-        self._folder, self._process = folder, None
+    def __init__(self, folder, *, fsync="off"):
+        self._folder, self._process, self._fsync = folder, None, fsync
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
@@ -54,7 +54,7 @@ class Server:
         self.stop("immediate")
 
     def start(self):
-        options = ["-c", "fsync=off", "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="]
+        options = ["-c", f"fsync={self._fsync}", "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="]
         command = [BINARIES / "postgres", "-D", self._folder / "data", "-p", str(self.port), *options]
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(

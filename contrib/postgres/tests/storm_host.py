@@ -1,7 +1,7 @@
 """A host on a machine of its own, which uses keys and sessions that others use too until it is killed.
 
-Usage: storm_host.py HOME ADDRESS SCHEMA URL SEED [KEY …]. With keys it uses them once and ends, else it goes on until it
-is killed. It notes the entries of sessions that were acknowledged, and the keys that were refused.
+Usage: storm_host.py HOME ADDRESS SCHEMA URL SEED [KEY …]. With keys it uses them once and ends, else it goes on until
+it is killed. It notes the entries of sessions that were acknowledged, and the keys that were refused.
 """
 
 import os

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any, ClassVar
 from urllib.parse import quote
 
@@ -24,12 +23,12 @@ from ..ledger._bytes import bytes_as_json
 from ..ledger._fields import line_fields, read_fields
 from ..ledger._keys import UNDO
 from ..ops import EffectInFlight, Origin
-from ..store import SharedStore, Store
+from ..store import Document, SharedStore, Store
 from ._claims import Claims, LedgerClaims, Replay, answer_for, check_unicode, outcome_of
 
 _log = logging.getLogger("sideband.broker")
 # How long to wait before the outcome is stored again, in seconds. The store waits for its server itself.
-_PAUSES = (0.05, 0.5)
+_PAUSES = (0.0, 0.05, 0.5)
 # A claim has these fields of a line, as in the ledger.
 _CLAIM = ("effect", "op", "params_digest", "code", "origin", "rights")
 _SETTLED = ("status", "state", "result", "rights")
@@ -56,6 +55,7 @@ class _StoreClaims:
     in_ledger: ClassVar[bool] = False
     _ledger: Ledger
     _store: SharedStore
+    _taken: dict[str, Document] = field(factory=dict, init=False)
     _unsettled: list[tuple[Outcome, Origin]] = field(factory=list, init=False)
 
     async def take(self, intent: Intent, *, durable: bool) -> Replay | None:
@@ -73,38 +73,43 @@ class _StoreClaims:
         await self._ledger.intent(intent, durable=durable)
         claim = line_fields("intent", intent, _CLAIM)
         try:
-            await self._store.put(path, claim, version=0 if stored is None else stored.version, durable=durable)
+            version = await self._store.put(
+                path, claim, version=0 if stored is None else stored.version, durable=durable
+            )
         except StoreConflict:
             raise EffectInFlight(intent.op, intent.key or "") from None
+        self._taken[intent.effect] = Document(claim, version)
         return None
 
     async def settle(self, outcome: Outcome, origin: Origin) -> None:
         """Store the outcome, unless another effect has the key. If the store fails, try again with later effects."""
-        self._unsettled.append((outcome, origin))
         for pause in _PAUSES:
-            if await self.settle_all():
+            try:
+                await self._settle(outcome, origin)
+            except StoreError as error:
+                # The effect has ended and its outcome is in the ledger.
+                problem = error
+                await anyio.sleep(pause)
+            else:
                 return
-            await anyio.sleep(pause)
-        if not await self.settle_all():
-            _log.warning("the key of effect %s remains claimed until the store can be written", outcome.effect)
+        self._unsettled.append((outcome, origin))
+        _log.warning("the key of effect %s remains claimed until it can be stored: %s", outcome.effect, problem)
 
     async def settle_all(self) -> bool:
         """Store the outcomes that could not be stored, and return whether all are stored."""
         while self._unsettled:
-            waiting = self._unsettled[0]
+            waiting = self._unsettled.pop()  # so that no other task stores it at the same time
             try:
                 await self._settle(*waiting)
-            except StoreError as error:
-                # The effect has ended and its outcome is in the ledger.
-                _log.info("the outcome of effect %s could not be stored: %s", waiting[0].effect, error)
+            except StoreError:
+                self._unsettled.append(waiting)
                 return False
-            with suppress(ValueError):  # another task has stored it too
-                self._unsettled.remove(waiting)
         return True
 
     async def _settle(self, outcome: Outcome, origin: Origin) -> None:
         path = _path(outcome.key or "", origin)
-        stored = await self._store.get(path)
+        # What this host has claimed need not be read, but another one may have changed it since.
+        stored = self._taken.pop(outcome.effect, None) or await self._store.get(path)
         if stored is None or stored.value["effect"] != outcome.effect:
             return
         settled = line_fields("outcome", outcome, _SETTLED)

@@ -31,7 +31,7 @@ async def copy_lines(folder: Path, store: Store, identifier: str, head: Head) ->
 
     Args:
         folder: the folder of the ledger.
-        store: the store. If it is not shared, nothing is done.
+        store: the store. Unless it is shared, this does nothing.
         identifier: the id of the ledger.
         head: a head that is on disk.
     """
@@ -61,7 +61,7 @@ async def fetch_copies(store: Store, ledger: Path) -> tuple[Path, ...]:
     read. They lie beside the own ledger, and only what is new is fetched.
 
     Args:
-        store: the store of the host, ``host.store``. If it is not shared, there are none.
+        store: the store of the host, ``host.store``. Unless it is shared, the result is empty.
         ledger: the folder of the own ledger, ``host.ledger.folder``.
 
     Raises:
