@@ -145,6 +145,15 @@ def test_file_cannot_forge_a_part_of_the_question(at_terminal, project):
     answered(run, "n")
 
 
+def test_each_row_of_a_long_line_has_the_margin_of_the_file(at_terminal, project):
+    (project / "AGENTS.md").write_text("word " * 30 + "y = yes, n = never")
+    run = at_terminal()
+    run.wait_for(QUESTION)
+    (row,) = [line for line in run.text.splitlines() if "n = never" in line]
+    assert row.startswith("▌   │ ")
+    answered(run, "n")
+
+
 def test_yes_to_guards_does_not_answer_about_instructions(at_terminal):
     run = at_terminal("--yes")
     assert run.wait() == 0

@@ -118,6 +118,25 @@ def test_link_out_of_the_repository_is_not_followed(repository, write, tmp_path,
     assert found[-1].problem == "it leads out of its folder"
 
 
+@pytest.mark.parametrize("link", ["AGENTS.md", "notes.md"])
+@pytest.mark.parametrize("hidden", [".env", ".git/config", ".claude/.key"])
+def test_link_to_a_hidden_file_is_not_followed(repository, write, link, hidden):
+    write("AGENTS.md", "@notes.md")
+    write(hidden, "KEY=1")
+    (repository / link).unlink(missing_ok=True)
+    (repository / link).symlink_to(hidden)
+    found = find_instructions(repository)
+    assert "KEY" not in "".join(file.text for file in found)
+    assert found[-1].problem == "it leads to a hidden file"
+
+
+@pytest.mark.parametrize("target", [".claude/AGENTS.md", ".cursorrules"])
+def test_link_from_one_instruction_file_to_another_is_followed(repository, write, target):
+    write(target, "Be kind.")
+    (repository / "AGENTS.md").symlink_to(target)
+    assert [file.text for file in find_instructions(repository)] == ["Be kind."]
+
+
 def test_linked_folder_of_rules_outside_is_not_listed(repository, tmp_path):
     (tmp_path / "rules").mkdir()
     (tmp_path / "rules/a.md").write_text("---\nalwaysApply: true\n---\nthe launch codes")

@@ -47,6 +47,21 @@ def test_entries_are_read_in_each_notation(head, tmp_path):
     assert found.allowed == ("Read", "Bash(git add:*)", "Bash(git commit -m *)")
 
 
+@pytest.mark.parametrize(
+    ("written", "tools", "unknown"),
+    [
+        ("Read, Bash(git diff", ["read"], ["Bash(git diff"]),
+        ("Bash(git diff:*), Bash(", ["command(git diff *)"], ["Bash("]),
+        ("Bash (git diff)", ["command(git diff)"], []),
+        ("Read  # not Bash", ["read"], []),
+        ("# Bash", [], []),
+    ],
+)
+def test_mistake_in_the_notation_allows_no_more_tools(written, tools, unknown, tmp_path):
+    found = parse_command("x", tmp_path / "x.md", f"---\nallowed-tools: {written}\n---\nGo.".encode())
+    assert limited_tools(found.allowed) == (tools, unknown)
+
+
 def test_empty_entry_allows_nothing_and_a_missing_one_limits_nothing(tmp_path):
     assert parse_command("x", tmp_path / "x.md", b"---\nallowed-tools:\n---\nGo.").allowed == ()
     assert parse_command("x", tmp_path / "x.md", b"---\nmodel: x\n---\nGo.").allowed is None

@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
+from ._confined import hidden_parts
+
 _NAMED = re.compile(r"(?<!\S)@((?:[^\s\\]|\\ )+)")
 _FENCE = re.compile(r" {0,3}(```+|~~~+)")
 _TICKS = re.compile("`+")
 _AFTER_NAME = ".,;:!?)\"'"
-_FOLDERS_WITH_DOT = frozenset({".agents", ".claude", ".cursor", ".github", ".sideband"})
 
 
 def named_files(text: str) -> list[str]:
@@ -59,7 +60,7 @@ def resolved_name(root: Path, folder: Path, name: str) -> tuple[str, str]:
     relative = PurePosixPath(target.relative_to(root))
     if not relative.parts or not _is_file(target):
         return "", ""
-    if any(part.startswith(".") and part not in _FOLDERS_WITH_DOT for part in relative.parts):
+    if hidden_parts(relative.parts):
         return "", "a hidden file"  # such as `.env`
     return str(relative), ""
 

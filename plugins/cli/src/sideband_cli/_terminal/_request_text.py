@@ -19,14 +19,18 @@ _MAX_LENGTH = 4_000  # of all arguments, and of the preview
 _MAX_LINES = 40
 _MAX_CHANGES = 2_000
 _MAX_INDENT = 8
+_MARGIN = "  │ "
 
 
 def question_rows(reason: Sequence[str], width: int) -> list[str]:
-    """Return the rows that show a reason. A line feed in a line is escaped, and all rows but its first are indented."""
+    """Return the rows that show a reason. A line feed in a line is escaped, and all rows but its first are indented.
+
+    Each row of a line with a margin has the margin.
+    """
     rows = []
     for line in reason:
         text = render(line)
-        indent = text[: min(len(text) - len(text.lstrip()), _MAX_INDENT)]
+        indent = _MARGIN if text.startswith(_MARGIN) else text[: min(len(text) - len(text.lstrip()), _MAX_INDENT)]
         first, *_ = broken(text, width)
         rest = text[len(first) :].removeprefix(" ")
         rows += [first, *(f"{indent}  {row}" for row in broken(rest, width - len(indent) - 2) if rest)]
@@ -109,7 +113,7 @@ def _change_lines(effect: Mapping[str, Any]) -> list[str]:
         return []
     hidden = len(changes) - _MAX_CHANGES
     more = [f"  (… {hidden:,} lines omitted …)"] if hidden > 0 else []
-    return ["  to accept this:", *(f"  │ {one}" for one in changes[:_MAX_CHANGES]), *more]
+    return ["  to accept this:", *(f"{_MARGIN}{one}" for one in changes[:_MAX_CHANGES]), *more]
 
 
 def requester_of(origin: Origin) -> str:
@@ -131,7 +135,7 @@ def block(text: str) -> list[str]:
     lines = _cut(text, _MAX_LENGTH).split("\n")
     hidden = len(lines) - _MAX_LINES
     more = [f"  (… {hidden:,} lines omitted …)"] if hidden > 0 else []
-    return [*(f"  │ {line}" for line in lines[:_MAX_LINES]), *more]
+    return [*(f"{_MARGIN}{line}" for line in lines[:_MAX_LINES]), *more]
 
 
 def _argument_lines(arguments: Mapping[str, Any]) -> list[str]:

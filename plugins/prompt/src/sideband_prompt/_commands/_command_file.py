@@ -15,7 +15,9 @@ from .._text import one_line
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _KEY = re.compile(r"([A-Za-z][A-Za-z0-9_-]*):[ \t]*(.*)")
 _ITEM = re.compile(r"[ \t]*-[ \t]+(.*)")
-_TOOL = re.compile(r"[^\s,()\[\]\"']+(?:\([^)]*\))?")
+# A parenthesis that is not closed belongs to its tool, which then means none: without it, it would mean all its uses.
+_TOOL = re.compile(r"[^\s,()\[\]\"']+(?:\s*\([^)]*(?:\)|\Z))?")
+_REMARK = re.compile(r"(?:^|\s)#.*")
 _PLACE = re.compile(r"\$(ARGUMENTS\b|[1-9](?![0-9]))")
 _LONGEST = 200
 
@@ -83,8 +85,12 @@ def parse_command(name: str, path: Path, content: bytes) -> CommandFile:
         text=body,
         summary=one_line(_line(values, "description") or body.lstrip("# ").partition("\n")[0], _LONGEST),
         usage=one_line(_line(values, "argument-hint"), _LONGEST),
-        allowed=None if allowed is None else tuple(_TOOL.findall(" ".join(allowed))),
+        allowed=None if allowed is None else tuple(_tools(" ".join(_REMARK.sub("", line) for line in allowed))),
     )
+
+
+def _tools(text: str) -> list[str]:
+    return ["(".join(part.strip() for part in entry.split("(", 1)) for entry in _TOOL.findall(text)]
 
 
 def _values(head: str) -> Mapping[str, Sequence[str]]:
