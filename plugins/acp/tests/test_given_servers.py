@@ -277,3 +277,11 @@ async def test_server_without_the_plugin_for_servers_is_reported(connect, caplog
         editor.user.answers = ["start"]
         await editor.say("Hello.", session=await opened(editor, server()))
         assert "no plugin starts it" in caplog.text
+
+
+async def test_answer_that_cannot_be_stored_starts_nothing_and_the_agent_works(editor, tmp_path, caplog):
+    (tmp_path / "home" / "acp").write_text("not a folder")
+    editor.user.answers = ["start"]
+    answer = await editor.say("Hello.", session=await opened(editor, server()))
+    assert answer.stop_reason == "end_turn"
+    assert "the MCP server `My Clock` is not used" in caplog.text
