@@ -488,3 +488,27 @@ def test_type_checker_finds_the_families_of_stubs_in_the_sdk(sideband, tmp_path)
     errors = [line for line in done.stdout.splitlines() if "error:" in line and not line.startswith("Found")]
     assert ["tools.py:7" in errors[0], "tools.py:8" in errors[1]] == [True, True]
     assert len(errors) == 2
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows"),
+    [
+        (30, ["▌ error: `agent` is not a", "▌   setting [usage]"]),
+        (41, ["▌ error: `agent` is not a setting [usage]"]),
+    ],
+)
+def test_error_is_broken_between_words_at_a_terminal(terminal, columns, rows):
+    run = terminal("config", "set", "agent", "x", columns=columns)
+    assert run.wait() == 2
+    assert run.text.splitlines()[: len(rows)] == rows
+
+
+def test_word_longer_than_the_terminal_can_be_copied(terminal, tmp_path):
+    path = "x" * 50
+    run = terminal("config", "get", path, columns=40)
+    assert run.wait() == 2
+    assert f"`{path}`" in run.text.replace("\n", "")
+
+
+def test_error_in_a_pipe_is_one_line(sideband):
+    assert sideband("config", "get", "x" * 30, COLUMNS="20").stderr.splitlines()[0].endswith("[usage]")

@@ -58,6 +58,8 @@ def test_session_is_deleted_after_a_confirmation(sessions, stored, terminal):
     assert sessions("delete", old, code=3)["code"] == "sessions.unconfirmed"
     asked = terminal("sessions", "delete", "kept", old)
     asked.wait_for("Delete 2 sessions?", old, kept)
+    rows = {word: row for row in asked.text.splitlines() for word in ("session  ", old, kept) if word in row}
+    assert {row.index(word) for word, row in rows.items()} == {2}
     asked.type("\n")
     assert asked.wait() == 3
     assert len(sessions("list")) == 3
@@ -98,7 +100,9 @@ def test_session_in_use_is_refused(sessions, sideband, terminal, turns):
     chat.say("hi there")
     chat.wait_for("hello")
     (info,) = sessions("list")
-    assert sessions("delete", info["id"], "--yes", code=1)["code"] == "session.locked"
+    error = sessions("delete", info["id"], "--yes", code=1)
+    assert error["code"] == "session.locked"
+    assert f"`sideband sessions fork {info['id']}`" in error["hint"]
     assert sessions("rename", info["id"], "x", code=1)["code"] == "session.locked"
     assert list(sessions("prune", "--keep", "1", "--yes")["kept"]) == []
     pruned = sessions("prune", "--older-than", "1m", "--yes")

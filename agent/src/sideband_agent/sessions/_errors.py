@@ -63,7 +63,7 @@ class SessionLocked(SessionError, BlockingIOError):
         who = f"process {process}" if process else "another agent"
         super().__init__(
             f"session `{session}` is open for writing in {who}",
-            hint="close it there, or fork the session and continue in the copy",
+            hint=f"close it there, or continue in a copy: `sideband sessions fork {session}`",
             retryable=True,
         )
         self.session = session

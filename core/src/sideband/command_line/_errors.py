@@ -11,8 +11,8 @@ from pathlib import Path
 from ..errors import SidebandError, place_of
 from ..exit_codes import ExitCode
 from ..plugins._objects import unwrapped
-from ..rendering import MARK, indented
 from ..state import default_home
+from ._output import write_message
 
 DEBUG = "SIDEBAND_DEBUG"
 
@@ -79,7 +79,7 @@ def print_error(known: SidebandError, error: BaseException, *, as_json: bool) ->
     if os.environ.get(DEBUG):
         import traceback
 
-        _write_error("".join(traceback.format_exception(error)).rstrip())
+        write_message("".join(traceback.format_exception(error)).rstrip())
     place = place_of(known)
     if as_json:
         # ASCII-only JSON is valid in every encoding of a terminal.
@@ -88,17 +88,12 @@ def print_error(known: SidebandError, error: BaseException, *, as_json: bool) ->
         return
     raised = getattr(known, "traceback", "")
     if raised:
-        _write_error(f"  {str(raised).rstrip()}")
-    _write_error(f"error: {known.message} [{known.code}]")
+        write_message(f"  {str(raised).rstrip()}")
+    write_message(f"error: {known.message} [{known.code}]")
     if place:
-        _write_error(f"raised in: {place}")
+        write_message(f"raised in: {place}")
     if known.hint:
-        _write_error(f"hint: {known.hint}")
-
-
-def _write_error(text: str) -> None:
-    mark = f"{MARK} " if sys.stderr.isatty() else ""
-    sys.stderr.write("".join(f"{mark}{line}\n" for line in indented(text)))
+        write_message(f"hint: {known.hint}")
 
 
 def _hint(paths: list[str]) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any, TextIO
+from unicodedata import east_asian_width
 
 from ..rendering import MARK, indented, render
 from ._json import json_text
@@ -15,6 +17,8 @@ def marked(lines: Iterable[str], stream: TextIO) -> list[str]:
     return [f"{MARK} {line}" for line in lines] if stream.isatty() else list(lines)
 
 
+_COPIED = "hint: "
+_LEAST_WIDTH = 20
 _unfinished: list[Callable[[], None]] = []
 """Ends the unfinished line at the terminal, if there is one."""
 
@@ -28,7 +32,43 @@ def notice(text: str) -> None:
     """Print a message to standard error, on its own line."""
     for end_line in tuple(_unfinished):
         end_line()
-    sys.stderr.write("".join(f"{line}\n" for line in marked(indented(text), sys.stderr)))
+    write_message(text)
+
+
+def write_message(text: str) -> None:
+    """Write a message to standard error. At a terminal, its lines are broken between words."""
+    lines = indented(text)
+    if columns := _width_of(sys.stderr):
+        width = max(columns - len(MARK) - 1, _LEAST_WIDTH)
+        lines = [row for line in lines for row in _rows(line, width)]
+    sys.stderr.write("".join(f"{line}\n" for line in marked(lines, sys.stderr)))
+
+
+def _width_of(stream: TextIO) -> int:
+    """Return the columns of a terminal; 0 if the stream is none, or its width is unknown."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns if stream.isatty() else 0
+    except (OSError, ValueError):
+        return 0
+
+
+def _rows(line: str, width: int) -> list[str]:
+    """Break a line between words. A word that is too long, and a hint, which may be copied, stay in one piece."""
+    if _columns(line) <= width or line.startswith(_COPIED):
+        return [line]
+    indent = " " * (len(line) - len(line.lstrip(" ")))
+    first, *words = line.lstrip(" ").split(" ")
+    rows = [indent + first]
+    for word in words:
+        if _columns(rows[-1]) + 1 + _columns(word) <= width:
+            rows[-1] += f" {word}"
+        else:
+            rows.append(f"{indent}  {word}")
+    return rows
+
+
+def _columns(text: str) -> int:
+    return len(text) if text.isascii() else sum(1 + (east_asian_width(one) in "WF") for one in text)
 
 
 def print_json(data: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import termios
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from getpass import getpass
 
@@ -35,6 +35,16 @@ def say(text: str) -> None:
     """Print a message in lines that fit the terminal, each with the mark of sideband's own lines."""
     for line in text.splitlines():
         sys.stderr.write("".join(f"{row}\n" for row in _rows(line)))
+
+
+def say_table(format_rows: Callable[[int], str]) -> None:
+    """Print a table, each row with the mark of sideband's own lines.
+
+    Args:
+        format_rows: returns the table with a width.
+    """
+    rows = format_rows(_width()).split("\n")
+    sys.stderr.write("".join(f"{row}\n" for row in marked(rows, sys.stderr)))
 
 
 def answered(question: str, default: str = "") -> str:
@@ -95,8 +105,11 @@ def _line(question: str) -> str:
 
 
 def _rows(text: str) -> list[str]:
-    width = max(terminal_width(sys.stderr) - len(MARK) - 2, _LEAST_WIDTH)
-    return marked(paragraph(text, hanging="   ", width=width).splitlines(), sys.stderr)
+    return marked(paragraph(text, hanging="   ", width=_width()).splitlines(), sys.stderr)
+
+
+def _width() -> int:
+    return max(terminal_width(sys.stderr) - len(MARK) - 2, _LEAST_WIDTH)
 
 
 def _discard_input() -> None:

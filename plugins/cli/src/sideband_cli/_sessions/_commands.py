@@ -11,7 +11,7 @@ from sideband import UsageError
 from sideband.command_line import notice, print_data
 
 from .._arguments._types import count, duration
-from .._dialogs._questions import confirmed, has_terminal
+from .._dialogs._questions import confirmed, has_terminal, say_table
 from .._errors import DeletionUnconfirmed
 from .._host._opened import with_host
 from ._lookup import LAST, resolve_session
@@ -130,7 +130,7 @@ def _delete(arguments: Namespace, found: Sequence[SessionInfo]) -> None:
     if found and not arguments.yes:
         if not has_terminal():
             raise DeletionUnconfirmed(asked=False)
-        notice(sessions_table(found))
+        say_table(lambda width: sessions_table(found, width=width))
         if not confirmed(f"Delete {_counted(found)}? This cannot be undone.", default=False):
             raise DeletionUnconfirmed(asked=True)
     deleted, kept = with_host(arguments, lambda host: delete_sessions(host, found)) if found else ([], {})

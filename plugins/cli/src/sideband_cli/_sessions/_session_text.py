@@ -26,14 +26,14 @@ def info_data(info: SessionInfo) -> dict[str, Any]:
     return info.as_dict()
 
 
-def sessions_table(infos: Sequence[SessionInfo]) -> str:
-    """Format sessions as a table."""
+def sessions_table(infos: Sequence[SessionInfo], *, width: int | None = None) -> str:
+    """Format sessions as a table, by default of the width of the terminal."""
     rows = [
         [info.id, _local(info.updated), info.messages, info.name or one_line(info.first), _folder(info)]
         for info in infos
     ]
     columns = ["session", "last used", "messages", "name or first message", "folder"]
-    return format_table(columns, rows) if rows else "no sessions"
+    return format_table(columns, rows, width=width) if rows else "no sessions"
 
 
 def _folder(info: SessionInfo) -> str:

@@ -41,13 +41,16 @@ def first_sentence(doc: str) -> str:
     return sentence + stop.strip()
 
 
-def format_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, wrapped: bool = False) -> str:
+def format_table(
+    columns: Sequence[str], rows: Iterable[Sequence[Any]], *, wrapped: bool = False, width: int | None = None
+) -> str:
     """Format rows as a table that fits the terminal, by narrowing the widest columns.
 
     Args:
         columns: the names of the columns.
         rows: the rows, with a value for each column.
         wrapped: whether to wrap the last column instead of cutting it.
+        width: the width of the table in columns, by default that of the terminal.
 
     Example:
         >>> print(format_table(["a", "b"], [[1, "x"], [22, "y"]]))
@@ -58,15 +61,15 @@ def format_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, wrapp
     """
     names, *texts = [[_cell(cell) for cell in row] for row in (columns, *rows)]
     widths = [max(columns_of(row[i]) for row in (names, *texts)) for i in range(len(names))]
-    room = terminal_width() - 2 * (len(columns) - 1)
+    room = (width or terminal_width()) - 2 * (len(columns) - 1)
     while sum(widths) > room and max(widths) > _MIN_WIDTH:
         widest = widths.index(max(widths))
         widths[widest] = max(_MIN_WIDTH, widths[widest] - (sum(widths) - room))
     if wrapped:
         texts = [line for row in texts for line in _wrapped(row, widths[-1])]
-    lines = [names, ["-" * width for width in widths], *texts]
+    lines = [names, ["-" * most for most in widths], *texts]
     return "\n".join(
-        "  ".join(_fit(cell, width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+        "  ".join(_fit(cell, most) for cell, most in zip(line, widths, strict=True)).rstrip() for line in lines
     )
 
 
