@@ -48,3 +48,19 @@ def test_menu_of_the_chat_completes_them(terminal, echo):
     chat.wait_for("GOT Squash main.")
     chat.type("\x04")
     assert chat.wait() == 0
+
+
+def test_new_file_is_a_command_of_the_running_chat(terminal, echo, tmp_path):
+    chat = terminal("chat", *WORDS, **echo)
+    chat.wait_for("/help for commands")
+    (tmp_path / "home/commands/plan.md").write_text("Plan $1.")
+    chat.say("/plan lunch")
+    chat.wait_for("GOT Plan lunch.")
+    chat.type("/pla")
+    chat.wait_for("Plan $1.")
+    chat.type("\t dinner")
+    chat.wait_for("/plan dinner")
+    chat.type("\r")
+    chat.wait_for("GOT Plan dinner.")
+    chat.type("\x04")
+    assert chat.wait() == 0

@@ -54,6 +54,10 @@ class ChatCommandTable:
         """The names with their summaries, sorted."""
         return [(name, one.summary) for name, one in sorted(self._by_name.items())]
 
+    def has(self, line: str) -> bool:
+        """Return whether the command of a line is known."""
+        return line.removeprefix("/").partition(" ")[0] in self._by_name
+
     async def run(self, chat: ChatControl, line: str) -> str | None:
         """Run the command of a line such as ``/name the stars``.
 

@@ -135,7 +135,7 @@ class Chat:
     async def talk(self, agent: Agent) -> None:
         """Read and answer messages until the user leaves."""
         self._agent = agent
-        self.chat_commands = ChatCommandTable(OWN_CHAT_COMMANDS, await plugin_chat_commands(agent))
+        await self._find_commands()
         failure: Exception | None = None
         async with self.frontend.opened():
             async with create_task_group() as tasks:
@@ -180,11 +180,19 @@ class Chat:
             except EOFError:
                 return
             if text.startswith("/") and not self._is_for_source(text):
-                await self._interruptible(text, partial(self.chat_commands.run, self, text))
+                await self._interruptible(text, partial(self._run_command, text))
             elif text.startswith("!"):
                 await self._interruptible(text, partial(self._run_program, text))
             elif text.strip():
                 await self.send(text.strip())
+
+    async def _find_commands(self) -> None:
+        self.chat_commands = ChatCommandTable(OWN_CHAT_COMMANDS, await plugin_chat_commands(self.agent))
+
+    async def _run_command(self, line: str) -> str | None:
+        if not self.chat_commands.has(line):  # a plugin may have it since, such as one that is a new file
+            await self._find_commands()
+        return await self.chat_commands.run(self, line)
 
     def _is_for_source(self, text: str) -> bool:
         """Return whether a slash command is that of a source of tools, such as a prompt: a message that it replaces."""
