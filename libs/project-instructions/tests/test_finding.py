@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from sideband_project_instructions import MAX_SIZE, count_invisible, find_instructions, visible
 from sideband_project_instructions._imports import named_files
@@ -210,6 +210,7 @@ def test_only_files_of_the_trusted_project_belong_to_it(repository, write, tmp_p
 
 
 @given(st.text(alphabet="@`~\n a./\\", max_size=60))
+@example("@\\ ")
 def test_names_are_read_from_any_text(text):
     assert all(name.strip() for name in named_files(text))
 

@@ -24,7 +24,7 @@ def named_files(text: str) -> list[str]:
     """
     words = (word for line in _prose(text) for word in _NAMED.findall(line))
     found = (word.replace("\\ ", " ").rstrip(_AFTER_NAME) for word in words)
-    return list(dict.fromkeys(filter(None, found)))
+    return list(dict.fromkeys(filter(str.strip, found)))
 
 
 def _prose(text: str) -> Iterator[str]:
