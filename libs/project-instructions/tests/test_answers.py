@@ -1,12 +1,13 @@
 """An answer holds for the content that was shown, and for nothing else."""
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 from attrs import evolve
 from sideband.errors import StateUnwritable
-from sideband_project_instructions import Answers, InstructionFile
+from sideband_project_instructions import Answers, InstructionFile, known_instructions
 
 FILE = InstructionFile(Path("/srv/project"), "AGENTS.md", b"Be kind.\n")
 CHANGED = evolve(FILE, content=b"Be rude.\n")
@@ -32,8 +33,8 @@ def test_text_of_the_last_answer_is_known(answers):
     assert answers.previous_text(CHANGED) == "Be kind."
     answers.remember([CHANGED], use=True)
     assert answers.previous_text(FILE) == "Be rude."
-    stored = {path.name for path in (answers.home / "instructions").iterdir()}
-    assert stored == {"lock", "answers.json", CHANGED.digest}
+    kept = {path.name for path in (answers.home / "instructions").iterdir()}
+    assert kept == {"lock", "answers.json", CHANGED.digest}
 
 
 def test_answer_can_be_forgotten(answers):
@@ -55,9 +56,11 @@ def test_file_of_the_trusted_project_needs_no_answer(answers):
     assert answers.decision(evolve(FILE, in_project=True)) == "used"
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{", "[]", '{"/srv/project/AGENTS.md": {"digest": "../x", "use": true}}', "[" * 9999]
-)
+def stored(digest):
+    return json.dumps({"/srv/project/AGENTS.md": {"digest": digest, "use": True}})
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", stored("abc"), stored("." * 64), stored(["a"] * 64), "[" * 9999])
 def test_damaged_answers_count_as_none(answers, text):
     answers.remember([FILE], use=True)
     (answers.home / "instructions/answers.json").write_text(text)
@@ -67,8 +70,20 @@ def test_damaged_answers_count_as_none(answers, text):
 
 def test_answers_are_readable_by_their_owner_only(answers):
     answers.remember([FILE], use=True)
-    for path in (answers.home / "instructions").iterdir():
+    folder = answers.home / "instructions"
+    for path in (folder, *folder.iterdir()):
         assert path.stat().st_mode & 0o077 == 0
+
+
+def test_files_that_only_a_refused_one_names_are_not_asked_about(answers, tmp_path):
+    (tmp_path / "AGENTS.md").write_text("@docs.md")
+    (tmp_path / "docs.md").write_text("Be kind.")
+    agents, docs = known_instructions(tmp_path, None, answers.home).unanswered
+    answers.remember([agents], use=False)
+    assert known_instructions(tmp_path, None, answers.home).unanswered == ()
+    # nor are they used, whatever the answer about them was
+    answers.remember([docs], use=True)
+    assert known_instructions(tmp_path, None, answers.home).used == ()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root can write everywhere")

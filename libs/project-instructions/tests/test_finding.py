@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from sideband_project_instructions import MAX_SIZE, count_invisible, find_instructions, visible
+from sideband_project_instructions import MAX_SIZE, count_invisible, find_instructions, read_file, visible
 from sideband_project_instructions._imports import named_files
 
 
@@ -182,6 +182,30 @@ def test_number_of_files_is_limited(repository, write):
     for number in range(200):
         write(f"docs/{number}.md")
     assert len(find_instructions(repository)) <= 101
+
+
+def test_number_of_files_that_several_name_is_limited(repository, write):
+    write("AGENTS.md", "@a.md @b.md")
+    for letter in "ab":
+        write(f"{letter}.md", " ".join(f"@docs/{letter}{number}.md" for number in range(80)))
+        for number in range(80):
+            write(f"docs/{letter}{number}.md")
+    assert len(find_instructions(repository)) == 100
+
+
+def test_number_of_rules_is_limited(repository, write):
+    for number in range(60):
+        write(f".cursor/rules/{number}.md", "---\nalwaysApply: true\n---\nBe kind.")
+    assert len(find_instructions(repository)) == 50
+
+
+def test_no_more_of_a_file_is_read_than_tells_that_it_is_too_long(repository, write):
+    write("AGENTS.md", "x" * 100)
+    assert read_file(repository, "AGENTS.md", 10).content == b"x" * 11
+
+
+def test_selectors_that_no_font_uses_are_removed():
+    assert visible("be\U000e0100\U000e01ef kind") == "be kind"
 
 
 def test_only_files_of_the_trusted_project_belong_to_it(repository, write, tmp_path):

@@ -180,6 +180,16 @@ async def test_linked_folder_out_of_the_project_is_not_searched(home, project, w
     assert await sent("/fix") == "/fix"
 
 
+async def test_linked_folder_and_deep_one_are_not_searched(home, command, listed):
+    command("git/fix", "x")
+    command("a/b/c/d/low", "x")
+    (home / "commands/again").symlink_to("git")
+    shown = await listed()
+    assert "/git:fix" in shown
+    assert "/again:" not in shown
+    assert ":low" not in shown
+
+
 async def test_commands_are_offered_to_chats_with_summary_and_usage(command, make):
     command("fix", '---\ndescription: "Fix an issue"\nargument-hint: [issue] [why]\n---\nFix $1.')
     command("git/log", "# Read the log\n\nand say what changed")
