@@ -56,6 +56,7 @@ def test_every_check_has_a_fault(covered):
         "providers": conformance.ProviderConformance,
         "sandboxes": conformance.SandboxConformance,
         "secret_sources": conformance.SecretSourceConformance,
+        "shared_stores": conformance.SharedStoreConformance,
         "skills": conformance.SkillConformance,
         "stores": conformance.StoreConformance,
         "tool_sources": conformance.ToolSourceConformance,
@@ -68,6 +69,7 @@ def test_every_check_has_a_fault(covered):
         kind: {name for name in dir(cls) if name.startswith("test_")}
         - covered[kind]
         - (shared if kind != "ops" else set())
+        - (covered["stores"] if kind == "shared_stores" else set())
         for kind, cls in classes.items()
     }
     assert {kind: names for kind, names in missing.items() if names} == {}
