@@ -95,20 +95,49 @@ async def test_idle_host_keeps_its_locks_through_a_crash_of_the_server(own_serve
 
 async def test_cancelled_lock_is_not_held(config):
     async with open_postgres(config()) as one, open_postgres(config()) as other:
-        for number in range(40):
+        for number in range(60):
             taken = False
             with anyio.CancelScope() as scope:
                 async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(cancel_after, scope, number)
+                    tasks.start_soon(cancel_after, scope, number / 10_000)
                     taken = await one.try_lock(f"{number}")
             assert scope.cancelled_caught or taken
             assert await other.try_lock(f"{number}") != taken
 
 
-async def cancel_after(scope, steps):
-    for _ in range(steps):
-        await anyio.lowlevel.checkpoint()
+async def cancel_after(scope, seconds):
+    await anyio.sleep(seconds)  # to cancel at each of the places where it waits for the server
     scope.cancel()
+
+
+async def test_locks_of_a_closed_store_are_free_at_once(config):
+    async with open_postgres(config(grace_seconds=60)) as one:
+        async with open_postgres(config()) as other:
+            assert await other.try_lock("session")
+        assert await one.try_lock("session")
+
+
+async def test_connection_is_used_again_after_a_transaction_that_failed(server, config):
+    async with open_postgres(config(max_connections=1)) as store:
+        await store.put("a", {})
+        before = connections(server)
+        with pytest.raises(ZeroDivisionError):
+            await fail_within(store)
+        await store.put("a", {})
+        assert connections(server) == before
+
+
+async def fail_within(store):
+    async with store.transaction() as transaction:
+        await transaction.put("a", {})
+        raise ZeroDivisionError
+
+
+def connections(server):
+    with psycopg.connect(server.address, autocommit=True) as connection:
+        return connection.execute(
+            "SELECT array_agg(pid ORDER BY pid) FROM pg_stat_activity WHERE application_name = 'sideband'"
+        ).fetchone()
 
 
 async def test_error_of_the_block_is_raised_as_it_is(config):

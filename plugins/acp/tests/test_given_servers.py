@@ -186,7 +186,7 @@ async def test_program_that_is_not_there_is_reported_and_the_agent_works(editor,
 
 
 @pytest.mark.parametrize(("answer", "network"), [("start", False), ("network", True)])
-def test_server_has_the_network_only_if_the_user_says_so(answer, network):
+def test_server_has_the_network_only_if_the_user_allows_it(answer, network):
     (given,) = given_servers([server()], 1)
     assert given.accepted(answer).network is network
 

@@ -50,7 +50,6 @@ async def prepare(connection: PostgresConnection, config: Config) -> None:
     settings = {
         "search_path": config.schema_name,
         "statement_timeout": milliseconds,
-        "lock_timeout": milliseconds,
         # Another host would wait for the locks of a process that is stopped inside a transaction.
         "idle_in_transaction_session_timeout": 2 * milliseconds,
         "tcp_keepalives_idle": max(1, config.lost_seconds // 2),

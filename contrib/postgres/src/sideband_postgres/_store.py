@@ -71,7 +71,7 @@ class _PostgresTransaction:
     async def _run(self, job: _Job[_Result]) -> _Result:
         if self._ended:
             raise StoreError("the transaction has ended", hint="use it inside its `async with` block only")
-        async with _within(self._connection, self._seconds):
+        async with _within(self._seconds):
             return await job(self._connection)
 
 
@@ -125,15 +125,16 @@ class PostgresStore:
         async with self._pool.connection() as connection:
             transaction = _PostgresTransaction(connection, self._seconds)
             try:
-                async with _within(connection, self._seconds):
+                async with _within(self._seconds):
                     await connection.execute("BEGIN")
                 try:
                     yield transaction
                 finally:
                     transaction.end()
-                async with _within(connection, self._seconds):
+                async with _within(self._seconds):
                     await connection.execute("COMMIT")
             except BaseException:
+                # The end of the connection would roll it back too, but the next transaction needs one.
                 with anyio.move_on_after(_CLOSE_SECONDS, shield=True), suppress(psycopg.Error):
                     await connection.execute("ROLLBACK")
                 raise
@@ -171,14 +172,14 @@ class PostgresStore:
         return 1.5 * self.config.statement_seconds + 1
 
     async def _write(self, job: _Job[_Result], seconds: float | None = None) -> _Result:
-        async with self._pool.connection() as connection, _within(connection, seconds or self._seconds):
+        async with self._pool.connection() as connection, _within(seconds or self._seconds):
             return await job(connection)
 
     async def _read(self, job: _Job[_Result]) -> _Result:
         async with self._pool.connection() as connection:
             # If the connection breaks meanwhile, the next one waits until the server can be reached again.
             with suppress(PostgresUnreachable):
-                async with _within(connection, self._seconds):
+                async with _within(self._seconds):
                     return await job(connection)
         return await self._write(job)
 
@@ -271,7 +272,7 @@ async def _keep_alive(
 
 
 @asynccontextmanager
-async def _within(connection: PostgresConnection, seconds: float) -> AsyncIterator[None]:
+async def _within(seconds: float) -> AsyncIterator[None]:
     """Limit the time of statements, also if the server does not answer, and raise errors of the store."""
     with anyio.move_on_after(seconds) as scope:
         try:
@@ -279,5 +280,4 @@ async def _within(connection: PostgresConnection, seconds: float) -> AsyncIterat
         except psycopg.Error as error:
             raise store_error(error) from error
     if scope.cancelled_caught:
-        connection.discard()
         raise PostgresBusy(f"the server did not answer for {seconds:g} s", hint="check the server and the network")

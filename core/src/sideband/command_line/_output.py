@@ -45,7 +45,7 @@ def write_message(text: str) -> None:
 
 
 def _width_of(stream: TextIO) -> int:
-    """Return the columns of a terminal; 0 if the stream is none, or its width is unknown."""
+    """Return the columns of a terminal; 0 if it is not a terminal, or its width is unknown."""
     try:
         return os.get_terminal_size(stream.fileno()).columns if stream.isatty() else 0
     except (OSError, ValueError):

@@ -56,7 +56,7 @@ class GivenServer:
 
     @property
     def name(self) -> str:
-        """The namespace of its tools. A right to it is none to another command, which has another name."""
+        """The namespace of its tools. Another command has another name, so a right to this one does not cover it."""
         word = _OTHER.sub("_", self.title.lower()).strip("_")[:_LONGEST_WORD].strip("_")
         return f"{word if word[:1].isalpha() else 'server'}_{self.digest[:8]}"
 
