@@ -199,7 +199,7 @@ def test_number_of_rules_is_limited(repository, write):
     assert len(find_instructions(repository)) == 50
 
 
-def test_no_more_of_a_file_is_read_than_tells_that_it_is_too_long(repository, write):
+def test_of_a_file_that_is_too_long_no_more_is_read_than_shows_it(repository, write):
     write("AGENTS.md", "x" * 100)
     assert read_file(repository, "AGENTS.md", 10).content == b"x" * 11
 
