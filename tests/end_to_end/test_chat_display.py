@@ -107,8 +107,10 @@ def test_output_of_tools_that_is_unfolded_has_the_mark_in_each_row(chat, turns, 
     chat.leave()
 
 
-def test_running_program_is_shown_until_it_ends(chat, turns):
-    chat = chat(*turns("yes"))
+def test_running_program_is_shown_until_it_ends(chat, turns, tmp_path):
+    work = tmp_path / "work"
+    work.mkdir()
+    chat = chat(*turns("yes"), folder=work)
     chat.say("!sleep 60")
     chat.wait_for("▌ !sleep; Ctrl-C to stop")
     chat.type("\x03")

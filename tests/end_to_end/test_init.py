@@ -140,7 +140,7 @@ def test_key_of_a_service_that_is_not_set_up_is_not_kept(terminal, sideband, ser
     answer(run, "A name for it")
     answer(run, "(Enter for none):", CANARY)
     run.wait_for("local has no models: its list is empty")
-    run.type("\x03")
+    run.answer("Where does the model run? [4]:", "\x03")
     assert run.wait() == 130
     assert json.loads(sideband("secrets", "list", "--json", **ONLY_CONFIGURED).stdout)["items"] == []
 

@@ -9,6 +9,8 @@ import sideband_store_sqlite.plugin
 from pydantic import BaseModel
 from sideband import ConfigurationError, Host, Plugin, hookimpl
 from sideband.ops import OpContext, OpDenied, OpFamily, Scope, op
+from sideband.store import StoreSpec
+from sideband_store_sqlite import open_sqlite
 
 pytestmark = pytest.mark.anyio
 
@@ -69,12 +71,38 @@ async def test_plugin_can_dispatch_with_a_narrower_grant(make_host, family, hook
     assert refused == ["op.denied"]
 
 
-async def test_two_stores_are_a_configuration_error(tmp_path):
-    stores = [Plugin(kind="store", name=name, value=sideband_store_sqlite.plugin) for name in ("one", "sqlite")]
-    with pytest.raises(ConfigurationError, match=r"`one` .*, `sqlite` ") as caught:
-        async with Host(home=tmp_path, autoload=False, plugins=stores):
+@pytest.mark.parametrize(
+    ("names", "settings"),
+    [(("one", "two"), {}), (("one", "sqlite"), {"plugins": {"one": {"a": 1}, "sqlite": {"a": 1}}})],
+    ids=["neither has a table", "both have one"],
+)
+async def test_two_stores_of_which_none_is_chosen_are_a_configuration_error(tmp_path, names, settings):
+    stores = [Plugin(kind="store", name=name, value=sideband_store_sqlite.plugin) for name in names]
+    with pytest.raises(ConfigurationError, match=rf"`{names[0]}` .*, `{names[1]}` ") as caught:
+        async with Host(home=tmp_path, autoload=False, plugins=stores, settings=settings):
             pass
     assert "[policy.deny]" in caught.value.hint
+
+
+@pytest.mark.parametrize(("table", "chosen"), [({}, "sqlite"), ({"other": {"name": "b"}}, "other")])
+async def test_store_with_a_table_is_used_and_without_one_the_embedded_one(tmp_path, table, chosen):
+    opened = []
+
+    class Config(BaseModel):
+        name: str = "a"
+
+    def registered(name):
+        @asynccontextmanager
+        async def open_store(folder):
+            opened.append(name)
+            async with open_sqlite(folder) as store:
+                yield store
+
+        return SimpleNamespace(sideband_stores=lambda: [StoreSpec(name, open_store)], Config=Config)
+
+    stores = [Plugin("store", name, registered(name)) for name in ("other", "sqlite")]
+    async with Host(home=tmp_path, autoload=False, plugins=stores, settings={"plugins": table}):
+        assert opened == [chosen]
 
 
 async def test_exception_of_a_hook_is_redacted_in_the_log(make_host, family, hook, caplog):
