@@ -126,7 +126,7 @@ def test_server_that_does_not_answer_is_named_and_gets_no_key(terminal, sideband
     answer(run, "Address of its API", server.address)
     answer(run, "A name for it")
     run.wait_for("local has no models", "no response")
-    run.type("\x03")
+    run.answer("Where does the model run? [4]:", "\x03")
     assert run.wait() == 130
     assert "which is not shown" not in run.text
     assert json.loads(sideband("secrets", "list", "--json", **ONLY_CONFIGURED).stdout)["items"] == []
