@@ -73,9 +73,9 @@ changelog: $(VENV)/test.stamp
 	$(BIN)/python -m towncrier build --draft --version Unreleased --date ""
 
 # The tests of sideband-secrets use a real keyring service, those of sideband-sandbox programs that unpack archives,
-# those of completion real shells, and those of sideband-postgres a server.
+# those of completion real shells, and those of sideband-postgres and sideband-redis servers.
 services:
-	@for program in gnome-keyring-daemon dbus-run-session cpio unzip zsh fish /usr/lib/postgresql/*/bin/initdb; do \
+	@for program in gnome-keyring-daemon dbus-run-session cpio unzip zsh fish redis-server /usr/lib/postgresql/*/bin/initdb; do \
 		command -v $$program >/dev/null || { tests/install-services; break; }; \
 	done
 

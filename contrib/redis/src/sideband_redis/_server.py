@@ -1,0 +1,85 @@
+"""What the server must be: one that keeps what it has confirmed. It is asked on each connection."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ._connection import RedisConnection
+from ._errors import RedisUnsupported, RedisUnwritable, ServerError, store_error
+from ._models import Config
+
+_OLDEST, _WITH_WAITAOF = (7, 0), (7, 2)
+# The fsync of each write must not be left out, also not while the log is rewritten.
+_REQUIRED = {
+    "appendonly": "yes",
+    "appendfsync": "always",
+    "no-appendfsync-on-rewrite": "no",
+    "cluster-enabled": "no",
+}
+
+
+async def check_server(connection: RedisConnection, config: Config) -> None:
+    """Check the version, the role and the settings of the server.
+
+    Raises:
+        RedisUnsupported: if it may lose what it has confirmed, or is too old.
+        RedisUnwritable: if it is a replica.
+        ServerError: if it is starting.
+    """
+    commands = [("INFO", "server"), ("INFO", "replication"), ("CONFIG", "GET", *_REQUIRED, "maxmemory*")]
+    server, replication, settings = await connection.exchange(*commands)
+    found: dict[str, str] = {}
+    for answer in (server, replication):
+        if not isinstance(answer, ServerError):
+            found |= dict(re.findall(r"^(\w+):(.*?)\r?$", answer.decode(), re.MULTILINE))
+        elif answer.is_temporary:
+            raise answer
+        elif not config.trust_server:
+            raise store_error(answer)
+    version = _check_version(found)
+    _check_replication(found, config)
+    if not config.trust_server:
+        _check_settings(settings)
+    connection.has_waitaof = version >= _WITH_WAITAOF
+
+
+def _check_version(found: Mapping[str, str]) -> tuple[int, int]:
+    text = found.get("redis_version", "7.0")
+    major, minor, *_ = (*map(int, re.findall(r"\d+", text)), 0, 0)
+    if (major, minor) < _OLDEST:
+        raise RedisUnsupported(f"the server has version {text}", hint="use Redis 7.0 or Valkey 7.2, or later")
+    return major, minor
+
+
+def _check_replication(found: Mapping[str, str], config: Config) -> None:
+    if found.get("role", "master") != "master":
+        raise RedisUnwritable(
+            f"the server is a replica of {found.get('master_host')}:{found.get('master_port')}",
+            hint="name the primary server in `address`",
+        )
+    replicas = int(found.get("connected_slaves", "0"))
+    if replicas and not config.replicas and not config.failover_may_lose_writes:
+        raise RedisUnsupported(
+            f"it has {replicas} replicas, and a failover to one may lose writes that were confirmed",
+            hint="let `replicas` of them confirm each write, or set `failover_may_lose_writes = true`",
+        )
+
+
+def _check_settings(answer: Any) -> None:
+    if isinstance(answer, ServerError):
+        raise RedisUnsupported(
+            f"its settings cannot be read: {answer}",
+            hint="allow the user CONFIG GET, or set `trust_server = true` if the server syncs each write to its disk",
+        )
+    texts = [one.decode() for one in answer]
+    settings = dict(zip(texts[::2], texts[1::2], strict=True))
+    wanted = {**_REQUIRED}
+    if settings.get("maxmemory", "0") != "0":
+        wanted["maxmemory-policy"] = "noeviction"
+    for name, value in wanted.items():
+        if (other := settings.get(name)) != value:
+            fixed = f"set `{name} {value}` in redis.conf"
+            hint = fixed if name == "cluster-enabled" else f"{fixed}, and run CONFIG SET {name} {value}"
+            raise RedisUnsupported(f"the server has `{name} {other}`, with which it may lose data", hint=hint)
