@@ -22,14 +22,18 @@ def folder_of_server(*, on_disk=False):
         yield Path(folder)
 
 
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
 class Server:
     """A server with a data folder of its own. Use it with ``with``."""
 
     def __init__(self, folder, **options):
         self._folder, self._process = folder, None
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self.options = {"appendonly": "yes", "appendfsync": "always", "save": "", **options}
 
     @property
@@ -46,7 +50,9 @@ class Server:
     def start(self):
         fixed = {"port": self.port, "bind": "127.0.0.1", "dir": self._folder, "daemonize": "no"}
         options = (self.options | fixed).items()
-        words = [word for name, value in options for word in (f"--{name.replace('_', '-')}", str(value))]
+        words = []
+        for name, value in options:
+            words += [f"--{name.replace('_', '-')}", *(value if isinstance(value, tuple) else [str(value)])]
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen([BINARY, *words], stdout=log, stderr=log, start_new_session=True)
         until = time.monotonic() + 30
@@ -57,7 +63,7 @@ class Server:
 
     def is_ready(self):
         try:
-            return b"LOADING" not in self.send("PING")
+            return not self.send("PING").startswith(b"-LOADING")
         except OSError:
             return False
 
@@ -86,6 +92,12 @@ class Server:
 
     def restart(self):
         self.kill()
+        self.start()
+
+    def start_empty(self):
+        """Start again without the data, as when a failover leads to another server."""
+        self.kill()
+        shutil.rmtree(self._folder / "appendonlydir")
         self.start()
 
     def pause(self):

@@ -106,7 +106,10 @@ class Caller:
         found = self._checked(answer)
         if replicas and found[0] == b"ok":
             _check_confirmed(others[0], replicas)
-        return [found, *others[len(commands) - 1 :]]
+        found_by_reads = others[len(commands) - 1 :]
+        for one in found_by_reads:
+            _check(one)
+        return [found, *found_by_reads]
 
     async def read(self, connection: RedisConnection, *commands: Command) -> list[Any]:
         """Return the answers to commands that read.

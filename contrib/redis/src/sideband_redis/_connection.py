@@ -65,9 +65,9 @@ class RedisConnection:
                 while len(answers) < len(commands):
                     answers.append(await self._answer())
             except _BROKEN as error:
-                # A server that refuses a connection says why, and closes it.
-                last = answers[-1] if answers and isinstance(answers[-1], ServerError) else error
-                raise ConnectionLost(_text_of(last) or "the server has closed the connection") from error
+                if answers and isinstance(answers[0], ServerError):
+                    raise answers[0] from error  # a server that refuses a connection says why, and closes it
+                raise ConnectionLost(_text_of(error) or "the server has closed the connection") from error
             except hiredis.ProtocolError as error:
                 raise ConnectionLost(f"what answers is not a Redis server: {error}") from error
             self._is_broken = False
@@ -164,14 +164,20 @@ async def connect(
 
 async def _introduce(connection: RedisConnection, address: Address, password: str) -> None:
     commands: list[Command] = [("AUTH", address.user or "default", password)] if password else []
-    commands += [("SELECT", address.database), ("CLIENT", "SETNAME", "sideband")]
+    commands += [("CLIENT", "SETNAME", "sideband"), ("SELECT", address.database)]
+    if not address.database:  # the default, which needs no right
+        commands.pop()
     answers = await connection.exchange(*commands)
     if password and isinstance(answers[0], ServerError) and not answers[0].is_temporary:
         # The text of the server may contain the password.
         raise store_error(ServerError("WRONGPASS"))
-    selected = answers[-2]
-    if isinstance(selected, ServerError):
-        raise selected if selected.is_temporary or selected.kind == "NOAUTH" else _no_database(address, selected)
+    last = answers[-1]
+    if not isinstance(last, ServerError):
+        return
+    if last.is_temporary or last.kind == "NOAUTH":
+        raise last
+    if address.database:
+        raise _no_database(address, last)
 
 
 def _no_database(address: Address, error: ServerError) -> RedisUnsupported:

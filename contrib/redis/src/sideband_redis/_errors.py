@@ -28,6 +28,7 @@ _REFUSED = {
 }
 # The server has not executed the command, and soon may.
 _TEMPORARY = ("LOADING", "MASTERDOWN")
+_TOO_MANY = "max number of clients"
 
 
 class RedisBusy(StoreError, TimeoutError):
@@ -122,7 +123,7 @@ class ServerError(Exception):
     @property
     def is_temporary(self) -> bool:
         """Whether the same command may soon succeed, as while the server starts."""
-        return self.kind in _TEMPORARY
+        return self.kind in _TEMPORARY or _TOO_MANY in str(self)
 
 
 class ConnectionLost(Exception):
@@ -138,7 +139,8 @@ def store_error(error: ServerError) -> StoreError:
         # The text may be long, and names what the hint says better.
         return RedisUnreachable(f"the server refuses the connection ({error.kind})", hint=_REFUSED[error.kind])
     if error.is_temporary:
-        return RedisUnreachable(text)
+        hint = "raise `maxclients` of the server, or lower `max_connections`" if _TOO_MANY in text else ""
+        return RedisUnreachable(text, hint=hint)
     if error.kind == "BUSY":
         return RedisBusy(text, hint="end the script that another client runs, with SCRIPT KILL, and retry")
     is_type = error.kind == "WRONGTYPE"

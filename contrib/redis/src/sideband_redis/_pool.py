@@ -5,9 +5,11 @@ from __future__ import annotations
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import cast
 
 import anyio
 from attrs import define, field
+from sideband import StoreError
 
 from ._connection import RedisConnection
 from ._errors import ConnectionLost, RedisBusy, RedisUnreachable, RedisUnsupported, ServerError, store_error
@@ -91,21 +93,21 @@ async def patiently(open_connection: _OpenConnection, seconds: float) -> RedisCo
         StoreError: if it cannot be opened; ``RedisUnreachable`` after the time.
     """
     deadline, pause = anyio.current_time() + seconds, _FIRST_PAUSE
+    refusal: ServerError | None = None
     while True:
-        lasts = False
-        cause: Exception
         try:
             return await open_connection()
         except ServerError as error:
             if not error.is_temporary:
                 raise store_error(error) from error
-            cause = error
+            refusal, cause = error, cast("Exception", error)
         except (OSError, ConnectionLost) as error:
-            if isinstance(error, RedisBusy | RedisUnreachable):
+            if isinstance(error, StoreError):
                 raise
             cause = error
-            lasts = isinstance(error, ssl.SSLCertVerificationError)
-        if lasts or anyio.current_time() + pause > deadline:
+        if isinstance(cause, ssl.SSLCertVerificationError) or anyio.current_time() + pause > deadline:
+            if refusal is not None:
+                raise store_error(refusal) from cause
             raise RedisUnreachable(" ".join(str(cause).split()) or type(cause).__name__) from cause
         await anyio.sleep(pause)
         pause = min(2 * pause, _MAX_PAUSE)
