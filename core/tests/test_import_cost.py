@@ -29,7 +29,7 @@ async def main():
 
 anyio.run(main)
 """
-MAX_MODULES = 473
+MAX_MODULES = 475
 # Needed for skills only, and for some commands. `importlib.metadata` comes with the first model that is built, because
 # pydantic searches the installed packages for plugins.
 RARELY_USED = {

@@ -1,12 +1,20 @@
 """For every hook there is a real use in which the kernel, the agent or a shipped plugin emits its event."""
 
 import sys
+from socket import socket
+from types import SimpleNamespace
 
 import pytest
 import sideband_guard_approval.plugin
+import sideband_http.plugin
 import sideband_shell.plugin
+import sideband_skills.plugin
+from attrs import frozen
+from pydantic import BaseModel
 from sideband import Plugin
+from sideband.approvals import Approval
 from sideband.hooks import HOOK_SPECS, ChatCommands, ClientServer, Compacted, Retry, Route, hookimpl
+from sideband.ops import Level, OpError, OpFamily, Scope, op
 from sideband.providers import ProviderRefused
 from sideband.tools import tool
 from sideband_cli._chat._chat_command_table import plugin_chat_commands
@@ -73,6 +81,24 @@ async def client_with_servers(agent):
     assert await agent.offer_servers([ClientServer("clock", ["/bin/clock"])]) == []
 
 
+async def approval(agent):
+    await agent.select_approval_mode("manual")
+    result = await agent.invoke("go on")
+    await agent.host.approvals.answer(result.requests[0], Approval("deny"))
+
+
+async def call_of_a_skill(agent):
+    assert await agent.host.call("clock.now") == 1
+
+
+async def traced_request(agent):
+    with socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}"
+    with pytest.raises(OpError, match="cannot connect"):
+        await agent.host.op("http.get", {"url": url}, grants=["http:host=127.0.0.1", "trace:host=127.0.0.1"])
+
+
 async def chat(agent):
     await plugin_chat_commands(agent)
     await plugin_texts(agent)
@@ -100,6 +126,9 @@ SCENARIOS = [
     (queued_message, [], "queue_update"),
     (chat, [], "chat_commands status_line"),
     (client_with_servers, [], "client_servers"),
+    (approval, [CALL], "approval_start approval_end"),
+    (call_of_a_skill, [], "worker_start worker_end"),
+    (traced_request, [], "trace_parent"),
 ]
 
 
@@ -131,21 +160,43 @@ def everything(emitters):
     )
 
 
+class Nothing(BaseModel):
+    pass
+
+
+@frozen
+class TraceScope(Scope, family="trace"):
+    host: str | None = None
+    port: str | None = None
+    scheme: str | None = None
+
+
+@op("trace.nothing", level=Level.SAFE)
+async def nothing(params: Nothing, ctx) -> None:
+    """Do nothing."""
+
+
+TRACE = Plugin("op", "trace", SimpleNamespace(sideband_ops=lambda: OpFamily("trace", (nothing,), scope=TraceScope)))
+
+
 @pytest.fixture
-def emitters_of(stage, kit):
+def emitters_of(stage, kit, make_skill):
     """Return a function that runs a scenario, and returns the packages that emitted each event."""
 
-    @tool("work")
+    @tool("work", level=Level.CONTROLLED)
     async def work(params: kit.Text, ctx) -> str:
         """Work."""
         await ctx.progress(current=1, total=1, message="done")
         return "worked"
 
+    skill = make_skill("clock", "from sideband.skill import tool\n\n@tool\nasync def now() -> int: return 1\n")
+
     async def run(scenario, turns):
         emitters = {}
         plugins = [Plugin("tool", "work", work), Plugin("op", "shell", sideband_shell.plugin), everything(emitters)]
-        plugins += [Plugin("guard", "approval", sideband_guard_approval.plugin)]
-        async with stage(turns, *plugins, settings=SETTINGS) as agent:
+        plugins += [Plugin("guard", "approval", sideband_guard_approval.plugin), TRACE]
+        plugins += [Plugin("op", "http", sideband_http.plugin), Plugin("loader", "skills", sideband_skills.plugin)]
+        async with stage(turns, *plugins, settings=SETTINGS, skill_dirs=[skill.parent]) as agent:
             await scenario(agent)
         return emitters
 

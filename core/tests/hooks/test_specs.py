@@ -14,7 +14,9 @@ from sideband.hooks import (
     AgentError,
     AgentStart,
     Answer,
+    ApprovalEnd,
     ApprovalModeSelect,
+    ApprovalStart,
     BeforeAgentStart,
     BeforeProviderRequest,
     ChatCommands,
@@ -71,10 +73,13 @@ from sideband.hooks import (
     ToolProgress,
     ToolResult,
     ToolSelection,
+    TraceParent,
     TurnEnd,
     TurnStart,
     UpdateEvent,
     UserBash,
+    WorkerEnd,
+    WorkerStart,
 )
 from sideband.ops import Level, Origin
 
@@ -108,6 +113,7 @@ SAMPLES = [
     ClientServers([ClientServer("clock", ["/bin/clock"])]),
     StatusLine(),
     Redactors(),
+    TraceParent("4bf92f3577b34da6", "http.get", Origin()),
     ResourcesDiscover(Path("/srv")),
     AgentStart("r1"),
     TurnStart("r1", 0),
@@ -141,19 +147,24 @@ SAMPLES = [
     ApprovalModeSelect("s1", "semi", "plan"),
     UserBash("git status"),
     GoalUpdate("s1", None, "tidy up", "reached"),
+    ApprovalStart("4f1d", "effect", "mail.send", Origin()),
+    ApprovalEnd("4f1d", "effect", "mail.send", Origin(), verdict="deny"),
+    WorkerStart(1, "d", "full", 2_000),
+    WorkerEnd(1, "d", "full", "failed", "worker.exited"),
 ]
 
 DOCUMENTED = {
     Kind.UPDATE: "input before_agent_start context before_provider_request after_provider_response tool_result "
     "tool_selection answer",
-    Kind.COLLECT: "ephemeral sections routes chat_commands status_line client_servers redactors resources_discover",
+    Kind.COLLECT: "ephemeral sections routes chat_commands status_line client_servers redactors "
+    "resources_discover trace_parent",
     Kind.DECIDE: "tool_call op_call session_before_switch session_before_fork session_before_tree",
     Kind.FIRST: "compaction model_error",
     Kind.OBSERVE: "agent_start turn_start turn_end message_start message_update message_end tool_execution_start "
     "tool_execution_update tool_progress tool_execution_end retry_start retry_end route_end agent_error agent_end "
     "save_point settled session_compact session_start session_shutdown effect model_select "
     "compaction_start compaction_end subagent_start subagent_end session_tree thinking_level_select "
-    "approval_mode_select goal_update user_bash queue_update",
+    "approval_mode_select goal_update user_bash queue_update approval_start approval_end worker_start worker_end",
 }
 BASES = {
     Kind.UPDATE: UpdateEvent,

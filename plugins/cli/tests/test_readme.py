@@ -11,6 +11,8 @@ from sideband_cli._agent._json_lines import event_data
 from sideband_cli._terminal._tables import first_sentence
 
 README = Path(__file__).parents[1] / "README.md"
+OF_THE_HOST = ("approval_", "worker_")
+"""Beginnings of events that plugins observe, but not the agent of a run."""
 PACKAGE = README.parent / "src" / "sideband_cli"
 
 
@@ -19,7 +21,7 @@ def table():
         f"| `{spec.name}` | {first_sentence(spec.event.__doc__)} | "
         f"{', '.join(f'`{field.name}`' for field in attrs.fields(spec.event))} |"
         for spec in HOOK_SPECS.values()
-        if spec.kind is Kind.OBSERVE
+        if spec.kind is Kind.OBSERVE and (spec.name == "approval_mode_select" or not spec.name.startswith(OF_THE_HOST))
     ]
     return "\n".join(["| event | when | fields |", "|---|---|---|", *sorted(rows)])
 

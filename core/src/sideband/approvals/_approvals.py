@@ -83,6 +83,8 @@ class Approvals:
     _remember: Callable[[ApprovalRequest], None]
     _forget: Callable[[ApprovalRequest], None]
     _record: Callable[[StoredApproval], Awaitable[None]]
+    _asked: Callable[[ApprovalRequest, bool], Awaitable[None]]
+    _ended: Callable[[ApprovalRequest, Approval | None], Awaitable[None]]
     waits: Waits = field(factory=Waits, init=False)
     _questions: dict[_Topic, _Question] = field(factory=dict, init=False)
     _refused: dict[tuple[str, str], StoredApproval] = field(factory=dict, init=False)
@@ -134,6 +136,7 @@ class Approvals:
             (stored := anyio.Event()).set()
             self._end_questions(answered.request, approval.scope, stored)
         await self._record(answered)
+        await self._ended(answered.request, approval)
         return answered
 
     async def revoke(self, kind: str, holder: str, name: str, capabilities: Sequence[str], *, by: str) -> None:
@@ -268,7 +271,8 @@ class Approvals:
             if answer is not None:
                 return answer
             if approver is None:
-                await self._open(request, limited=True)
+                if await self._open(request, limited=True):
+                    await self._asked(request, False)
                 return None
             if (latest := self._latest.get(topic)) is not None and latest[0] > began and is_for(latest[1], request):
                 answer = latest[1]  # given while this call looked for one
@@ -294,6 +298,7 @@ class Approvals:
         approval: object = None
         try:
             await self._open(request)
+            await self._asked(request, True)
             try:
                 with question.asking:
                     approval = await approver(request)
@@ -323,6 +328,9 @@ class Approvals:
         finally:
             del self._questions[topic]
             question.answered.set()
+            answer = None if question.answer is None else question.answer.answer
+            with anyio.CancelScope(shield=True):
+                await self._ended(request, answer)
 
     def _no_answer(self, request: ApprovalRequest, problem: str) -> StoredApproval:
         """Return a refusal that holds for this effect only: the request stays open."""
@@ -375,14 +383,14 @@ class Approvals:
                 del self._continued[run]
         return used
 
-    async def _open(self, request: ApprovalRequest, *, limited: bool = False) -> None:
-        """Store a request, unless it waits for an answer already."""
+    async def _open(self, request: ApprovalRequest, *, limited: bool = False) -> bool:
+        """Store a request, unless it waits for an answer already. Return whether it was stored now."""
         await self._tidy()
         key, run = _PREFIX + request.id, request.origin.run
         found = await self._read(key)
         known = None if found is None or found[0].state != "open" else found[0].request
         if known is not None and (known.digest, known.origin.run) == (request.digest, run):
-            return
+            return False
         if limited and run is not None:
             if self._requested[run] >= _MOST_REQUESTS:
                 raise LimitExceeded("approvals", _MOST_REQUESTS, op=request.subject)
@@ -393,6 +401,8 @@ class Approvals:
         with suppress(StoreConflict):  # an equal request was stored at the same moment
             version = 0 if document is None else document.version
             await self._store.put(key, StoredApproval(request=request).as_dict(), version=version)
+            return True
+        return False
 
     async def _answer(self, identifier: str, approval: Approval) -> StoredApproval:
         approval = evolve(approval, reason=self._redact(approval.reason), by=self._redact(approval.by))

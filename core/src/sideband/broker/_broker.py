@@ -72,6 +72,7 @@ class Broker:
         sources: the sources of secrets.
         approvals: the stored requests for approval and their answers.
         own_rights: the rights that plugins were given.
+        hooks: the hooks that decide about and observe effects, unless their call has its own.
         nested: runs calls of skills that an op makes, such as ``services.call``.
         attempts: the attempts of calls whose effects are answered from the record.
         tape: the cassette of the host, if any.
@@ -85,8 +86,8 @@ class Broker:
     sources: SecretSources
     approvals: Approvals
     own_rights: OwnRights
+    hooks: HookRegistry
     nested: NestedCalls | None = None
-    _hooks: HookRegistry
     _ledger: Ledger
     _claims: Claims
     _home: Path
@@ -98,7 +99,7 @@ class Broker:
 
     def __attrs_post_init__(self) -> None:
         self.attempts = Attempts(self._ledger, self._home / "replays")
-        self._recorder = EffectRecorder(self._ledger, self._claims, self.redactor, self._hooks, self.attempts)
+        self._recorder = EffectRecorder(self._ledger, self._claims, self.redactor, self.hooks, self.attempts)
 
     def now(self) -> datetime:
         """Return the time, as ``EffectContext.now``."""
@@ -253,7 +254,7 @@ class Broker:
             check_level(dispatch, reach((await self.ops.plugin(requires)).contribution.ops, dispatch.grant))
 
     async def _decide(self, dispatch: Dispatch, spec: OpSpec) -> None:
-        hooks = dispatch.call.hooks or self._hooks
+        hooks = dispatch.call.hooks or self.hooks
         if dispatch.decided or not hooks.has("op_call", dispatch.level):
             return
         replays = self.tape is not None and self.tape.replays  # so that nothing of the op runs
@@ -331,6 +332,7 @@ class Broker:
             used=dispatch.used,
             outer=dispatch.lease,
             key=dispatch.effect_key,
+            within=dispatch.within or dispatch.call.within or None,
         )
 
     def context(
@@ -346,6 +348,7 @@ class Broker:
         used: set[Capability] | None = None,
         outer: Lease | None = None,
         key: str | None = None,
+        within: str | None = None,
     ) -> DispatchContext:
         """Return the context for code of ``plugin``, with the call's grant or the narrower ``grant``.
 
@@ -360,6 +363,7 @@ class Broker:
             used: a set to which the capabilities that the code uses are added.
             outer: the lease of what dispatched the effect.
             key: the idempotency key of the effect.
+            within: the id of the effect that caused it.
         """
         return DispatchContext(
             op=op,
@@ -374,6 +378,7 @@ class Broker:
             used=set() if used is None else used,
             outer=outer,
             key=key,
+            within=within,
         )
 
     async def record_note(self, effect: str, op: str, note: Mapping[str, Any]) -> None:

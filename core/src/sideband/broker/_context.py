@@ -13,6 +13,7 @@ from pydantic_core import to_json
 
 from ..blobs import BlobStore
 from ..contexts import Lease, RedactedText, SkillTool, ToolRights, ToolState
+from ..hooks import HookRegistry, TraceParent
 from ..messages import JsonPieces
 from ..ops import (
     Capability,
@@ -89,6 +90,7 @@ class Seam(Protocol):
     redactor: Redaction
     blobs: BlobStore
     launch: StartProgram
+    hooks: HookRegistry
     sources: SecretSources
     clock: Callable[[], float]
 
@@ -137,6 +139,7 @@ class DispatchContext:
     _note: dict[str, Any] | None = field(default=None, repr=False)
     used: set[Capability] = field(factory=set, repr=False)
     _outer: Lease | None = field(default=None, repr=False)
+    _within: str | None = field(default=None, repr=False)
     key: str | None = None
     ended: bool = field(default=False, init=False, repr=False)
     parts: PartRedaction | None = field(default=None, init=False, repr=False)
@@ -263,6 +266,15 @@ class DispatchContext:
             raise ValueError(f"notes exceed the limit of {_MAX_NOTE:,} bytes; store larger data in a blob")
         self._note.update(added)
         await self._seam.record_note(self.effect, self.op, self._note)
+
+    async def trace_parent(self) -> str | None:
+        """See ``OpContext.trace_parent``."""
+        self._check_alive()
+        hooks = self._call.hooks or self._seam.hooks
+        if not hooks.has(TraceParent.hook):
+            return None
+        event = TraceParent(self.effect, self.op, self.origin, self.call, self._within)
+        return next((found.value for found in await hooks.collect(event)), None)
 
     async def launch(self, request: ProgramRequest) -> ProgramProcess:
         """See ``OpContext.launch``."""

@@ -59,6 +59,7 @@ class Dispatch:
         digest: the digest of the parameters that the caller passed, if it has a key.
         claimed: whether the key is claimed. That of a read only names its recorded answer.
         recorded: the recordable parameters.
+        reported: the fields of the result that observers get.
         covering: the capabilities that allowed it.
         reached: the level that it reaches with its grant.
         used: these capabilities, and those that it and its child effects used while running.
@@ -87,6 +88,7 @@ class Dispatch:
     bound: BoundOp | None = None
     params: BaseModel | None = None
     recorded: dict[str, Any] = field(factory=dict)
+    reported: dict[str, Any] = field(factory=dict)
     covering: list[str] = field(factory=list)
     reached: Level | None = None
     used: set[Capability] = field(factory=set)

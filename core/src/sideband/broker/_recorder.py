@@ -40,7 +40,7 @@ from ._dispatch import Dispatch
 from ._errors import KeyReused
 from ._gate import check_used
 from ._redaction import Redaction
-from ._values import digest_of, secret_fields
+from ._values import digest_of, reported, secret_fields
 
 _log = logging.getLogger("sideband.broker")
 _LARGE = 32_768
@@ -206,6 +206,7 @@ class EffectRecorder:
     async def done(self, dispatch: Dispatch, result: Any, size: int) -> None:
         """Record a success. The result is stored if the effect has a key."""
         answer = result
+        dispatch.reported = reported(dispatch.found.spec, result)
         if dispatch.key is None or (not dispatch.claimed and size > _LARGE):
             if dispatch.key is not None and dispatch.call.attempt is not None:
                 dispatch.note[BLOB] = await self._attempts.keep(dispatch.call.attempt, result)
@@ -357,5 +358,8 @@ class EffectRecorder:
                         bytes=outcome.bytes,
                         isolation=dispatch.call.isolation,
                         egress=dispatch.leaves_machine(dispatch.params),
+                        call=dispatch.call.id,
+                        within=dispatch.within or dispatch.call.within or None,
+                        result=dispatch.reported,
                     )
                 )

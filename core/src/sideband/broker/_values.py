@@ -90,6 +90,12 @@ def recordable(redactor: Redaction, params: Mapping[str, Any], allowed: Iterable
         return dict.fromkeys([*hidden, *shown], "…")
 
 
+def reported(spec: OpSpec, result: Any) -> dict[str, Any]:
+    """Return the fields of a redacted result that observers of the effect get, shortened as in the ledger."""
+    found = result if spec.reports and isinstance(result, Mapping) else {}
+    return {name: shortened(found[name]) for name in spec.reports if name in found}
+
+
 def recorded_of(record: Intent) -> Recorded:
     """Return what the functions of an op's spec get of the record of an effect."""
     return Recorded(

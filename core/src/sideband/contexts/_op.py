@@ -272,6 +272,12 @@ class OpContext(EffectContext, Protocol):
             LedgerError: if it could not be recorded; the handler must then not make the change.
         """
 
+    async def trace_parent(self) -> str | None:
+        """Return the trace context of the effect for the header ``traceparent``, or ``None`` if no plugin traces it.
+
+        Send it only to receivers for which the call's grant allows that.
+        """
+
     async def launch(self, request: ProgramRequest) -> ProgramProcess:
         """Start a program in the isolation that the host requires for workers. The caller must close it.
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import field, frozen
 
+from ..ops import Origin
 from ._event import CollectEvent, FirstEvent, Message
 from ._frozen import as_tuple, freeze
 from ._results import (
@@ -39,7 +41,10 @@ __all__ = [
     "Routes",
     "Sections",
     "StatusLine",
+    "TraceParent",
 ]
+
+_TRACE_PARENT = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-0[01]\Z")
 
 
 @frozen
@@ -335,3 +340,39 @@ class ResourcesDiscover(CollectEvent[Resources]):
     def collected(self, answer: Any) -> Sequence[Resources]:
         """Return the answer, which is one object instead of a list."""
         return (answer,)
+
+
+@frozen
+class TraceParent(CollectEvent[str]):
+    """A running effect may pass its trace context on, as its grant allows. Answer with a ``traceparent``.
+
+    It is what the header ``traceparent`` of W3C Trace Context contains. The first answer is used.
+
+    Attributes:
+        effect: the id of the effect.
+        op: the name of the op.
+        origin: the caller.
+        call: the id of the call that it belongs to.
+        within: the id of the effect that caused it, or ``None``.
+
+    Example:
+        >>> from sideband.hooks import TraceParent, hookimpl
+        >>> @hookimpl
+        ... def trace_parent(event: TraceParent) -> list[str]:
+        ...     return [f"00-{'1' * 32}-{event.effect[:16]}-01"]
+    """
+
+    items = str
+
+    effect: str
+    op: str
+    origin: Origin
+    call: str = ""
+    within: str | None = None
+
+    def collected(self, answer: Sequence[str]) -> Sequence[str]:
+        """Return the answers if they are trace contexts of version 00."""
+        for one in answer:
+            if not _TRACE_PARENT.match(one):
+                raise ValueError(f"expected a `traceparent` such as `00-4bf9…-00f0…-01`, got {one[:80]!a}")
+        return answer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from functools import cache
@@ -10,11 +11,14 @@ from pathlib import Path
 from secrets import token_bytes
 from typing import Any
 
-from ..approvals import ApprovalRequest, Approvals, StoredApproval
+from attrs import evolve
+
+from ..approvals import Approval, ApprovalRequest, Approvals, StoredApproval
 from ..broker import Redaction, Unserializable, shortened
 from ..broker._lookup import ANSWER_OP
 from ..calls._grants import RememberedGrants
 from ..errors import StateUnwritable
+from ..hooks import ApprovalEnd, ApprovalStart, HookRegistry
 from ..ledger import Ledger, Outcome
 from ..ops import Grant, Level
 from ..plugins import PluginHost
@@ -26,7 +30,14 @@ _MAX_SHOWN = 262_144
 
 
 def approvals_of(
-    home: Path, settings: LoadedSettings, *, plugins: PluginHost, store: Store, ledger: Ledger, redactor: Redaction
+    home: Path,
+    settings: LoadedSettings,
+    *,
+    plugins: PluginHost,
+    store: Store,
+    ledger: Ledger,
+    redactor: Redaction,
+    hooks: HookRegistry,
 ) -> Approvals:
     """Return the approvals of a host. What they need is read when the first question is asked."""
     tables = settings.settings
@@ -71,6 +82,17 @@ def approvals_of(
             )
         )
 
+    async def asked(request: ApprovalRequest, waits: bool) -> None:
+        await hooks.observe(
+            ApprovalStart(request.id, request.kind, request.subject, request.origin, request.level, waits)
+        )
+
+    async def ended(request: ApprovalRequest, approval: Approval | None) -> None:
+        end = ApprovalEnd(request.id, request.kind, request.subject, request.origin, request.level)
+        if approval is not None:
+            end = evolve(end, verdict=approval.verdict, scope=approval.scope)
+        await hooks.observe(evolve(end, ms=max(0.0, time.time() - request.asked) * 1000))
+
     return Approvals(
         store=store,
         key=cache(lambda: _key(home / "approvals.key")),
@@ -81,6 +103,8 @@ def approvals_of(
         remember=remember,
         forget=forget,
         record=record,
+        asked=asked,
+        ended=ended,
     )
 
 

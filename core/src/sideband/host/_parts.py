@@ -152,6 +152,7 @@ class HostParts:
             store=self.store,
             ledger=self.ledger,
             redactor=self.redactor,
+            hooks=self.hooks,
         )
         self.blobs = BlobStore(self.home / "blobs")
         self.sandbox = ChosenSandbox(self.plugins, policy.tier, self._make_worker_folders(), alone=policy.alone)
@@ -185,7 +186,13 @@ class HostParts:
         for capabilities in self._grants.values():
             await self.broker.ops.grant(capabilities)  # so that an invalid one is reported at once
         recorder = await enter(stack, WorkerReports(self.broker))
-        pool = WorkerPool(self.sandbox, maximum=policy.workers, idle_seconds=policy.idle_seconds, report=recorder.take)
+        pool = WorkerPool(
+            self.sandbox,
+            maximum=policy.workers,
+            idle_seconds=policy.idle_seconds,
+            report=recorder.take,
+            observe=self.hooks.observe,
+        )
         self._launches = SkillLaunches(self.home, self.plugins, ops, self.environments, policy)
         self._calls = SkillCalls(
             policy=policy,

@@ -101,6 +101,27 @@ def check_computed(declared: str, name: str, function: Any) -> None:
         raise TypeError(f"{declared}: `{name}` must be a function {signatures}")
 
 
+def check_fields(declared: str, name: str, fields: object, model: Any) -> tuple[str, ...]:
+    """Return the names of fields that an option lists.
+
+    Args:
+        declared: the object that is declared, for error messages.
+        name: the name of the option.
+        fields: the option.
+        model: the type that has the fields. They are checked if it is a model.
+
+    Raises:
+        TypeError: if it is not a list, or a field is unknown.
+    """
+    if isinstance(fields, str) or not isinstance(fields, Iterable):
+        raise TypeError(f"{declared}: `{name}` must be a list of fields, got {fields!r}")
+    listed = tuple(fields)
+    known = model.model_fields if isinstance(model, type) and issubclass(model, BaseModel) else listed
+    if unknown := sorted(set(listed) - set(known)):
+        raise TypeError(f"{declared}: unknown fields of {model.__name__} in `{name}`: {', '.join(unknown)}")
+    return listed
+
+
 def takes_config(function: Any) -> bool:
     """Return whether the second positional parameter of a function is ``config``."""
     try:

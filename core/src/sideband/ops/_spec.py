@@ -16,6 +16,7 @@ from ..contexts import CredentialResolver, HandlerContext, Origin
 from ..errors import SidebandError
 from ._declaration import (
     check_computed,
+    check_fields,
     check_function,
     check_name,
     check_options,
@@ -62,6 +63,7 @@ class OpSpec:
         idempotent: whether repeating the op has no further effect.
         fire_and_forget: whether the caller does not wait for the result.
         record: the parameters whose values are written to the ledger; of all others only the names are written.
+        reports: the fields of the result whose values observers of the effect get, such as the usage of a model call.
         reveals: whether the purpose of the op is to return a secret value; its result is then not redacted, but its
             records are.
         foreign_names: whether the keys in the result are chosen by others, like the arguments of a tool. Values are
@@ -95,6 +97,7 @@ class OpSpec:
     idempotent: bool = False
     fire_and_forget: bool = False
     record: tuple[str, ...] = ()
+    reports: tuple[str, ...] = ()
     reveals: bool = False
     foreign_names: bool = False
     egress: bool | LeavesMachine | None = field(default=None, repr=False)
@@ -196,6 +199,7 @@ def op(
     idempotent: bool | None = None,
     fire_and_forget: bool = False,
     record: Iterable[str] = (),
+    reports: Iterable[str] = (),
     reveals: bool = False,
     foreign_names: bool = False,
     egress: bool | LeavesMachine | None = None,
@@ -246,11 +250,8 @@ def op(
         hints = get_type_hints(handler)
         if "return" not in hints:
             raise TypeError(f"{declared}: the handler has no return annotation (use `None` if it returns nothing)")
-        if isinstance(record, str):
-            raise TypeError(f"{declared}: `record` must be a list of fields, got {record!r}")
-        unknown = sorted(set(record) - set(params.model_fields))
-        if unknown:
-            raise TypeError(f"{declared}: unknown fields of {params.__name__} in `record`: {', '.join(unknown)}")
+        shown = check_fields(declared, "record", record, params)
+        reported = check_fields(declared, "reports", reports, hints["return"])
         return OpSpec(
             name=name,
             handler=handler,
@@ -264,7 +265,8 @@ def op(
             timeout=timeout,
             idempotent=level <= Level.MONITORED if idempotent is None else idempotent,
             fire_and_forget=fire_and_forget,
-            record=tuple(record),
+            record=shown,
+            reports=reported,
             reveals=reveals,
             foreign_names=foreign_names,
             egress=egress,

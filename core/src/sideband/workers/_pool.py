@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from time import monotonic
+from collections.abc import Awaitable, Callable
+from time import monotonic, perf_counter
 from types import TracebackType
 from typing import Self
 
@@ -12,6 +12,7 @@ import anyio
 from anyio.abc import TaskGroup
 from attrs import define, field
 
+from ..hooks import ObserveEvent, WorkerEnd, WorkerStart
 from ..sandboxing import LaunchRequest, Sandbox
 from ._calls import CallAnswer, NotBegun, WorkerCall, WorkerReport
 from ._errors import CallTimeout, WorkerStartFailed
@@ -22,6 +23,13 @@ __all__ = ["WorkerPool"]
 
 _log = logging.getLogger("sideband.workers")
 _ENDED = "the host is closed and no longer starts workers"
+
+
+Observe = Callable[[ObserveEvent], Awaitable[None]]
+
+
+async def _unobserved(event: ObserveEvent) -> None:
+    """Discard an event."""
 
 
 def _no_report(report: WorkerReport) -> None:
@@ -44,6 +52,7 @@ class WorkerPool:
         write_timeout: the maximum time for a worker to read one message, in seconds.
         line_timeout: the maximum time between the first and the last byte of a worker's message, in seconds.
         report: called with each event in a worker that is not part of a call's result.
+        observe: called with the start and the end of each worker.
 
     Example:
         >>> async with WorkerPool(PlainSandbox()) as pool:
@@ -59,6 +68,8 @@ class WorkerPool:
     _write_timeout: float = field(default=10.0, kw_only=True)
     _line_timeout: float = field(default=60.0, kw_only=True)
     _report: Callable[[WorkerReport], None] = field(default=_no_report, kw_only=True)
+    _observe: Observe = field(default=_unobserved, kw_only=True)
+    _started: int = field(default=0, init=False)
     _time: HostTime = field(factory=HostTime, init=False)
     _permits: Permits = field(init=False)
     _shared: dict[str, Slot] = field(factory=dict, init=False)
@@ -192,18 +203,39 @@ class WorkerPool:
             return
         from ._worker import Worker  # noqa: PLC0415  many programs run no skill
 
-        slot.worker = Worker(
-            process=await self._sandbox.launch(request),
+        began = perf_counter()
+        process = await self._sandbox.launch(request)
+        self._started += 1
+        number, domain = self._started, slot.permit.domain
+        slot.worker = worker = Worker(
+            process=process,
             limits=request.limits,
             share=self._time.share(),
-            domain=slot.permit.domain,
+            domain=domain,
             start_timeout=self._start_timeout,
             cancel_grace=self._cancel_grace,
             write_timeout=self._write_timeout,
             line_timeout=self._line_timeout,
             report=self._report,
         )
-        await slot.worker.run(slot.settled.set)
+
+        async def started() -> None:
+            nonlocal began
+            now = perf_counter()
+            milliseconds, began = (now - began) * 1000, now
+            slot.settled.set()
+            await self._observe(WorkerStart(number, domain, process.isolation.label, milliseconds))
+
+        try:
+            await worker.run(started)
+        finally:
+            if slot.settled.is_set():
+                status = "failed" if worker.failure_code else "retired"
+                served = (perf_counter() - began) * 1000
+                with anyio.CancelScope(shield=True):
+                    await self._observe(
+                        WorkerEnd(number, domain, process.isolation.label, status, worker.failure_code, served)
+                    )
 
     def _report_defect(self, slot: Slot, error: Exception) -> None:
         """Log and report an exception in the host's own code for a worker."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import signal
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from time import monotonic
 
@@ -64,6 +64,7 @@ class Worker:
         stuck: whether it ignored a cancellation. It gets no new calls then.
         ended: whether it has ended or is about to end, so that it accepts no calls.
         killed: whether another process or the system has killed it before it was ready.
+        failure_code: the code of the error with which it has ended; empty if the pool ended it.
     """
 
     process: WorkerProcess
@@ -78,6 +79,7 @@ class Worker:
     stuck: bool = field(default=False, init=False)
     ended: bool = field(default=False, init=False)
     killed: bool = field(default=False, init=False)
+    failure_code: str = field(default="", init=False)
     _calls: PendingCalls = field(factory=PendingCalls, init=False)
     _reports: Counter[str] = field(factory=Counter, init=False)
     _failure: Failure | None = field(default=None, init=False)
@@ -115,11 +117,11 @@ class Worker:
     def _ping(self, number: int) -> None:
         self._tasks.start_soon(self._send, _wire.ping(number))
 
-    async def run(self, started: Callable[[], None]) -> None:
+    async def run(self, started: Callable[[], Awaitable[None]]) -> None:
         """Perform the handshake, serve the worker until it ends, and release its resources.
 
         Args:
-            started: called when the worker accepts calls.
+            started: called when the worker accepts calls, before its first message is read.
 
         Raises:
             WorkerError: if the worker ended before it was ready.
@@ -141,6 +143,7 @@ class Worker:
                 self.end(await self._converse(started))
         finally:
             self.ended = True
+            self.failure_code = "" if self._failure is None else self._failure().code
             self._fail_calls(lambda: WorkerExited("was stopped because the host closed"))
             self._report_surplus()
             self._share.close()
@@ -187,7 +190,7 @@ class Worker:
         for call in self._calls:
             call.end(error=self._failure)
 
-    async def _converse(self, started: Callable[[], None]) -> Failure:
+    async def _converse(self, started: Callable[[], Awaitable[None]]) -> Failure:
         """Exchange messages with the worker until it ends, and return the reason."""
         try:
             with anyio.move_on_after(self._start_timeout) as starting:
@@ -196,7 +199,7 @@ class Worker:
             if starting.cancelled_caught:
                 return lambda: WorkerExited(f"was killed because it was not ready within {self._start_timeout:g} s")
             if self._ready:
-                started()
+                await started()
                 await self._channel.pump(self._intake.take)
         except ProtocolViolation as violation:
             problem = violation.problem

@@ -59,6 +59,8 @@ def digest(parts):
         remember=None,
         forget=None,
         record=None,
+        asked=None,
+        ended=None,
     )
     return approvals.request(
         "effect",

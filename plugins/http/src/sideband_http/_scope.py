@@ -64,6 +64,21 @@ class HomeFileScope(Scope, family="files"):
     hidden: str | None = "no"
 
 
+@attrs.frozen
+class TraceScope(Scope, family="trace"):
+    """The scope that the grant must allow to pass on the trace context, independent of the package that traces.
+
+    Args:
+        host: the host that receives it, in lower-case ASCII.
+        port: the port, which is always set.
+        scheme: ``http`` or ``https``.
+    """
+
+    host: str | None = None
+    port: str | None = None
+    scheme: str | None = None
+
+
 def scope_of(
     target: RequestTarget, method: str, *, file: str | None = None, network: AddressClass | None = None
 ) -> HttpScope:

@@ -1,16 +1,20 @@
 """Events of the kind `observe`: they have happened, and implementations cannot change them."""
 
+from ._approvals import *
 from ._children import *
 from ._runs import *
 from ._sessions import *
 from ._tools import *
 from ._turns import *
+from ._workers import *
 
 __all__ = [
     "AgentEnd",
     "AgentError",
     "AgentStart",
+    "ApprovalEnd",
     "ApprovalModeSelect",
+    "ApprovalStart",
     "CompactionEnd",
     "CompactionStart",
     "Effect",
@@ -39,4 +43,6 @@ __all__ = [
     "TurnEnd",
     "TurnStart",
     "UserBash",
+    "WorkerEnd",
+    "WorkerStart",
 ]

@@ -175,6 +175,9 @@ class Effect(ObserveEvent):
         isolation: the isolation tier of the worker that requested it, or ``None`` if it was not requested by a worker.
         egress: whether it may have sent data to another machine itself, or would have if it had not been refused, as
             its op declares; true if that is unknown.
+        call: the id of the call that it belongs to; all effects of a call have the same.
+        within: the id of the effect that caused it, or ``None``.
+        result: the fields of the result that its op reports, such as ``usage``; empty if it failed.
 
     Example:
         >>> from sideband.hooks import Effect, hookimpl
@@ -198,3 +201,6 @@ class Effect(ObserveEvent):
     bytes: int | None = None
     isolation: str | None = None
     egress: bool = True
+    call: str = ""
+    within: str | None = None
+    result: Mapping[str, Any] = field(factory=dict, converter=freeze)

@@ -17,6 +17,7 @@ from .._request._egress import check_body, check_headers_leaving
 from .._request._plan import IDEMPOTENT, Hop, RequestPlan
 from .._response._arrival import Arrival
 from .._response._framing import framing_problem
+from .._scope import TraceScope
 from .._transport._connections import HttpConnections
 from .._transport._failures import translated
 from ._reach import peers_of
@@ -62,6 +63,8 @@ async def exchange(
     while True:
         with _errors_after(redirects), translated(hop.method, hop.target, plan.timeout):
             request = build_request(hop, plan.user_agent, jar)
+            if (trace := await _trace_parent(hop, ctx)) is not None:
+                request.headers.setdefault("traceparent", trace)
             check_headers_leaving(request.headers, hop.target, ctx)
             await check_body(hop.content, hop.target, ctx)
             response = await send(request, hop, plan, connections, peers)
@@ -82,6 +85,13 @@ async def exchange(
             await response.aclose()
         with _errors_after(redirects):
             peers = await peers_of(hop.target, hop.method, ctx, connections, file=plan.file)
+
+
+async def _trace_parent(hop: Hop, ctx: OpContext) -> str | None:
+    """Return the trace context of the effect, if a plugin traces it and the grant allows to pass it on there."""
+    target = hop.target
+    scope = TraceScope(target.host, str(target.port), target.scheme)
+    return await ctx.trace_parent() if ctx.allows(scope) else None
 
 
 @contextmanager
