@@ -55,7 +55,8 @@ storm: $(VENV)/test.stamp
 	SIDEBAND_STORM_ROUNDS=$${SIDEBAND_STORM_ROUNDS:-140} SIDEBAND_STORM_SEED=$${SIDEBAND_STORM_SEED:-$$(date +%s)} \
 		$(BIN)/python -m pytest tests/security/crashes/test_crash_host.py \
 		tests/agent/test_crashes.py tests/agent/test_power_failures.py \
-		tests/agent/test_replay_storm.py tests/agent/test_storms.py contrib/postgres/tests/test_storm.py -s
+		tests/agent/test_replay_storm.py tests/agent/test_storms.py \
+		contrib/postgres/tests/test_storm.py contrib/redis/tests/test_storm.py -s
 
 # The official conformance suite of MCP against our client and server, and a client of another maker.
 conformance: $(VENV)/test.stamp $(VENV)/suite.stamp

@@ -1,24 +1,31 @@
 """A host on a machine of its own, which uses keys and sessions that others use too until it is killed.
 
-Usage: storm_host.py HOME ADDRESS SCHEMA URL SEED [KEY …]. With keys it uses them once and ends, else it goes on until
-it is killed. It notes the entries of sessions that were acknowledged, and the keys that were refused.
+Usage: storm_host.py HOME PLUGIN TABLE URL SEED [KEY …]. TABLE is that of the store plugin, in JSON. With keys it uses
+them once and ends, else it goes on until it is killed. It notes the entries of sessions that were acknowledged, and the
+keys that were refused.
 """
 
+import json
 import os
 import random
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import anyio
 import sideband_http.plugin
-import sideband_postgres.plugin
 from sideband import Host, Plugin, SidebandError
 from sideband.messages import UserMessage
 from sideband_agent.sessions import MessageEntry, SessionLocked, Sessions
 
 KEYS, SESSIONS, ENTRIES = 12, 3, 4
-PLUGINS = (Plugin("op", "http", sideband_http.plugin), Plugin("store", "postgres", sideband_postgres.plugin))
 GRANT = "http:host=127.0.0.1"
+
+
+def open_host(home, plugin, table):
+    store = Plugin("store", plugin, import_module(f"sideband_{plugin}.plugin"))
+    plugins = (Plugin("op", "http", sideband_http.plugin), store)
+    return Host(home=home, settings={"plugins": {plugin: table}}, plugins=plugins, autoload=False)
 
 
 def note(home, name, text):
@@ -52,14 +59,12 @@ async def converse(host, home, dice, number):
             note(home, "acknowledged", f"{name} {text}")
 
 
-async def main(home, address, schema, url, seed, *last_keys):
+async def main(home, plugin, table, url, seed, *last_keys):
     home, dice = Path(home), random.Random(seed)
-    table = {"address": address, "schema": schema, "grace_seconds": 0.5, "wait_seconds": 10}
-    settings = {"plugins": {"postgres": table}}
     done = 0
     while not (last_keys and done):
         try:
-            async with Host(home=home, settings=settings, plugins=PLUGINS, autoload=False) as host:
+            async with open_host(home, plugin, json.loads(table)) as host:
                 while not (last_keys and done):
                     # Some keys of each round are new, so that many are claimed for the first time.
                     keys = list(last_keys) or [f"key{number}" for number in range(4 * done, 4 * done + KEYS)]
