@@ -9,12 +9,16 @@ from ._errors import (
     RedisUnwritable,
     RedisValueError,
 )
+from ._following import EventStream, follow_events
+from ._host_event import HostEvent
 from ._models import Config
 from ._store import RedisStore, open_redis
 from ._version import __version__
 
 __all__ = [
     "Config",
+    "EventStream",
+    "HostEvent",
     "RedisBusy",
     "RedisCutOff",
     "RedisStore",
@@ -24,5 +28,6 @@ __all__ = [
     "RedisUnwritable",
     "RedisValueError",
     "__version__",
+    "follow_events",
     "open_redis",
 ]

@@ -108,6 +108,17 @@ class RedisConnection:
             await self._stream.receive(1)
         self._is_broken = True
 
+    async def send(self, *command: Argument) -> None:
+        """Send a command of a subscriber, whose answer is a message.
+
+        Raises:
+            ConnectionLost: if the connection breaks.
+        """
+        try:
+            await self._stream.send(_packed(command))
+        except _BROKEN as error:
+            raise ConnectionLost(_text_of(error) or "the server has closed the connection") from error
+
     async def push(self) -> Any:
         """Return the next message to a subscriber.
 

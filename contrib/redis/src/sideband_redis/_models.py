@@ -37,6 +37,7 @@ class Config(BaseModel):
         replicas: how many replicas must have each write when it returns.
         failover_may_lose_writes: accept a server with replicas, although a failover may lose writes.
         trust_server: accept a server whose settings cannot be read, as those of some providers.
+        publish: publish what happens in this host, which ``sideband events`` prints on any machine.
     """
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
@@ -54,3 +55,4 @@ class Config(BaseModel):
     replicas: Annotated[int, Field(ge=0, le=100)] = 0
     failover_may_lose_writes: bool = False
     trust_server: bool = False
+    publish: bool = False

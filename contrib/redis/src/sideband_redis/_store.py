@@ -15,9 +15,9 @@ from attrs import define, field
 from sideband import StoreError
 from sideband.store import Document, Record, Transaction
 
-from ._address import address_of
 from ._calls import Caller, NotYet
-from ._connection import RedisConnection, connect
+from ._channel import connect_once
+from ._connection import RedisConnection
 from ._errors import ConnectionLost, RedisBusy, RedisUnreachable, ServerError, store_error
 from ._holders import Locks, enter, leave
 from ._keeper import keep_alive
@@ -220,12 +220,7 @@ async def open_redis(config: Config, folder: Path | None = None) -> AsyncIterato
 
 
 async def _connect(config: Config) -> RedisConnection:
-    seconds = min(config.wait_seconds, config.command_seconds)
-    address = address_of(config.address.get_secret_value())
-    password = address.password or config.password.get_secret_value()
-    connection = await connect(
-        address, password, ca_file=config.ca_file, seconds=seconds, command_seconds=config.command_seconds
-    )
+    connection = await connect_once(config)
     try:
         await check_server(connection, config)
     except BaseException:

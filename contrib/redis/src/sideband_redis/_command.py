@@ -1,0 +1,31 @@
+"""``sideband events``: print what all hosts publish."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+
+from sideband import Host
+from sideband.commands import Command, CommandOutput
+
+__all__ = ["sideband_commands"]
+
+
+def sideband_commands() -> Command:
+    """Register the command."""
+    return Command("events", "print what all hosts that share a server publish", _configure, _run, opens="host")
+
+
+def _configure(parser: ArgumentParser) -> None:
+    parser.description = "Print one line of JSON for each event, until it is interrupted."
+
+
+async def _run(arguments: Namespace, host: Host) -> CommandOutput:  # noqa: ARG001  it has no arguments
+    from ._following import follow_events  # noqa: PLC0415  slow, and not needed for the help
+
+    plugin = await host.plugins.load("hook", "redis")
+    async with follow_events(plugin.config) as events:
+        async for one in events:
+            sys.stdout.write(one.model_dump_json(exclude_none=True, exclude_defaults=True) + "\n")
+            sys.stdout.flush()
+    return CommandOutput()
