@@ -18,11 +18,13 @@ from time import perf_counter
 
 import anyio
 import sideband_postgres.plugin
+import sideband_redis.plugin
 import sideband_store_sqlite.plugin
 from sideband import Host, Plugin
 from sideband_agent import Agent
 
-from contrib.postgres.tests.server import Server, folder_of_server
+from contrib.postgres.tests import server as postgres_server
+from contrib.redis.tests import server as redis_server
 
 from ._rows import Row, ratio_of, report
 from .agent_runs import PLUGINS
@@ -55,10 +57,11 @@ async def timed(hosts: dict[str, Host], rounds: int, act: Callable[[Host], Await
     return {name: found[2:] for name, found in times.items()}
 
 
-async def measure(folder: Path, postgres: Server) -> list[Row]:
+async def measure(folder: Path, postgres: str, redis: str) -> list[Row]:
     stores = {
         "sqlite": (sideband_store_sqlite.plugin, {}),
-        "postgres": (sideband_postgres.plugin, {"address": postgres.address}),
+        "postgres": (sideband_postgres.plugin, {"address": postgres}),
+        "redis": (sideband_redis.plugin, {"address": redis}),
     }
     async with AsyncExitStack() as stack:
         hosts = {}
@@ -83,10 +86,12 @@ async def measure(folder: Path, postgres: Server) -> list[Row]:
 def main() -> None:
     with (
         TemporaryDirectory() as folder,
-        folder_of_server() as data,
-        Server(data, fsync="on") as postgres,
+        postgres_server.folder_of_server() as data,
+        postgres_server.Server(data, fsync="on") as postgres,
+        redis_server.folder_of_server(on_disk=True) as other_data,
+        redis_server.Server(other_data) as redis,
     ):
-        report(anyio.run(measure, Path(folder), postgres))
+        report(anyio.run(measure, Path(folder), postgres.address, redis.address))
 
 
 if __name__ == "__main__":
