@@ -151,7 +151,7 @@ def shared_store() -> SimpleNamespace:
 
 @pytest.fixture(scope="session")
 def shared_stores() -> SimpleNamespace:
-    """The checks of machines that share a store on a server, which each such plugin runs."""
+    """Return the checks of machines that share a store on a server, which each such plugin runs."""
     folder = Path(__file__).parent / "tests" / "shared_stores"
     parts = [runpy.run_path(str(folder / name)) for name in ("machines.py", "storm.py")]
     return SimpleNamespace(**(parts[0] | parts[1]))

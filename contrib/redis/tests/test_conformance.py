@@ -1,7 +1,7 @@
-"""The plugin passes the tests that every shared store passes."""
+"""The plugins of this package pass the tests that every plugin of their kind passes."""
 
 import pytest
-from sideband_testing.conformance import SharedStoreConformance
+from sideband_testing.conformance import CommandConformance, HookConformance, SharedStoreConformance
 
 
 class TestRedis(SharedStoreConformance):
@@ -18,3 +18,16 @@ class TestRedis(SharedStoreConformance):
     @pytest.fixture(autouse=True)
     def _server(self, server):
         self.values["address"] = server.address
+
+
+class TestRedisEvents(HookConformance):
+    plugin = "hook.redis"
+    config = {"address": "{address}", "publish": True}
+
+    @pytest.fixture(autouse=True)
+    def _server(self, server):
+        self.values["address"] = server.address
+
+
+class TestEventsCommand(CommandConformance):
+    plugin = "command.events"

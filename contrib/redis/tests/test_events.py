@@ -17,21 +17,11 @@ from sideband import Host, Plugin
 from sideband.hooks import ApprovalEnd, ApprovalStart, Effect, Event
 from sideband.ops import Origin
 from sideband_redis import RedisBusy, RedisUnreachable, follow_events
-from sideband_testing.conformance import HookConformance
 
 pytestmark = pytest.mark.anyio
 
 COMMAND = Path(sys.executable).with_name("sideband")
 CANARY = "canary-4711"
-
-
-class TestRedisEvents(HookConformance):
-    plugin = "hook.redis"
-    config = {"address": "{address}", "publish": True}
-
-    @pytest.fixture(autouse=True)
-    def _server(self, server):
-        self.values["address"] = server.address
 
 
 def open_host(tmp_path, config, **table):

@@ -9,6 +9,7 @@ import anyio
 import pytest
 from anyio import to_thread
 from pydantic import ValidationError
+from sideband import StoreError
 from sideband_redis import (
     RedisBusy,
     RedisUnconfirmed,
@@ -381,6 +382,36 @@ async def test_server_that_may_lose_what_it_confirms_is_refused(own_server, conf
                 await anyio.sleep(0.02)
 
 
+async def test_server_that_could_evict_and_has_no_limit_of_memory_is_accepted(own_server, config):
+    own_server.send("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+    await opens(config(own_server))
+
+
+async def test_old_server_is_refused(config):
+    answers = {
+        b"CLIENT": b"+OK\r\n",
+        b"TIME": b"*2\r\n$1\r\n1\r\n$1\r\n1\r\n",
+        b"INFO": b"$21\r\nredis_version:6.2.14\n\r\n",
+        b"CONFIG": b"*0\r\n",
+    }
+
+    async def answer(stream):
+        async with stream:
+            with suppress(anyio.EndOfStream):
+                while True:
+                    sent = (await stream.receive()).split(b"\r\n")
+                    await stream.send(b"".join(answers[word] for word in sent if word in answers))
+
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    port = listener.extra(anyio.abc.SocketAttribute.local_port)
+    async with listener, anyio.create_task_group() as tasks:
+        tasks.start_soon(listener.serve, answer)
+        with pytest.raises(RedisUnsupported, match=r"version 6\.2\.14") as caught:
+            await opens(config(address=f"redis://127.0.0.1:{port}"))
+        assert "7.0" in caught.value.hint
+        tasks.cancel_scope.cancel()
+
+
 async def test_node_of_a_cluster_is_refused(config):
     with folder_of_server() as folder, Server(folder, cluster_enabled="yes", cluster_port=free_port()) as server:
         with pytest.raises(RedisUnsupported, match="`cluster-enabled yes`") as caught:
@@ -395,6 +426,34 @@ async def test_server_whose_settings_cannot_be_read_is_refused_unless_it_is_trus
         assert "trust_server" in caught.value.hint
         async with open_redis(config(server, trust_server=True)) as store:
             assert await store.put("a", {}) == 1
+
+
+async def test_server_that_tells_nothing_is_refused_unless_it_is_trusted(config):
+    without = ("INFO", "", "--rename-command", "CONFIG", "")
+    with folder_of_server() as folder, Server(folder, rename_command=without) as server:
+        with pytest.raises(StoreError, match="unknown command"):
+            await opens(config(server))
+        await opens(config(server, trust_server=True))
+
+
+async def test_error_of_the_server_does_not_repeat_what_was_sent(config):
+    with folder_of_server() as folder, Server(folder, rename_command=("HGET", "")) as server:
+        async with open_redis(config(server)) as store:
+            with pytest.raises(StoreError, match="unknown command") as caught:
+                await store.get("canary")
+            assert "canary" not in repr([caught.value, caught.value.__cause__])
+
+
+async def test_operations_wait_for_a_server_that_loads_its_data(own_server, config):
+    async with open_redis(config(own_server)) as store:
+        for number in range(100):
+            await store.put(f"{number:03}", {})
+        await to_thread.run_sync(own_server.kill)
+        own_server.options |= {"key_load_delay": 3_000, "loading_process_events_interval_bytes": 1_024}
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(to_thread.run_sync, own_server.start)
+            assert len(await store.keys()) == 100
+            assert await store.put("000", {}) == 2
 
 
 async def test_user_without_rights_gets_a_typed_error_and_nothing_is_written(own_server, config, prefix):

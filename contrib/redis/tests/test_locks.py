@@ -146,19 +146,61 @@ async def cancel_after(scope, seconds):
     scope.cancel()
 
 
-async def test_lock_whose_answer_was_lost_is_not_held(own_server, config):
+async def lose_answer(server, store):
+    """Let a lock be taken after its attempt was cancelled, and after the attempt to release it."""
+    assert await store.try_lock("before")  # the server then knows the script
+    server.pause()
+    try:
+        with anyio.move_on_after(0.05) as scope:
+            await store.try_lock("session")
+        assert scope.cancelled_caught
+    finally:
+        server.go_on()
+
+
+async def test_lock_that_is_taken_after_its_attempt_was_given_up_becomes_free(own_server, config):
     async with (
-        open_redis(config(own_server, command_seconds=0.2, wait_seconds=0.5, lost_seconds=3)) as one,
+        open_redis(config(own_server, lost_seconds=3)) as one,
         open_redis(config(own_server)) as other,
     ):
-        await one.get("a")
-        own_server.pause()
-        with anyio.move_on_after(0.05):
-            await one.try_lock("session")
-        own_server.go_on()
+        await lose_answer(own_server, one)
+        assert not await other.try_lock("session")
         with anyio.fail_after(10):
             while not await other.try_lock("session"):  # noqa: ASYNC110  a store does not tell when a lock is free
                 await anyio.sleep(0.05)
+
+
+async def test_lock_that_is_taken_after_its_attempt_was_given_up_can_be_taken_again(own_server, config):
+    async with open_redis(config(own_server)) as one, open_redis(config(own_server)) as other:
+        await lose_answer(own_server, one)
+        assert await one.try_lock("session")
+        assert not await one.try_lock("session")
+        await one.unlock("session")
+        assert await other.try_lock("session")
+
+
+async def test_cancelled_attempt_to_take_a_held_lock_leaves_it_to_its_holder(config):
+    async with open_redis(config()) as holder, open_redis(config()) as one, open_redis(config()) as other:
+        assert await holder.try_lock("session")
+        for number in range(30):
+            with anyio.CancelScope() as scope:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(cancel_after, scope, number / 20_000)
+                    assert not await one.try_lock("session")
+            assert not await other.try_lock("session")
+
+
+async def test_nothing_is_left_of_a_host_that_was_closed_or_ended_a_day_ago(server, config):
+    async with open_redis(config()) as killed, open_redis(config()) as store:
+        assert await killed.try_lock("session")
+        expire(server, store)
+        await store.put("a", {})
+        async with open_redis(config()):
+            assert len(holders(server, store)) == 2
+        assert len(holders(server, store)) == 1
+        assert server.send("HLEN", f"{{{store.config.prefix}}}:locks") == b":0\r\n"
+        with pytest.raises(RedisCutOff):
+            await killed.put("a", {})
 
 
 async def test_locks_of_a_closed_store_are_free_at_once(config):

@@ -9,7 +9,7 @@ from ._errors import (
     RedisUnwritable,
     RedisValueError,
 )
-from ._following import EventStream, follow_events
+from ._following import HostEvents, follow_events
 from ._host_event import HostEvent
 from ._models import Config
 from ._store import RedisStore, open_redis
@@ -17,8 +17,8 @@ from ._version import __version__
 
 __all__ = [
     "Config",
-    "EventStream",
     "HostEvent",
+    "HostEvents",
     "RedisBusy",
     "RedisCutOff",
     "RedisStore",

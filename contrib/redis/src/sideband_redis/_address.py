@@ -10,7 +10,7 @@ _EXAMPLES = "expected an address such as redis://user@host:6379/0, rediss://host
 
 
 @frozen
-class Address:
+class ServerAddress:
     """Where a server is, and who connects.
 
     Attributes:
@@ -35,7 +35,7 @@ class Address:
         return f"socket {self.socket}" if self.socket else f"{self.host}:{self.port}"
 
 
-def address_of(text: str) -> Address:
+def address_of(text: str) -> ServerAddress:
     """Return the parts of an address.
 
     Raises:
@@ -50,9 +50,9 @@ def address_of(text: str) -> Address:
     if parts.query or parts.fragment:
         raise ValueError(f"{_EXAMPLES}; options after `?` are settings of their own")
     if parts.scheme == "unix" and parts.path:
-        return Address("", 0, unquote(parts.path), False, user, password, 0)
+        return ServerAddress("", 0, unquote(parts.path), False, user, password, 0)
     database = parts.path.strip("/") or "0"
     if parts.scheme not in ("redis", "rediss") or not parts.hostname or not (database.isascii() and database.isdigit()):
         raise ValueError(_EXAMPLES)
     is_encrypted = parts.scheme == "rediss"
-    return Address(parts.hostname, port or 6379, "", is_encrypted, user, password, int(database))
+    return ServerAddress(parts.hostname, port or 6379, "", is_encrypted, user, password, int(database))

@@ -21,7 +21,7 @@ class NotYet(Exception):
 
 
 @frozen
-class Names:
+class StoreKeys:
     """The keys of a store. The braces keep them together, should they move to a cluster.
 
     Args:
@@ -61,7 +61,7 @@ class Caller:
     """
 
     config: Config
-    names: Names
+    names: StoreKeys
     holder: str
 
     async def call(

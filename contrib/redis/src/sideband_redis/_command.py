@@ -8,8 +8,6 @@ from argparse import ArgumentParser, Namespace
 from sideband import Host
 from sideband.commands import Command, CommandOutput
 
-__all__ = ["sideband_commands"]
-
 
 def sideband_commands() -> Command:
     """Register the command."""

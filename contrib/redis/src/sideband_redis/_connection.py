@@ -13,7 +13,7 @@ import hiredis
 from anyio.abc import ByteStream, SocketAttribute
 from attrs import define, field
 
-from ._address import Address
+from ._address import ServerAddress
 from ._errors import ConnectionLost, RedisBusy, RedisUnsupported, ServerError, store_error
 
 _MORE = object()
@@ -54,8 +54,6 @@ class RedisConnection:
             ConnectionLost: if the connection breaks. The commands may have been executed.
             RedisBusy: if the server does not answer in time.
         """
-        if self._is_broken:
-            raise ConnectionLost("the connection is closed")
         self._is_broken = True
         limit = seconds or self._seconds
         answers: list[Any] = []
@@ -143,7 +141,7 @@ class RedisConnection:
 
 
 async def connect(
-    address: Address, password: str, *, ca_file: Path | None, seconds: float, command_seconds: float
+    address: ServerAddress, password: str, *, ca_file: Path | None, seconds: float, command_seconds: float
 ) -> RedisConnection:
     """Open a connection.
 
@@ -165,7 +163,7 @@ async def connect(
     if connection is None:
         raise ConnectionLost(f"no answer from {address} for {seconds:g} s")
     try:
-        await _introduce(connection, address, password)
+        await _introduce(connection, address, password, seconds)
         await connection.read_clock()
     except BaseException:
         await connection.discard()
@@ -173,12 +171,12 @@ async def connect(
     return connection
 
 
-async def _introduce(connection: RedisConnection, address: Address, password: str) -> None:
+async def _introduce(connection: RedisConnection, address: ServerAddress, password: str, seconds: float) -> None:
     commands: list[Command] = [("AUTH", address.user or "default", password)] if password else []
     commands += [("CLIENT", "SETNAME", "sideband"), ("SELECT", address.database)]
     if not address.database:  # the default, which needs no right
         commands.pop()
-    answers = await connection.exchange(*commands)
+    answers = await connection.exchange(*commands, seconds=seconds)
     if password and isinstance(answers[0], ServerError) and not answers[0].is_temporary:
         # The text of the server may contain the password.
         raise store_error(ServerError("WRONGPASS"))
@@ -191,11 +189,11 @@ async def _introduce(connection: RedisConnection, address: Address, password: st
         raise _no_database(address, last)
 
 
-def _no_database(address: Address, error: ServerError) -> RedisUnsupported:
+def _no_database(address: ServerAddress, error: ServerError) -> RedisUnsupported:
     return RedisUnsupported(f"database {address.database}: {error}", hint="name another database in `address`")
 
 
-async def _stream(address: Address, ca_file: Path | None) -> ByteStream:
+async def _stream(address: ServerAddress, ca_file: Path | None) -> ByteStream:
     if address.socket:
         return await anyio.connect_unix(address.socket)
     if not address.is_encrypted:

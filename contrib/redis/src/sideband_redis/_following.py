@@ -22,7 +22,7 @@ _MAX_BYTES = 65_536
 
 
 @define(eq=False)
-class EventStream:
+class HostEvents:
     """An asynchronous iterator of the events of all hosts, which never ends.
 
     Attributes:
@@ -74,7 +74,7 @@ class EventStream:
 
 
 @asynccontextmanager
-async def follow_events(config: Config) -> AsyncIterator[EventStream]:
+async def follow_events(config: Config) -> AsyncIterator[HostEvents]:
     """Yield the events that hosts publish from now on.
 
     The server keeps none: a follower that is not connected misses them. The ledgers have all effects.
@@ -90,7 +90,7 @@ async def follow_events(config: Config) -> AsyncIterator[EventStream]:
         ...     async for one in events:
         ...         print(one.machine, one.event, one.op)
     """
-    stream = EventStream(config, await patiently(partial(_subscribe, config), config.wait_seconds))
+    stream = HostEvents(config, await patiently(partial(_subscribe, config), config.wait_seconds))
     try:
         yield stream
     finally:

@@ -14,7 +14,7 @@ from collections import defaultdict
 import anyio
 from attrs import define, field
 
-from ._calls import Caller, Names
+from ._calls import Caller, StoreKeys
 from ._connection import Argument, RedisConnection
 from ._errors import RedisUnsupported, RedisUnwritable, ServerError, store_error
 from ._models import Config
@@ -96,7 +96,7 @@ async def enter(connection: RedisConnection, config: Config) -> Caller:
         RedisUnsupported: if the data has another version.
         RedisUnwritable: if the user lacks a right.
     """
-    names, holder = Names(config.prefix), secrets.token_hex(8)
+    names, holder = StoreKeys(config.prefix), secrets.token_hex(8)
     keys = [names.format, names.holders, names.locks, names.transaction, names.documents, names.index]
     keys_and_stream: list[Argument] = [*keys, names.stream(b"")]
     lease = int(config.lost_seconds * 1_000)

@@ -11,7 +11,7 @@ from ._calls import Caller, NotYet
 from ._connection import RedisConnection
 from ._errors import ConnectionLost, RedisCutOff, RedisUnsupported, ServerError
 from ._holders import Locks, renew
-from ._pool import Pool
+from ._pool import RedisPool
 from ._server import check_server
 
 _FIRST_PAUSE, _MAX_PAUSE = 0.02, 0.5
@@ -23,7 +23,7 @@ async def keep_alive(
     open_connection: Callable[[], Awaitable[RedisConnection]],
     caller: Caller,
     locks: Locks,
-    pool: Pool,
+    pool: RedisPool,
 ) -> None:
     """Renew the holder, until it is cut off. If the server starts again, do so at once.
 

@@ -19,7 +19,7 @@ _OpenConnection = Callable[[], Awaitable[RedisConnection]]
 
 
 @define(eq=False)
-class Pool:
+class RedisPool:
     """A number of connections, each used by one task at a time. Connections are opened when they are needed.
 
     Args:

@@ -33,13 +33,15 @@ from ._operations import (
     read_records,
     text_of,
 )
-from ._pool import Pool, patiently
+from ._pool import RedisPool, patiently
 from ._server import check_server
 from ._transactions import RedisTransaction
 
 _Result = TypeVar("_Result")
 _Job = Callable[[RedisConnection], Awaitable[_Result]]
 _CLOSE_SECONDS = 5.0
+# What is not released by then ends by itself, or is released by the task that keeps the host alive.
+_RELEASE_SECONDS = 0.5
 _FIRST_PAUSE, _MAX_PAUSE, _LOCK_PAUSE = 0.002, 0.05, 0.05
 
 
@@ -55,7 +57,7 @@ class RedisStore:
     """
 
     config: Config
-    _pool: Pool = field(repr=False)
+    _pool: RedisPool = field(repr=False)
     _caller: Caller = field(repr=False)
     _locks: Locks = field(repr=False)
     _turn: anyio.Lock = field(factory=anyio.Lock, init=False, repr=False)
@@ -108,8 +110,7 @@ class RedisStore:
                     transaction.end()
                 await transaction.commit()
             except BaseException:
-                # It would end by itself, but others wait for it.
-                with anyio.move_on_after(_CLOSE_SECONDS, shield=True), suppress(StoreError):
+                with anyio.move_on_after(_RELEASE_SECONDS, shield=True), suppress(StoreError):
                     await transaction.release()
                 raise
         finally:
@@ -147,9 +148,8 @@ class RedisStore:
         try:
             return await self._run(partial(self._locks.take, name=name, attempt=attempt, by_force=by_force))
         except BaseException:
-            # It may have been taken: then it is released now, or later by the task that keeps the host alive.
-            self._locks.give_up(name, attempt)
-            with anyio.move_on_after(_CLOSE_SECONDS, shield=True), suppress(StoreError):
+            self._locks.give_up(name, attempt)  # it may have been taken
+            with anyio.move_on_after(_RELEASE_SECONDS, shield=True), suppress(StoreError):
                 await self._run(self._locks.release_given_up)
             raise
 
@@ -202,7 +202,7 @@ async def open_redis(config: Config, folder: Path | None = None) -> AsyncIterato
             raise store_error(error) from error
         except ConnectionLost as error:
             raise RedisUnreachable(str(error)) from error
-        pool = Pool(open_connection, config.max_connections, config.wait_seconds)
+        pool = RedisPool(open_connection, config.max_connections, config.wait_seconds)
         stack.push_async_callback(pool.close)
         locks = Locks(caller)
         try:

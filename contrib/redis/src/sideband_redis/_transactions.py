@@ -21,7 +21,7 @@ from ._operations import document, key_of, range_of, slice_of, text_of
 from ._scripts import BEGIN, COMMIT, RELEASE, TOUCH
 
 
-class Run(Protocol):
+class RunJob(Protocol):
     """Runs a job on a connection of the store."""
 
     async def __call__(self, job: Any, *, is_read: bool = False) -> Any:
@@ -55,7 +55,7 @@ class RedisTransaction:
 
     _caller: Caller
     _token: str
-    _run: Run
+    _run: RunJob
     _documents: dict[str, tuple[str, int] | None] = field(factory=dict, init=False)
     _streams: dict[str, _Stream] = field(factory=dict, init=False)
     _is_ended: bool = field(default=False, init=False)
