@@ -1,0 +1,7 @@
+"""OpenTelemetry for sideband."""
+
+from ._errors import ExporterInvalid
+from ._models import Config
+from ._version import __version__
+
+__all__ = ["Config", "ExporterInvalid", "__version__"]

@@ -1,0 +1,198 @@
+"""The spans of runs, turns, model calls, tools, effects, child agents, approvals and workers."""
+
+import pytest
+from pydantic import BaseModel
+from sideband import Plugin, hookimpl
+from sideband.approvals import Approval
+from sideband.hooks import Ask, Deny
+from sideband.ops import Level, OpContext, OpDenied, OpError, OpFamily, op
+from sideband_scripted import Turn
+
+pytestmark = pytest.mark.anyio
+
+WORK = Turn(tool_calls=[("work", {"text": "a"}), ("work", {"text": "b"})])
+DELEGATE = Turn(tool_calls=[("delegate", {})])
+
+
+def children(collector, span):
+    return sorted(one.name for one in collector.spans if one.parent == span.id)
+
+
+def guard(function, hook="op_call"):
+    """Return a guard with this implementation of a hook."""
+    function.__name__ = hook
+    return Plugin("guard", "careful", type("Guard", (), {hook: staticmethod(hookimpl(function))}))
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+async def test_run_is_a_trace_of_turns_model_calls_tools_and_effects(open_agent, sending):
+    async with open_agent([WORK, "done"]) as agent:
+        result = await agent.invoke("go on")
+    run = sending.named("invoke_agent")
+    turns = sorted((span for span in sending.spans if span.name == "turn"), key=lambda span: span.start)
+    tools = [span for span in sending.spans if span.name == "execute_tool work"]
+    assert children(sending, run) == ["turn", "turn"]
+    assert [children(sending, turn) for turn in turns] == [
+        ["chat test", "execute_tool work", "execute_tool work"],
+        ["chat test"],
+    ]
+    assert [children(sending, tool) for tool in tools] == [["llm.models"], ["llm.models"]]
+    assert len({span.trace for span in sending.spans if span.attributes.get("sideband.run.id") == result.run}) == 1
+    assert run.parent == ""
+    assert run.start <= turns[0].start <= turns[0].end <= turns[1].end <= run.end
+    assert run.attributes == {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.conversation.id": result.session,
+        "sideband.run.id": result.run,
+        "sideband.run.source": "interactive",
+        "sideband.run.reason": "completed",
+    }
+    assert not any(span.failed for span in sending.spans)
+
+
+async def test_model_call_follows_the_conventions(open_agent, sending):
+    async with open_agent(["done"], settings={"agent": {"model": "scripted:test", "max_tokens": 100}}) as agent:
+        usage = (await agent.invoke("go on")).usage
+    span = sending.named("chat test")
+    assert span.kind == 3  # a client
+    expected = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "scripted",
+        "gen_ai.request.model": "test",
+        "gen_ai.response.model": "test",
+        "gen_ai.request.max_tokens": 100,
+        "gen_ai.response.finish_reasons": ["stop"],
+        "gen_ai.usage.input_tokens": usage.input,
+        "gen_ai.usage.output_tokens": usage.output,
+        "sideband.op": "llm.generate",
+        "sideband.status": "done",
+    }
+    assert {name: span.attributes.get(name) for name in expected} == expected
+
+
+async def test_tool_call_follows_the_conventions(open_agent, sending):
+    async with open_agent([Turn(tool_calls=[("work", {"text": "a"})]), "done"]) as agent:
+        await agent.invoke("go on")
+    attributes = sending.named("execute_tool work").attributes
+    assert attributes["gen_ai.operation.name"] == "execute_tool"
+    assert attributes["gen_ai.tool.name"] == "work"
+    assert attributes["gen_ai.tool.call.id"].startswith("call_")
+    assert attributes["gen_ai.tool.type"] == "function"
+
+
+async def test_child_agent_is_a_part_of_the_tool_call_that_started_it(open_agent, sending):
+    async with open_agent([DELEGATE, "a child's answer", "done"]) as agent:
+        await agent.invoke("go on")
+    tool = sending.named("execute_tool delegate")
+    inner = [span for span in sending.spans if span.name == "invoke_agent" and span.parent]
+    assert [span.parent for span in inner] == [tool.id]
+    assert len({span.trace for span in sending.spans if span.name in {"invoke_agent", "chat test", "turn"}}) == 1
+
+
+async def test_run_that_fails_has_an_error(open_agent, sending):
+    async with open_agent([]) as agent:
+        result = await agent.invoke("go on")
+    assert result.status == "failed"
+    run = sending.named("invoke_agent")
+    assert (run.failed, run.attributes["sideband.run.reason"]) == (True, "error")
+    assert sending.named("chat test").attributes["error.type"] == result.error["code"]
+
+
+async def test_denied_effect_has_the_code_of_its_error_and_no_message(open_host, sending):
+    async with open_host(guard(lambda event: Deny("secret-reason"))) as host:
+        with pytest.raises(OpDenied):
+            await host.op("llm.models", {})
+    span = sending.named("llm.models")
+    assert (span.failed, span.attributes["sideband.status"], span.attributes["error.type"]) == (
+        True,
+        "denied",
+        "op.denied",
+    )
+    assert span.message == ""
+    assert span.events == []
+
+
+class Step(BaseModel):
+    text: str = ""
+
+
+@op("flow.inner", level=Level.SAFE)
+async def inner(params: Step, ctx: OpContext) -> None:
+    """Do nothing."""
+
+
+@op("flow.outer", level=Level.SAFE)
+async def outer(params: Step, ctx: OpContext) -> None:
+    await ctx.dispatch("flow.inner", {})
+
+
+class Flow:
+    @staticmethod
+    def sideband_ops():
+        return OpFamily("flow", (inner, outer))
+
+
+async def test_effect_that_another_effect_causes_is_its_child(open_host, sending):
+    async with open_host(Plugin("op", "flow", Flow)) as host:
+        await host.op("flow.outer", {})
+    outer, inner = sending.named("flow.outer"), sending.named("flow.inner")
+    assert (inner.parent, inner.trace) == (outer.id, outer.trace)
+    assert outer.start <= inner.start <= inner.end <= outer.end
+
+
+async def test_request_names_its_receiver_without_path_and_query(open_host, sending):
+    async with open_host() as host:
+        with pytest.raises(OpError):
+            await host.op("http.get", {"url": "http://127.0.0.1:9/secret-path?secret-query=1"})
+    attributes = sending.named("http.get").attributes
+    assert (attributes["server.address"], attributes["server.port"]) == ("127.0.0.1", 9)
+    assert "secret-" not in repr(sending.raw)
+
+
+async def test_receiver_of_a_denied_request_is_not_named(open_host, sending):
+    async with open_host() as host:
+        with pytest.raises(OpDenied):
+            await host.op("http.get", {"url": "http://chosen.example/"}, grants=["http:host=other.example"])
+    assert "chosen" not in repr(sending.raw)
+
+
+async def test_approval_is_a_span_of_its_run(open_agent, sending):
+    async def approver(request):
+        return Approval("allow")
+
+    asking = guard(lambda event: Ask("Really?") if event.op == "llm.models" else None)
+    work = Turn(tool_calls=[("work", {})])
+    async with open_agent([work, "done"], asking, agent={"approver": approver}) as agent:
+        await agent.invoke("go on")
+    span = sending.named("approval")
+    expected = {
+        "sideband.approval.about": "effect",
+        "sideband.approval.subject": "llm.models",
+        "sideband.approval.verdict": "allow",
+        "sideband.approval.scope": "once",
+    }
+    assert {name: span.attributes.get(name) for name in expected} == expected
+    assert span.parent in {one.id for one in sending.spans if one.name == "turn"}
+
+
+async def test_worker_is_a_span_of_its_own_trace(open_host, sending, skills):
+    async with open_host(skill_dirs=[skills]) as host:
+        assert await host.call("clock.now") == 1
+    span = sending.named("worker")
+    assert (span.parent, span.failed) == ("", False)
+    assert (span.attributes["sideband.status"], span.attributes["sideband.isolation"]) == ("retired", "none")
+
+
+async def test_resumed_run_continues_its_trace(open_agent, sending):
+    asking = guard(lambda event: Ask("Really?"), "tool_call")
+    work = Turn(tool_calls=[("work", {})])
+    async with open_agent([work, "done"], asking) as agent:
+        parked = await agent.invoke("go on")
+        assert parked.status == "parked"
+        await agent.host.approvals.answer(parked.requests[0], Approval("allow"))
+        resumed = await agent.resume()
+        assert (resumed.status, resumed.run) == ("completed", parked.run)
+    runs = [span for span in sending.spans if span.name == "invoke_agent"]
+    assert sorted(span.attributes["sideband.run.reason"] for span in runs) == ["completed", "parked"]
+    assert len({span.trace for span in runs}) == 1
+    assert len({span.id for span in sending.spans}) == len(sending.spans)
