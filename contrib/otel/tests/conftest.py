@@ -67,7 +67,7 @@ def skills(tmp_path):
     """The folder of the skill `clock`, with the tool `now`."""
     folder = tmp_path / "skills" / "clock"
     folder.mkdir(parents=True)
-    (folder / "SKILL.md").write_text("---\nname: clock\ndescription: Tells the time.\n---\n")
+    (folder / "SKILL.md").write_text("---\nname: clock\ndescription: Returns the time.\n---\n")
     (folder / "tools.py").write_text(
         "from sideband.skill import tool\n\n@tool\nasync def now() -> int:\n    return 1\n"
     )

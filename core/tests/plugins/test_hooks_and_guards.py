@@ -76,6 +76,48 @@ async def test_invalid_hook_implementations_fail_the_plugin(site, home, source, 
         assert plugins.why("good")[0].state is State.ACTIVE
 
 
+CONFIGURED = """
+    from pydantic import BaseModel
+    from sideband.hooks import hookimpl
+
+    class Config(BaseModel):
+        watches: bool
+
+    class Watcher:
+        @hookimpl
+        def agent_start(self, event):
+            pass
+
+    def sideband_hooks(config):
+        return Watcher() if config.watches else None
+"""
+
+
+@pytest.mark.parametrize("watches", [True, False])
+async def test_configuration_decides_whether_a_plugin_has_hooks(site, home, watches):
+    site.plugin("hook", "surf", CONFIGURED)
+    policy = PluginPolicy(only=frozenset({"surf"}), config={"surf": {"watches": watches}})
+    async with PluginHost(policy, home=home) as plugins:
+        assert plugins.why("surf")[0].state is State.ACTIVE
+        assert plugins.hooks.has("agent_start") == watches
+        assert plugins.hooks.plugins == ("surf",)
+
+
+@pytest.mark.parametrize(
+    ("returned", "problem"),
+    [
+        ("Watcher", "is the class `Watcher`; use an instance of it"),
+        ("[]", "no function is marked"),
+        ("1", "no function"),
+    ],
+)
+async def test_what_has_no_hooks_is_rejected(site, home, returned, problem):
+    site.plugin("hook", "surf", CONFIGURED.replace("Watcher() if config.watches else None", returned))
+    policy = PluginPolicy(only=frozenset({"surf"}), config={"surf": {"watches": True}})
+    async with PluginHost(policy, home=home) as plugins:
+        assert problem in plugins.why("surf")[0].reason
+
+
 async def test_exception_of_a_guards_constructor_is_reported(site, home):
     module = site.module("class Wall:\n    def __init__(self):\n        raise ValueError('boom')")
     site.distribution("test-wall", {"sideband.v1.guard": {"wall": f"{module}:Wall"}})

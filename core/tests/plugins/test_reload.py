@@ -64,6 +64,31 @@ async def test_reloaded_plugin_has_the_new_version(plugins, package):
     assert (record.version, record.state, plugins.why("acme")[0]) == ("2.0", State.ACTIVE, record)
 
 
+WATCHER = """
+    from sideband.hooks import hookimpl
+    from ._numbers import NUMBER
+
+    class Watcher:
+        @hookimpl
+        async def context(self, event):
+            return (*event.messages, NUMBER)
+
+    def sideband_hooks():
+        return Watcher() if NUMBER % 2 else None
+"""
+
+
+async def test_plugin_can_lose_and_get_its_hooks_by_a_reload(home, package):
+    package.write(1, {"plugin": WATCHER}, kinds=("hook",))
+    async with PluginHost(home=home) as plugins:
+        found = [plugins.hooks.has("context")]
+        for number in (2, 3):
+            package.write(number, {"plugin": WATCHER}, kinds=("hook",))
+            await plugins.reload("acme")
+            found.append(plugins.hooks.has("context"))
+    assert found == [True, False, True]
+
+
 async def test_trail_explains_the_reload(plugins, package):
     await plugins.load("op", "acme")
     package.write_ops(2)

@@ -70,6 +70,8 @@ _REQUEST = {
 def plain(text: object) -> str:
     """Return a name in one line of at most 200 printable characters. Names may be those of models and skills."""
     shown = str(text)[:_MOST_CHARACTERS]
+    if shown.isprintable():
+        return shown
     return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in shown)
 
 

@@ -18,7 +18,6 @@ from sideband.hooks import (
     SubagentEnd,
     SubagentStart,
     TraceParent,
-    TurnEnd,
     TurnStart,
     WorkerEnd,
     WorkerStart,
@@ -98,8 +97,7 @@ class Telemetry:
         if (run := self._runs.pop(event.run, None)) is None:
             return
         self._metrics.active_runs.add(-1)
-        if run.turn is not None:
-            self._write_turn(run, run.turn, is_complete=False)
+        self._end_turn(run)
         timing = Timing(run.start, time.time_ns())
         reason = {"sideband.run.reason": plain(event.reason)}
         error = "error" if event.reason == "error" else None
@@ -111,15 +109,10 @@ class Telemetry:
         self._metrics.runs.record(timing.seconds, self._metrics.bounded({**reason, **source}))
 
     def begin_turn(self, event: TurnStart) -> None:
-        """Remember a turn."""
+        """Remember a turn, and write the one before, which has ended."""
         if (run := self._runs.get(event.run)) is not None:
+            self._end_turn(run)
             run.turn = _OpenTurn(new_span(), event.index, time.time_ns())
-
-    def end_turn(self, event: TurnEnd) -> None:
-        """Write a turn."""
-        run = self._runs.get(event.run)
-        if run is not None and run.turn is not None:
-            self._write_turn(run, run.turn)
 
     def begin_child(self, event: SubagentStart) -> None:
         """Remember which span has caused a child agent."""
@@ -157,7 +150,8 @@ class Telemetry:
         self._spans.write(
             name, key, parent, timing, {**attributes, **found}, error=error or _failed(event), is_client=is_client
         )
-        labels = {name: attributes[name] for name in (conventions.OP, conventions.STATUS, conventions.LEVEL)}
+        names = conventions.OP, conventions.STATUS, conventions.LEVEL
+        labels = {name: attributes[name] for name in names if name in attributes}
         self._metrics.effects.record(timing.seconds, self._metrics.bounded(labels))
 
     def trace_parent(self, event: TraceParent) -> str:
@@ -193,12 +187,13 @@ class Telemetry:
         labels = {name: attributes[name] for name in names if name in attributes}
         self._metrics.ended_workers.add(1, self._metrics.bounded(labels))
 
-    def _write_turn(self, run: _OpenRun, turn: _OpenTurn, *, is_complete: bool = True) -> None:
+    def _end_turn(self, run: _OpenRun) -> None:
+        if (turn := run.turn) is None:
+            return
         run.turn = None
         timing = Timing(turn.start, time.time_ns())
         attributes: Attributes = {"sideband.turn.index": turn.index}
-        error = None if is_complete else "incomplete"
-        self._spans.write("turn", SpanKey(run.key.trace, turn.span), run.key.span, timing, attributes, error=error)
+        self._spans.write("turn", SpanKey(run.key.trace, turn.span), run.key.span, timing, attributes)
         self._metrics.turns.record(timing.seconds)
 
     def _count_model_call(self, event: Effect, found: Attributes, timing: Timing, error: str | None) -> None:

@@ -35,6 +35,10 @@ class Implementation(Placed):
     package: str = ""
 
 
+class NoHooks:
+    """The hooks of a plugin that has none with its configuration."""
+
+
 def bundle(plugin: str, implementation: object, specs: Mapping[str, HookSpec]) -> ModuleType:
     """Return a new namespace that holds only the hook functions of ``implementation``.
 
@@ -47,6 +51,8 @@ def bundle(plugin: str, implementation: object, specs: Mapping[str, HookSpec]) -
     if inspect.isclass(implementation):
         raise HookInvalid(plugin, [f"`{implementation.__name__}` is a class; register an instance of it"])
     namespace = ModuleType(plugin)
+    if isinstance(implementation, NoHooks):
+        return namespace
     problems: list[str] = []
     for name, function in _candidates(implementation, specs):
         found = list(_problems(name, function, specs))

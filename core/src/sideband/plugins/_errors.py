@@ -317,12 +317,14 @@ class LifespanFailed(PluginError, RuntimeError):
 
     code = "plugin.lifespan"
 
-    def __init__(self, record: PluginRecord, problem: str) -> None:
+    def __init__(self, record: PluginRecord, problem: str, *, cause: BaseException | None = None) -> None:
+        remedy = cause.hint if isinstance(cause, SidebandError) else ""
         super().__init__(
             f"the lifespan of {described(record)} {problem}",
             record=record,
             reason=f"its lifespan {problem}",
-            hint=f'check the requirements of the plugin, or deny it in `[policy.deny]`: "{record.label}" = "…"',
+            hint=f"{remedy or 'check the requirements of the plugin'}, or deny it in `[policy.deny]`: "
+            f'"{record.label}" = "…"',
         )
 
 

@@ -326,7 +326,7 @@ class PluginHost:
                 try:
                     await self.load(kind.name, name)
                 except PluginError as error:
-                    _log.warning("%s", error.message)  # the record contains the reason too
+                    _log.warning("%s; %s", error.message, error.hint)  # the record contains the reason too
         absent = {record.name: record for record in self._table.records if is_absent_guard(record)}
         for name, record in absent.items():
             self.hooks.unregister(name)

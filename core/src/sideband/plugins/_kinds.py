@@ -23,7 +23,7 @@ class PluginKind(NamedTuple):
     Attributes:
         name: the last part of the entry-point group, such as ``op`` in ``sideband.v1.op``.
         when: when plugins of this kind are imported.
-        function: the name of the registration function; empty if the value itself is the contribution.
+        function: the name of the registration function. That of a hook plugin is optional.
     """
 
     name: str
@@ -40,7 +40,7 @@ KINDS = {
     kind.name: kind
     for kind in (
         PluginKind("guard", When.START, "sideband_guards"),
-        PluginKind("hook", When.START),
+        PluginKind("hook", When.START, "sideband_hooks"),
         PluginKind("op", When.FIRST_USE, "sideband_ops"),
         PluginKind("secrets", When.FIRST_USE, "sideband_secret_sources"),
         PluginKind("provider", When.FIRST_USE, "sideband_providers"),

@@ -57,7 +57,7 @@ class Lifespan:
         if not self._entered.is_set():
             raise LifespanFailed(self.record, f"did not yield within {seconds:g} s")
         if self._error is not None:
-            raise LifespanFailed(self.record, f"raised {describe(self._error)}") from self._error
+            raise LifespanFailed(self.record, f"raised {describe(self._error)}", cause=self._error) from self._error
 
     async def exit(self, *, seconds: float) -> None:
         """Exit the lifespan and wait until it has ended.

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from ..commands import Command, problem_of
+from ..hooks._implementations import NoHooks
 from ..ops import CapabilityInvalid, Grant, OpFamily, OpSpec, Scope
 from ..ops._reach import level_problem
 from ..store import StoreSpec
@@ -33,7 +34,7 @@ def read_contribution(record: PluginRecord, value: Any, config: Any = None) -> A
         config: its validated configuration, which is passed if the registration function has a parameter ``config``.
 
     Returns:
-        An ``OpFamily`` for an op plugin, the value itself for a hook plugin, the class for a guard plugin, the
+        An ``OpFamily`` for an op plugin, the object with the hooks for a hook plugin, the class for a guard plugin, the
         ``Command`` for a command plugin, and a tuple for other kinds.
 
     Raises:
@@ -42,7 +43,7 @@ def read_contribution(record: PluginRecord, value: Any, config: Any = None) -> A
     if inspect.isasyncgenfunction(inspect.getattr_static(value, "lifespan", None)):
         raise PluginInvalid(record, "`lifespan` is an async generator: decorate it with `@asynccontextmanager`")
     if record.kind == "hook":
-        return _hooks(record, value)
+        return _hooks(record, value, config)
     if record.kind == "guard" and isinstance(value, type):
         return value
     if record.kind == "tool" and not isinstance(value, ModuleType) and not hasattr(value, "sideband_tools"):
@@ -66,10 +67,12 @@ def declared_backends(record: PluginRecord, value: Any) -> tuple[str, ...]:
     return tuple(sorted(declared))
 
 
-def _hooks(record: PluginRecord, value: Any) -> Any:
+def _hooks(record: PluginRecord, value: Any, config: Any) -> Any:
+    if hasattr(value, KINDS["hook"].function):
+        value = _registered(record, value, config)
     if isinstance(value, type):
         raise PluginInvalid(record, f"its value is the class `{value.__name__}`; use an instance of it, or a module")
-    return value
+    return NoHooks() if value is None else value
 
 
 def _registered(record: PluginRecord, value: Any, config: Any) -> Any:

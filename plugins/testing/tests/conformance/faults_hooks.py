@@ -61,3 +61,22 @@ async def logs(event):
 class TestLogsContent(Base):
     fault = "test_secrets_stay_hidden"
     plugin = hook(logs)
+
+
+def registered(function):
+    """Return a plugin whose hooks are those of an object that a function returns."""
+    return Plugin("hook", "faulty", SimpleNamespace(sideband_hooks=lambda: hook(function).value, backends=("asyncio",)))
+
+
+class TestGoodWithAFunction(Base):
+    plugin = registered(good)
+
+
+class TestWrongAnswerWithAFunction(Base):
+    fault = "test_answers_have_the_types_of_their_hooks"
+    plugin = registered(wrong)
+
+
+class TestCancelledLeavesADescriptorWithAFunction(Base):
+    fault = "test_cancellation_leaves_nothing_behind"
+    plugin = registered(leaks)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from inspect import iscoroutinefunction
+from inspect import iscoroutinefunction, signature
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import attrs
@@ -123,13 +124,21 @@ class _HooksConformance(AgentConformance):
         return [name for name in HOOK_SPECS if hasattr(getattr(target, name, None), "sideband_impl")]
 
     def _target(self) -> Any:
-        return self.subject.value
+        make = getattr(self.subject.value, "sideband_hooks", None)
+        if make is None:
+            return self.subject.value
+        takes_config = "config" in signature(make).parameters
+        return make(self.subject.value.Config.model_validate(self.fill(self.config))) if takes_config else make()
 
     def _function(self, hook: str) -> Any:
         return getattr(self._target(), hook)
 
     def _watched(self, hook: str, steps: Steps) -> Plugin:
-        return wrapped(self.subject, {hook: steps.watch(self._function(hook))})
+        watched = {hook: steps.watch(self._function(hook))}
+        make = getattr(self.subject.value, "sideband_hooks", None)
+        if make is None:
+            return wrapped(self.subject, watched)
+        return wrapped(self.subject, {"sideband_hooks": registering(make, lambda made: _changed(made, watched))})
 
 
 class HookConformance(_HooksConformance):
@@ -283,6 +292,12 @@ class GuardConformance(_HooksConformance):
         return wrapped(
             self.subject, {"sideband_guards": registering(self.subject.value.sideband_guards, lambda _: changed)}
         )
+
+
+def _changed(target: Any, functions: Mapping[str, Any]) -> Any:
+    """Return an object with the hooks of another one, of which some are other functions."""
+    names = [name for name in HOOK_SPECS if hasattr(getattr(target, name, None), "sideband_impl")]
+    return SimpleNamespace(**{**{name: getattr(target, name) for name in names}, **functions})
 
 
 class _UnreadableArguments(Mapping[str, Any]):

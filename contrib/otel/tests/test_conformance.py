@@ -1,0 +1,28 @@
+"""The plugins pass the tests that every plugin of their kinds passes."""
+
+import pytest
+from sideband_testing.conformance import Example, HookConformance, OpFamilyConformance
+
+from .collector import Collector
+
+
+class TestOff(HookConformance):
+    plugin = "hook.otel"
+
+
+class TestOn(HookConformance):
+    plugin = "hook.otel"
+    config = {"enabled": True, "close_seconds": 30}
+
+    @pytest.fixture(autouse=True)
+    def _collector(self, monkeypatch):
+        with Collector() as running:
+            monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", running.endpoint)
+            yield
+
+
+class TestTrace(OpFamilyConformance):
+    plugin = "op.trace"
+    examples = [
+        Example("trace.parent", {"host": "queue.example"}),
+    ]
