@@ -1,5 +1,6 @@
 """A Redis server, which tests start, stop and kill."""
 
+import os
 import shutil
 import signal
 import socket
@@ -9,7 +10,8 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-BINARY = shutil.which("redis-server") or shutil.which("valkey-server") or "redis-server"
+# Another one, such as that of Valkey, can be tested too.
+BINARY = os.environ.get("SIDEBAND_REDIS_SERVER") or shutil.which("redis-server") or "valkey-server"
 # Each write is synced, which takes no time there.
 IN_MEMORY = Path("/dev/shm")
 

@@ -177,6 +177,22 @@ async def test_next_event_says_how_many_were_lost(tmp_path, own_server, config):
         assert dropped >= 500
 
 
+async def test_events_that_were_being_sent_when_the_server_crashed_are_counted_as_lost(tmp_path, own_server, config):
+    async with open_host(tmp_path, config(own_server)) as host:
+        plugin = await host.plugins.load("hook", "redis")
+        async with follow_events(config(own_server)) as events:
+            await dispatch_effect(plugin, "first")
+            await first(events, 1)
+        own_server.pause()
+        await dispatch_effect(plugin, "lost")
+        await anyio.wait_all_tasks_blocked()
+        await to_thread.run_sync(own_server.restart)
+        async with follow_events(config(own_server)) as events:
+            await dispatch_effect(plugin, "next")
+            (found,) = await first(events, 1)
+    assert (found.effect, found.dropped) == ("next", 1)
+
+
 async def dispatch_effect(plugin, name):
     plugin.value.effect(Effect(name, "test.op", "done", Origin()), plugin.context)
 

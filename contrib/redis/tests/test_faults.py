@@ -76,6 +76,31 @@ async def test_server_that_stays_away_is_a_typed_error_and_the_next_call_works(o
         assert await store.put("a", {"n": 2}) == 2
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+async def test_write_whose_connection_breaks_is_a_typed_error_and_not_repeated_and_a_read_is(own_server, config):
+    async with open_redis(config(own_server)) as store:
+        await store.put("a", {"n": 1})
+        errors, found = [], []
+
+        async def write():
+            with pytest.raises(RedisUnreachable, match="may have been made") as caught:
+                await store.append("s", [{}])
+            errors.append(caught.value)
+
+        async def read():
+            found.append((await store.get("a")).value)
+
+        own_server.pause()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(write)
+            tasks.start_soon(read)
+            await anyio.wait_all_tasks_blocked()
+            await to_thread.run_sync(own_server.restart)
+        assert found == [{"n": 1}]
+        assert "before you repeat it" in errors[0].hint
+        assert len(await store.read("s")) <= 1
+
+
 async def test_all_that_was_written_survives_crashes_of_the_server(own_server, config):
     async with open_redis(config(own_server)) as store:
         for number in range(20):
@@ -446,14 +471,15 @@ async def test_error_of_the_server_does_not_repeat_what_was_sent(config):
 
 async def test_operations_wait_for_a_server_that_loads_its_data(own_server, config):
     async with open_redis(config(own_server)) as store:
-        for number in range(100):
-            await store.put(f"{number:03}", {})
+        await store.put("a", {})
+        # It loads them slowly, and answers after each 1,024.
+        own_server.send("EVAL", "for number = 1, 12000 do redis.call('SET', number, 1) end", 0)
         await to_thread.run_sync(own_server.kill)
-        own_server.options |= {"key_load_delay": 3_000, "loading_process_events_interval_bytes": 1_024}
+        own_server.options["key_load_delay"] = 100
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(to_thread.run_sync, own_server.start)
-            assert len(await store.keys()) == 100
-            assert await store.put("000", {}) == 2
+            tasks.start_soon(store.get, "a")
+            assert await store.put("a", {}) == 2
 
 
 async def test_user_without_rights_gets_a_typed_error_and_nothing_is_written(own_server, config, prefix):
@@ -481,12 +507,15 @@ def replica(own_server):
         yield running
 
 
-async def wait_for_replica(server):
+async def wait_for_replica(server, replica):
+    """Wait until the replica has everything in its log, also what it has got at first."""
     await until(lambda: b"state=online" in server.send("INFO", "replication"))
+    busy = (b"aof_rewrite_in_progress:1", b"aof_rewrite_scheduled:1")
+    await until(lambda: not any(one in replica.send("INFO", "persistence") for one in busy))
 
 
 async def test_server_with_replicas_is_refused_unless_they_confirm_or_a_loss_is_accepted(own_server, replica, config):
-    await wait_for_replica(own_server)
+    await wait_for_replica(own_server, replica)
     with pytest.raises(RedisUnsupported, match="failover") as caught:
         await opens(config(own_server))
     assert "failover_may_lose_writes" in caught.value.hint
@@ -497,7 +526,7 @@ async def test_server_with_replicas_is_refused_unless_they_confirm_or_a_loss_is_
 async def test_write_that_too_few_replicas_confirm_is_a_typed_error_and_later_writes_succeed(
     own_server, replica, config
 ):
-    await wait_for_replica(own_server)
+    await wait_for_replica(own_server, replica)
     async with open_redis(config(own_server, replicas=1, command_seconds=1)) as store:
         await store.put("a", {"n": 1})
         await put_and_append(store, "b", [{}])
@@ -515,7 +544,7 @@ async def test_write_that_too_few_replicas_confirm_is_a_typed_error_and_later_wr
 
 
 async def test_host_that_a_failover_leads_to_another_server_goes_on_if_that_has_its_data(own_server, replica, config):
-    await wait_for_replica(own_server)
+    await wait_for_replica(own_server, replica)
     async with open_redis(config(own_server, replicas=1, wait_seconds=0.2)) as store:
         await store.put("a", {"n": 1})
         assert await store.try_lock("session")

@@ -102,6 +102,12 @@ async def test_error_for_a_value_that_is_not_an_object_of_json_names_its_key(sto
     assert (await store.get("a"), await store.read("a")) == (None, ())
 
 
+async def test_value_that_is_too_large_for_the_server_is_rejected(store):
+    with pytest.raises(RedisValueError, match="more than 100,000,000"):
+        await store.put("a", {"text": "x" * 100_000_000})
+    assert await store.get("a") is None
+
+
 async def test_key_with_a_lone_surrogate_is_rejected(store):
     for use in (store.put, store.append):
         with pytest.raises(RedisValueError):

@@ -95,7 +95,7 @@ class Caller:
             kind, text = ("EVAL", script.text) if attempt else ("EVALSHA", script.digest)
             commands: list[Command] = [(kind, text, len(all_keys), *all_keys, *header, *arguments)]
             if replicas:
-                commands.append(self._wait(connection, replicas))
+                commands.append(("WAIT", replicas, max(1, int(self.config.command_seconds * 500))))
             answer, *others = await connection.exchange(*commands, *reads)
             if isinstance(answer, ServerError) and answer.kind == "NOSCRIPT":
                 continue
@@ -128,12 +128,6 @@ class Caller:
     def _lease(self) -> int:
         return int(self.config.lost_seconds * 1_000)
 
-    def _wait(self, connection: RedisConnection, replicas: int) -> Command:
-        milliseconds = max(1, int(self.config.command_seconds * 500))
-        if connection.has_waitaof:
-            return ("WAITAOF", 1, replicas, milliseconds)
-        return ("WAIT", replicas, milliseconds)
-
     def _checked(self, answer: Any) -> list[Any]:
         _check(answer)
         code = answer[0]
@@ -159,8 +153,7 @@ def _check(answer: Any) -> None:
         raise store_error(answer) from answer
 
 
-def _check_confirmed(answer: Any, wanted: int) -> None:
+def _check_confirmed(answer: int, wanted: int) -> None:
     _check(answer)
-    confirmed = int(answer[1] if isinstance(answer, list) else answer)
-    if confirmed < wanted:
-        raise RedisUnconfirmed(confirmed, wanted)
+    if answer < wanted:
+        raise RedisUnconfirmed(answer, wanted)

@@ -35,15 +35,11 @@ class RedisConnection:
     Args:
         stream: the bytes from and to the server.
         seconds: the time limit of each exchange.
-
-    Attributes:
-        has_waitaof: whether replicas can confirm that a write is on their disks.
     """
 
     _stream: ByteStream
     _seconds: float
     _reader: hiredis.Reader = field(factory=_reader, init=False)
-    has_waitaof: bool = field(default=False, init=False)
     _is_broken: bool = field(default=False, init=False)
     _clock: float = field(default=0.0, init=False)
 

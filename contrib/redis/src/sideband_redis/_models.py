@@ -34,7 +34,7 @@ class Config(BaseModel):
         lost_seconds: after how many seconds without a sign of life another host may take the locks of a host.
         grace_seconds: how long a host keeps its locks after that, while another one wants them, in seconds, so that all
             hosts can connect again after a restart of the server.
-        replicas: how many replicas must have each write when it returns.
+        replicas: how many replicas must have each write, at least in memory, when it returns.
         failover_may_lose_writes: accept a server with replicas, although a failover may lose writes.
         trust_server: accept a server whose settings cannot be read, as those of some providers.
         publish: publish what happens in this host, which ``sideband events`` prints on any machine.

@@ -10,7 +10,7 @@ from ._connection import RedisConnection
 from ._errors import RedisUnsupported, RedisUnwritable, ServerError, store_error
 from ._models import Config
 
-_OLDEST, _WITH_WAITAOF = (7, 0), (7, 2)
+_OLDEST = (7, 0)
 # The fsync of each write must not be left out, also not while the log is rewritten.
 _REQUIRED = {
     "appendonly": "yes",
@@ -38,19 +38,17 @@ async def check_server(connection: RedisConnection, config: Config) -> None:
             raise answer
         elif not config.trust_server:
             raise store_error(answer)
-    version = _check_version(found)
+    _check_version(found)
     _check_replication(found, config)
     if not config.trust_server:
         _check_settings(settings)
-    connection.has_waitaof = version >= _WITH_WAITAOF
 
 
-def _check_version(found: Mapping[str, str]) -> tuple[int, int]:
+def _check_version(found: Mapping[str, str]) -> None:
     text = found.get("redis_version", "7.0")
     major, minor, *_ = (*map(int, re.findall(r"\d+", text)), 0, 0)
     if (major, minor) < _OLDEST:
         raise RedisUnsupported(f"the server has version {text}", hint="use Redis 7.0 or Valkey 7.2, or later")
-    return major, minor
 
 
 def _check_replication(found: Mapping[str, str], config: Config) -> None:

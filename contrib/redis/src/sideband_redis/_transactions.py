@@ -66,7 +66,6 @@ class RedisTransaction:
         path = key_of(key)
         if key in self._documents:
             own = self._documents[key]
-            await self._ask()
             return None if own is None else Document(json.loads(own[0]), own[1])
         (found,) = await self._ask(("HGET", self._caller.names.documents, path))
         return document(found)
@@ -140,7 +139,8 @@ class RedisTransaction:
                 keys=[names.transaction],
                 arguments=(self._token, self._milliseconds),
                 is_confirmed=False,
-            )
+            ),
+            is_read=True,  # with the same token, it can be repeated
         )
 
     async def commit(self) -> None:
