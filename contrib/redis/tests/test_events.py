@@ -60,6 +60,24 @@ async def test_follower_gets_the_effects_of_a_host_without_their_content(tmp_pat
     assert CANARY not in repr(found)
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+async def test_last_events_of_a_host_that_is_closed_are_sent(tmp_path, config):
+    async with follow_events(config()) as events:
+        async with open_host(tmp_path, config()) as host:
+            plugin = await host.plugins.load("hook", "redis")
+            for number in range(300):
+                await dispatch_effect(plugin, f"{number}")
+        assert [one.effect for one in await first(events, 300)] == [f"{number}" for number in range(300)]
+
+
+async def test_long_names_are_cut(tmp_path, config):
+    async with follow_events(config()) as events, open_host(tmp_path, config()) as host:
+        plugin = await host.plugins.load("hook", "redis")
+        await dispatch_effect(plugin, "é" * 1_000)
+        (found,) = await first(events, 1)
+        assert found.effect == "é" * 200
+
+
 async def test_nothing_is_published_without_the_setting(tmp_path, config):
     async with follow_events(config()) as events:
         async with open_host(tmp_path, config(), publish=False) as host:

@@ -92,9 +92,9 @@ async def test_write_whose_connection_breaks_is_a_typed_error_and_not_repeated_a
 
         own_server.pause()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(write)
-            tasks.start_soon(read)
-            await anyio.wait_all_tasks_blocked()
+            for use in (write, read):
+                tasks.start_soon(use)
+                await anyio.wait_all_tasks_blocked()
             await to_thread.run_sync(own_server.restart)
         assert found == [{"n": 1}]
         assert "before you repeat it" in errors[0].hint
@@ -527,7 +527,7 @@ async def test_write_that_too_few_replicas_confirm_is_a_typed_error_and_later_wr
     own_server, replica, config
 ):
     await wait_for_replica(own_server, replica)
-    async with open_redis(config(own_server, replicas=1, command_seconds=1)) as store:
+    async with open_redis(config(own_server, replicas=1, command_seconds=3)) as store:
         await store.put("a", {"n": 1})
         await put_and_append(store, "b", [{}])
         replica.pause()
