@@ -116,6 +116,7 @@ def _module_name(requirement):
         "agent-client-protocol": "acp",
         "cyclonedx-python-lib": "cyclonedx",
         "google-re2": "re2",
+        "opentelemetry-sdk": "opentelemetry",
         "packageurl-python": "packageurl",
         "pyyaml": "yaml",
     }

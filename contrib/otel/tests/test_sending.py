@@ -6,6 +6,8 @@ import threading
 
 import anyio
 import pytest
+from sideband.plugins import PluginError
+from sideband_otel import ExporterInvalid
 from sideband_scripted import Turn
 
 pytestmark = pytest.mark.anyio
@@ -111,8 +113,10 @@ async def test_values_of_headers_are_known_secrets(open_host, sending, monkeypat
 async def test_exporter_that_is_not_installed_is_a_clear_error(open_host, monkeypatch, caplog, name, value, hint):  # noqa: PLR0917  the last three are one case
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setenv(name, value)
-    async with open_host():
-        pass
+    async with open_host() as host:
+        with pytest.raises(PluginError) as caught:
+            await host.plugins.load("hook", "otel")
+    assert isinstance(caught.value.__cause__, ExporterInvalid)
     (notice,) = [record.getMessage() for record in caplog.records if record.name == "sideband.plugins"]
     assert f"`{name}`: no exporter for '{value}'" in notice
     assert hint in notice

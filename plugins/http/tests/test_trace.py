@@ -1,4 +1,4 @@
-"""The trace context of an effect is sent only where the grant says so."""
+"""The trace context of an effect is sent only where the grant allows it."""
 
 from types import SimpleNamespace
 
@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel
 from sideband import Plugin, hookimpl
 from sideband.ops import Level, OpFamily, op
-from sideband_http._scope import TraceScope
+from sideband_http._scope import TraceReceiverScope
 
 pytestmark = pytest.mark.anyio
 
@@ -29,7 +29,7 @@ def trace_parent(event):
 
 @pytest.fixture
 def more_plugins():
-    family = OpFamily("trace", (nothing,), scope=TraceScope)
+    family = OpFamily("trace", (nothing,), scope=TraceReceiverScope)
     tracing = Plugin("hook", "tracing", SimpleNamespace(trace_parent=trace_parent))
     return [Plugin("op", "trace", SimpleNamespace(sideband_ops=lambda: family)), tracing]
 

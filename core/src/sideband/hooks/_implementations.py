@@ -36,7 +36,7 @@ class Implementation(Placed):
 
 
 class NoHooks:
-    """The hooks of a plugin that has none with its configuration."""
+    """The hooks of a plugin whose configuration needs no hooks."""
 
 
 def bundle(plugin: str, implementation: object, specs: Mapping[str, HookSpec]) -> ModuleType:

@@ -65,7 +65,7 @@ class HomeFileScope(Scope, family="files"):
 
 
 @attrs.frozen
-class TraceScope(Scope, family="trace"):
+class TraceReceiverScope(Scope, family="trace"):
     """The scope that the grant must allow to pass on the trace context, independent of the package that traces.
 
     Args:

@@ -17,7 +17,7 @@ from .._request._egress import check_body, check_headers_leaving
 from .._request._plan import IDEMPOTENT, Hop, RequestPlan
 from .._response._arrival import Arrival
 from .._response._framing import framing_problem
-from .._scope import TraceScope
+from .._scope import TraceReceiverScope
 from .._transport._connections import HttpConnections
 from .._transport._failures import translated
 from ._reach import peers_of
@@ -90,7 +90,7 @@ async def exchange(
 async def _trace_parent(hop: Hop, ctx: OpContext) -> str | None:
     """Return the trace context of the effect, if a plugin traces it and the grant allows to pass it on there."""
     target = hop.target
-    scope = TraceScope(target.host, str(target.port), target.scheme)
+    scope = TraceReceiverScope(target.host, str(target.port), target.scheme)
     return await ctx.trace_parent() if ctx.allows(scope) else None
 
 
