@@ -52,7 +52,9 @@ STORES = {
     "store that exits": "    sys.exit(7)\n    yield",
 }
 
-ONLY_OTHER = '[policy.deny]\n"store.sqlite" = "none here"\n"store.postgres" = "none here"\n'
+ONLY_OTHER = (
+    '[policy.deny]\n"store.sqlite" = "none here"\n"store.postgres" = "none here"\n"store.redis" = "none here"\n'
+)
 
 
 @pytest.fixture
