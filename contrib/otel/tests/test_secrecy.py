@@ -48,18 +48,41 @@ async def test_no_text_of_a_conversation_is_sent(open_agent, sending):
 
 
 async def test_known_secret_in_a_name_is_redacted(open_agent, sending):
-    async with open_agent([Turn(tool_calls=[(f"tool-{CANARY}", {})]), "done"]) as agent:
+    settings = {"agent": {"model": f"scripted:model-{CANARY}"}}
+    async with open_agent(["done"], settings=settings) as agent:
         agent.host.redactor.protect(CANARY, "canary")
         await agent.invoke("go on")
     assert CANARY.encode() not in b"".join(sending.raw)
-    assert any(span.name.startswith("execute_tool tool-") for span in sending.spans)
+    assert any(span.name.startswith("chat model-") for span in sending.spans)
 
 
-async def test_name_that_a_model_wrote_is_one_short_line(open_agent, sending):
-    name = "x\x1b[31m\nforged: 1\u202e" + "y" * 5_000
-    async with open_agent([Turn(tool_calls=[(name, {})]), "done"]) as agent:
+async def test_what_a_model_writes_instead_of_a_tool_is_not_sent(open_agent, sending):
+    async with open_agent([Turn(tool_calls=[(CANARY, {}), ("work", {}, f"{CANARY} as an id")]), "done"]) as agent:
         await agent.invoke("go on")
-    (span,) = [span for span in sending.spans if span.name.startswith("execute_tool")]
-    assert span.name.isprintable()
-    assert len(span.name) <= 200
-    assert span.attributes["gen_ai.tool.name"].isprintable()
+    assert CANARY.encode() not in b"".join(sending.raw)
+    assert sending.named("execute_tool unknown").attributes["error.type"] == "tool.rejected"
+    assert sending.named("execute_tool work").attributes["gen_ai.tool.name"] == "work"
+
+
+REJECTED = {
+    "an op that does not exist": (CANARY, {}, "op.unknown"),
+    "an op that does not exist of the family http": ("http.other", {"url": f"http://{CANARY}.example/"}, "op.unknown"),
+    "a URL beside an unknown parameter": ("http.get", {"url": f"http://{CANARY}.example/", "x": 1}, "op.params"),
+    "a model that is not allowed": ("llm.generate", {"model": f"x:{CANARY}", "messages": ["go on"]}, "op.params"),
+    "numbers that are texts": (
+        "llm.generate",
+        {"model": "x:y", "temperature": [CANARY], "max_tokens": {CANARY: 1}, "thinking": CANARY},
+        "op.params",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REJECTED)
+async def test_what_a_skill_writes_into_a_rejected_effect_is_not_sent(open_host, sending, case):
+    op_name, params, code = REJECTED[case]
+    async with open_host() as host:
+        with pytest.raises(OpError):
+            await host.op(op_name, params, grants=["http", "llm"])
+    assert CANARY.encode() not in b"".join(sending.raw)
+    (span,) = sending.spans
+    assert span.attributes["error.type"] == code

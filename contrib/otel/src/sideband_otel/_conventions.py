@@ -5,11 +5,13 @@ before the conventions for generative AI moved to a repository of their own, whi
 Those that begin with ``sideband.`` are our own. Nothing else in this package names an attribute.
 
 Attributes are made of the fields that are listed here: names, ids, numbers and codes. Parameters, results, texts, the
-paths and queries of URLs, and messages of errors are never among them.
+paths and queries of URLs, and messages of errors are never among them. What skills and models write instead of a name,
+such as an op that does not exist or parameters that were rejected, is not among them either.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -54,17 +56,19 @@ TOOL_CALL: Final = "tool.call"
 MODEL_CALLS: Final = {"llm.generate": "chat", "llm.embed": "embeddings"}
 """The names of operations by the ops that call a model."""
 APPROVAL_NEEDED: Final = "approval.needed"
+_NO_SUCH_OP = "op.unknown"
 
-Attribute = str | int | float | bool | tuple[str, ...]
+Attribute = str | int | float | tuple[str, ...]
 Attributes = dict[str, Attribute]
 
 _MOST_CHARACTERS = 200
+_MOST = 2**63 - 1
+_UNKNOWN = "unknown"
+_OTHER = "_OTHER"
+_CODE = re.compile(r"[A-Za-z0-9_.:/-]{1,100}")
 _FINISH_REASONS = {"end": "stop", "tool_calls": "tool_call", "length": "length", "refusal": "content_filter"}
-_REQUEST = {
-    "max_tokens": "gen_ai.request.max_tokens",
-    "temperature": "gen_ai.request.temperature",
-    "thinking": "sideband.request.thinking",
-}
+_PORTS = {"http": 80, "https": 443}
+_THINKING = ("off", "low", "medium", "high")
 
 
 def plain(text: object) -> str:
@@ -76,12 +80,23 @@ def plain(text: object) -> str:
 
 
 def known(found: Mapping[str, Attribute | None]) -> Attributes:
-    """Return the attributes that have a value, with plain texts."""
+    """Return the attributes that have a value that can be sent, with plain texts."""
     return {
         name: plain(value) if isinstance(value, str) else value
         for name, value in found.items()
-        if value is not None and value != ""
+        if value is not None and value != "" and not (isinstance(value, int | float) and number(value) is None)
     }
+
+
+def number(value: Any) -> int | float | None:
+    """Return a finite number of at most 64 bits, or ``None`` if it is something else."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value if is_number and -_MOST <= value <= _MOST else None  # NaN is not between them
+
+
+def code(value: object, otherwise: str | None = None) -> str | None:
+    """Return a code or an id, or ``otherwise`` if it is something else, such as a text."""
+    return value if isinstance(value, str) and _CODE.fullmatch(value) else otherwise
 
 
 def of_run(event: AgentStart, session: str | None) -> Attributes:
@@ -114,8 +129,8 @@ def of_usage(usage: Any) -> Attributes:
 
 def count(usage: Mapping[str, Any], name: str) -> int:
     """Return a number of tokens."""
-    found = usage.get(name)
-    return found if isinstance(found, int) else 0
+    found = number(usage.get(name))
+    return max(0, int(found or 0))
 
 
 def input_tokens(usage: Mapping[str, Any]) -> int:
@@ -125,15 +140,15 @@ def input_tokens(usage: Mapping[str, Any]) -> int:
 
 def cost_of(usage: Mapping[str, Any]) -> float | None:
     """Return the cost in US dollars, if it is known."""
-    found = usage.get("cost")
-    return float(found) if isinstance(found, int | float) else None
+    found = number(usage.get("cost"))
+    return None if found is None or found < 0 else float(found)
 
 
 def of_effect(event: Effect) -> Attributes:
     """Return the attributes of any effect."""
     return known(
         {
-            OP: event.op,
+            OP: op_of(event),
             STATUS: event.status,
             LEVEL: level_of(event.level),
             ERROR_TYPE: error_type(event),
@@ -159,17 +174,19 @@ def of_origin(origin: Origin) -> dict[str, Attribute | None]:
 
 def of_model_call(event: Effect) -> Attributes:
     """Return the attributes of a model call besides those of any effect."""
-    requested, responded = event.params.get("model"), event.result.get("model")
-    stop = event.result.get("stop")
-    request = {name: event.params.get(field) for field, name in _REQUEST.items()}
+    params = event.params if _was_allowed(event) else {}
+    requested, responded = params.get("model"), event.result.get("model")
+    stop, thinking = code(event.result.get("stop")), params.get("thinking")
     return known(
         {
             OPERATION: MODEL_CALLS[event.op],
-            PROVIDER: provider_of(responded or requested),
+            PROVIDER: provider_of(responded) or provider_of(requested),
             REQUEST_MODEL: model_of(requested),
             RESPONSE_MODEL: model_of(responded),
-            "gen_ai.response.finish_reasons": (_FINISH_REASONS.get(stop, plain(stop)),) if stop else None,
-            **request,
+            "gen_ai.response.finish_reasons": (_FINISH_REASONS.get(stop, stop),) if stop else None,
+            "gen_ai.request.max_tokens": number(params.get("max_tokens")),
+            "gen_ai.request.temperature": number(params.get("temperature")),
+            "sideband.request.thinking": thinking if thinking in _THINKING else None,
             **of_usage(event.result.get("usage")),
         }
     )
@@ -177,13 +194,12 @@ def of_model_call(event: Effect) -> Attributes:
 
 def of_tool_call(event: Effect) -> Attributes:
     """Return the attributes of a tool call besides those of any effect."""
-    call = event.params.get("call")
     return known(
         {
             OPERATION: "execute_tool",
             TOOL: tool_of(event),
             "gen_ai.tool.type": "function",
-            "gen_ai.tool.call.id": call if isinstance(call, str) else None,
+            "gen_ai.tool.call.id": code(event.params.get("call")),
         }
     )
 
@@ -191,13 +207,14 @@ def of_tool_call(event: Effect) -> Attributes:
 def of_receiver(event: Effect) -> Attributes:
     """Return the attributes of the receiver of an HTTP request that was allowed."""
     url = event.params.get("url")
-    if not event.op.startswith("http.") or event.status == "denied" or not isinstance(url, str):
+    if not event.op.startswith("http.") or not _was_allowed(event) or not isinstance(url, str):
         return {}
     try:
         parts = urlsplit(url)
-        return known({"server.address": parts.hostname, "server.port": parts.port, "url.scheme": parts.scheme})
+        port = parts.port or _PORTS.get(parts.scheme)
     except ValueError:
         return {}
+    return known({"server.address": parts.hostname, "server.port": port, "url.scheme": parts.scheme})
 
 
 def of_approval(event: ApprovalEnd) -> Attributes:
@@ -230,8 +247,18 @@ def of_worker(event: WorkerEnd) -> Attributes:
 
 def error_type(event: Effect) -> str | None:
     """Return the code of the error of an effect, if it has one."""
-    code = (event.error or {}).get("code")
-    return code if isinstance(code, str) else None
+    found = (event.error or {}).get("code")
+    return None if found is None else code(found, _OTHER)
+
+
+def op_of(event: Effect) -> str:
+    """Return the name of an op, or ``unknown`` if there is no such op: its name is what the caller wrote."""
+    return _UNKNOWN if error_type(event) == _NO_SUCH_OP else plain(event.op)
+
+
+def _was_allowed(event: Effect) -> bool:
+    """Return whether an effect was allowed, and so had valid parameters."""
+    return bool(event.grant) and event.status != "denied"
 
 
 def level_of(level: Any) -> str | None:
@@ -240,8 +267,8 @@ def level_of(level: Any) -> str | None:
 
 
 def tool_of(event: Effect) -> str:
-    """Return the name of the tool of a tool call."""
-    return plain(event.params.get("tool") or "unknown")
+    """Return the name of the tool of a tool call, or ``unknown`` if there is no such tool: a model wrote its name."""
+    return plain(event.origin.tool or _UNKNOWN)
 
 
 def provider_of(model: Any) -> str | None:

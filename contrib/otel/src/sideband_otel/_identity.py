@@ -48,4 +48,4 @@ def new_trace() -> int:
 
 
 def _number(name: str, bits: int) -> int:
-    return int.from_bytes(sha256(name.encode()).digest()[: bits // 8]) or 1
+    return int.from_bytes(sha256(name.encode(errors="surrogatepass")).digest()[: bits // 8]) or 1

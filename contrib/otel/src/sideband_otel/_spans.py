@@ -56,7 +56,9 @@ class Timing:
     def until_now(cls, milliseconds: float) -> Timing:
         """Return the time that ends now and took these milliseconds."""
         now = time.time_ns()
-        return cls(now - max(0, int(milliseconds * _NANOSECONDS)), now)
+        taken = milliseconds * _NANOSECONDS
+        # The time of a stored request may be that of a wrong clock.
+        return cls(now - int(taken) if 0 < taken < now else now, now)
 
     @property
     def seconds(self) -> float:

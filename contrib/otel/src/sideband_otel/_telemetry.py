@@ -7,6 +7,7 @@ runs with their turns, and child agents with the spans that caused them.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import TypeVar
 
 from attrs import define, field
@@ -31,6 +32,7 @@ from ._instruments import Instruments
 from ._spans import SpanWriter, Timing
 
 _MOST_OPEN = 10_000
+_NAME_OF_MODEL_CALL = conventions.OPERATION, conventions.REQUEST_MODEL
 _Value = TypeVar("_Value")
 
 
@@ -137,7 +139,7 @@ class Telemetry:
         attributes = conventions.of_effect(event)
         if event.op in conventions.MODEL_CALLS:
             found = conventions.of_model_call(event)
-            name = " ".join(str(found.get(one, "")) for one in (conventions.OPERATION, conventions.REQUEST_MODEL))
+            name = " ".join(str(found[one]) for one in _NAME_OF_MODEL_CALL if one in found)
             self._count_model_call(event, found, timing, error)
         elif event.op == conventions.TOOL_CALL:
             found = conventions.of_tool_call(event)
@@ -145,7 +147,7 @@ class Telemetry:
             labels = known({conventions.TOOL: conventions.tool_of(event), conventions.ERROR_TYPE: error})
             self._metrics.tools.record(timing.seconds, self._metrics.bounded(labels))
         else:
-            found, name = conventions.of_receiver(event), event.op
+            found, name = conventions.of_receiver(event), conventions.op_of(event)
         is_client = event.egress and event.op != conventions.TOOL_CALL
         self._spans.write(
             name, key, parent, timing, {**attributes, **found}, error=error or _failed(event), is_client=is_client
@@ -202,7 +204,7 @@ class Telemetry:
         usage = event.result.get("usage")
         failed = known({conventions.ERROR_TYPE: error})
         self._metrics.operations.record(timing.seconds, {**labels, **self._metrics.bounded(failed)})
-        if not usage:
+        if not isinstance(usage, Mapping):
             return
         tokens = {"input": conventions.input_tokens(usage), "output": conventions.count(usage, "output")}
         for kind, number in tokens.items():
