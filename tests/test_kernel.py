@@ -42,7 +42,7 @@ MODULES = {
 }
 
 # Lines of code without docstrings, comments and blank lines. State the reason in the commit that raises the limit.
-MAX_LINES = 24_500
+MAX_LINES = 24_540
 
 _LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 from contextlib import AsyncExitStack, suppress
+from pathlib import Path
 
 import anyio
 import pytest
@@ -327,6 +328,71 @@ async def test_outcome_that_the_store_did_not_take_is_stored_later(machines, cap
     else:
         await one.take(intent(ledger, key="another"), durable=False)
     assert (await two.take(intent(other), durable=False)).result == "paid"
+
+
+async def test_late_outcome_changes_no_claim_that_is_settled(machines):
+    one, two, ledger, other = machines
+    first = intent(ledger)
+    await one.take(first, durable=False)
+    await settle(one, ledger, first, result="paid")
+    late = Outcome(effect=first.effect, op="bank.pay", key="k", status="unknown", state="unknown")
+    await one.settle(late, first.origin, is_late=True)
+    assert (await two.take(intent(other), durable=False)).result == "paid"
+
+
+# A host that dies after the outcome of a payment is in its ledger, and before it is in the shared store.
+DYING = """
+import os, signal, sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import anyio
+from pydantic import BaseModel
+from sideband import Host, Plugin
+from sideband.ops import Level, OpContext, OpFamily, op
+
+sys.path.insert(0, sys.argv[2])
+import shared_store
+
+
+class Payment(BaseModel):
+    pass
+
+
+@op("bank.pay", level=Level.RESTRICTED)
+async def pay(params: Payment, ctx: OpContext) -> str:
+    return "paid"
+
+
+async def main():
+    bank = SimpleNamespace(sideband_ops=lambda: OpFamily(name="bank", ops=(pay,)))
+    plugins = [Plugin("store", "shared", shared_store), Plugin("op", "bank", bank)]
+    async with Host(home=Path(sys.argv[1]), plugins=plugins, autoload=False) as host:
+        put = host.store.put
+
+        async def dying(key, value, **options):
+            if key.startswith("claim/") and "status" in value:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return await put(key, value, **options)
+
+        host.store.put = dying
+        await host.op("bank.pay", {}, key="k")
+
+
+anyio.run(main)
+"""
+
+
+async def test_outcome_that_a_killed_host_did_not_store_is_stored_by_the_next_one(tmp_path, family, shared_store):
+    words = [sys.executable, "-c", DYING, tmp_path / "one", str(Path(shared_store.__file__).parent)]
+    killed = await anyio.run_process(words, check=False)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    plugins = [Plugin("store", "shared", shared_store), family("bank", pay)]
+    async with Host(home=tmp_path / "two", plugins=plugins, autoload=False) as other:
+        assert await other.broker.recall("k") == ("unknown", None)
+        async with Host(home=tmp_path / "one", plugins=plugins, autoload=False):
+            assert await other.broker.recall("k") == ("done", "paid")
+        assert await other.op("bank.pay", {}, key="k") == "paid"
 
 
 async def test_host_takes_the_claims_of_a_shared_store(tmp_path, family, shared_store):

@@ -75,8 +75,14 @@ class Claims(Protocol):
         If it raises after the intent was written, ``settle`` follows. Otherwise the key must not remain claimed.
         """
 
-    async def settle(self, outcome: Outcome, origin: Origin) -> None:
-        """Take note of the outcome of an effect with a key. It is already in the ledger."""
+    async def settle(self, outcome: Outcome, origin: Origin, *, is_late: bool = False) -> None:
+        """Take note of the outcome of an effect with a key. It is already in the ledger.
+
+        Args:
+            outcome: the outcome.
+            origin: who requested the effect.
+            is_late: whether it may be settled already, and then stays as it is.
+        """
 
     async def settle_all(self) -> bool:
         """Store the outcomes that could not be stored, and return whether all are stored."""
@@ -109,7 +115,7 @@ class LedgerClaims:
         earlier = await self._earlier_state(intent.key or "", intent.origin)
         return await self._ledger.intent(intent, durable=durable, unless=partial(self._answer, intent, earlier))
 
-    async def settle(self, outcome: Outcome, origin: Origin) -> None:
+    async def settle(self, outcome: Outcome, origin: Origin, *, is_late: bool = False) -> None:
         """Do nothing: the outcome in the ledger settles the claim."""
 
     async def settle_all(self) -> bool:

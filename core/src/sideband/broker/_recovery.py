@@ -9,7 +9,7 @@ from typing import Any
 from anyio import current_time, fail_after
 from attrs import frozen
 
-from ..ledger import Intent, Ledger, Outcome, Status
+from ..ledger import EffectRecord, Intent, Ledger, Outcome, Status
 from ..ops import Grant, OpError, Reconciled
 from ._attempt import CONTINUES, is_read
 from ._broker import Broker
@@ -47,6 +47,11 @@ async def recover(broker: Broker, ledger: Ledger, claims: Claims) -> Sequence[Re
         if intent.key is not None and not is_read(intent.key):
             await claims.settle(outcome, intent.origin)
         recovered.append(Recovered(intent.effect, intent.op, status))
+    if not claims.in_ledger:
+        for record in ledger.ended():
+            # Its host may have died after it wrote the outcome to the ledger, and before it stored it.
+            if not record.erased and record.status is not None and not is_read(record.key or ""):
+                await claims.settle(_ended(record), record.origin, is_late=True)
     return recovered
 
 
@@ -86,6 +91,18 @@ async def _ask(broker: Broker, intent: Intent) -> Reconciled | None:
         return await call_spec(broker, bound.spec.reconcile, bound, call, intent)
     finally:
         await call.end(lambda error: _log.warning("cleanup after reconciling failed: %s", type(error).__name__))
+
+
+def _ended(record: EffectRecord) -> Outcome:
+    return Outcome(
+        effect=record.effect,
+        op=record.op,
+        status=record.status or "unknown",
+        key=record.key,
+        result=record.result,
+        state=record.state,
+        rights=record.rights,
+    )
 
 
 def _outcome(intent: Intent, status: Status, result: object, *, repeatable: bool) -> Outcome:

@@ -56,7 +56,7 @@ class _StoreClaims:
     _ledger: Ledger
     _store: SharedStore
     _taken: dict[str, Document] = field(factory=dict, init=False)
-    _unsettled: list[tuple[Outcome, Origin]] = field(factory=list, init=False)
+    _unsettled: list[tuple[Outcome, Origin, bool]] = field(factory=list, init=False)
 
     async def take(self, intent: Intent, *, durable: bool) -> Replay | None:
         """Claim the key, as in ``Claims``."""
@@ -81,18 +81,18 @@ class _StoreClaims:
         self._taken[intent.effect] = Document(claim, version)
         return None
 
-    async def settle(self, outcome: Outcome, origin: Origin) -> None:
+    async def settle(self, outcome: Outcome, origin: Origin, *, is_late: bool = False) -> None:
         """Store the outcome, unless another effect has the key. If the store fails, try again with later effects."""
         for pause in _PAUSES:
             try:
-                await self._settle(outcome, origin)
+                await self._settle(outcome, origin, is_late)
             except StoreError as error:
                 # The effect has ended and its outcome is in the ledger.
                 problem = error
                 await anyio.sleep(pause)
             else:
                 return
-        self._unsettled.append((outcome, origin))
+        self._unsettled.append((outcome, origin, is_late))
         _log.warning("the key of effect %s remains claimed until it can be stored: %s", outcome.effect, problem)
 
     async def settle_all(self) -> bool:
@@ -106,11 +106,13 @@ class _StoreClaims:
                 return False
         return True
 
-    async def _settle(self, outcome: Outcome, origin: Origin) -> None:
+    async def _settle(self, outcome: Outcome, origin: Origin, is_late: bool) -> None:
         path = _path(outcome.key or "", origin)
         # What this host has claimed need not be read, but another one may have changed it since.
         stored = self._taken.pop(outcome.effect, None) or await self._store.get(path)
         if stored is None or stored.value["effect"] != outcome.effect:
+            return
+        if is_late and stored.value.get("status") is not None:
             return
         settled = line_fields("outcome", outcome, _SETTLED)
         claim = {**stored.value, **json.loads(json.dumps(settled, default=bytes_as_json))}

@@ -13,7 +13,9 @@ import os
 import re
 import secrets
 import time
+from collections import deque
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from attrs import define, field
@@ -24,6 +26,7 @@ from ._lines import LineInvalid, parse
 from ._segments import Mark, lines_from, make_folder
 
 _WIDTH = 64
+_MOST_ENDED = 1_000
 
 
 def new_host_id() -> str:
@@ -74,22 +77,30 @@ class HostFile:
 
 @define
 class DeadHost:
-    """A dead host whose effects this host has adopted. This host alone settles them."""
+    """A dead host whose effects this host has adopted. This host alone settles them.
+
+    Attributes:
+        unsettled: its effects without an outcome.
+        ended: its last effects with a key and an outcome, which a shared store may not have.
+    """
 
     name: str
     file: HostFile
     mark: Mark
     unsettled: dict[str, EffectRecord] = field(factory=dict)
+    ended: deque[EffectRecord] = field(factory=partial(deque, maxlen=_MOST_ENDED))
 
     def take(self, entry: LedgerEntry) -> None:
-        """Update ``unsettled`` with a line about an effect of the dead host."""
+        """Update the effects with a line about one of the dead host."""
         effect = str(entry.fields.get("effect", ""))
         if entry.kind == "intent" and effect.startswith(f"{self.name}-"):
             self.unsettled[effect] = EffectRecord.from_entries((entry,))
         elif entry.kind == "note" and effect in self.unsettled:
             self.unsettled[effect] = EffectRecord.from_entries((*self.unsettled[effect].entries, entry))
         elif entry.kind == "outcome":
-            self.unsettled.pop(effect, None)
+            begun = self.unsettled.pop(effect, None)
+            if begun is not None and begun.key is not None:
+                self.ended.append(EffectRecord.from_entries((*begun.entries, entry)))
 
 
 def is_alive(folder: Path, host: str) -> bool:

@@ -278,6 +278,10 @@ class Ledger:
         self._adopted += found
         return tuple(intent for dead in self._adopted for intent in dead.unsettled.values())
 
+    def ended(self) -> Sequence[EffectRecord]:
+        """Return the last effects of the adopted hosts with a key and an outcome, oldest first. See ``orphans``."""
+        return tuple(record for dead in self._adopted for record in dead.ended)
+
     async def sync(self) -> None:
         """Sync everything written so far to disk, in the ledger and in the store."""
         await self._commit.through(self._chain.written)
