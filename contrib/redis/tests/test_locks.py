@@ -237,6 +237,20 @@ async def test_error_of_the_block_is_raised_as_it_is(config):
             raise ZeroDivisionError
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+async def test_others_do_not_wait_for_a_transaction_that_failed_or_was_cancelled(config):
+    async with open_redis(config(transaction_seconds=60)) as one, open_redis(config(wait_seconds=1)) as other:
+        with pytest.raises(ZeroDivisionError):
+            await fail_within(one)
+        assert await other.put("a", {}) == 1
+        with anyio.CancelScope() as scope:
+            async with one.transaction() as transaction:
+                await transaction.put("a", {})
+                scope.cancel()
+                await anyio.lowlevel.checkpoint()
+        assert await other.put("a", {}) == 2
+
+
 async def test_transaction_of_a_host_that_stands_still_ends_and_others_go_on(server, config):
     async with open_redis(config(transaction_seconds=0.2)) as slow, open_redis(config()) as other:
 
