@@ -61,12 +61,22 @@ async def test_follower_gets_the_effects_of_a_host_without_their_content(tmp_pat
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
-async def test_last_events_of_a_host_that_is_closed_are_sent(tmp_path, config):
-    async with follow_events(config()) as events:
-        async with open_host(tmp_path, config()) as host:
-            plugin = await host.plugins.load("hook", "redis")
-            for number in range(300):
-                await dispatch_effect(plugin, f"{number}")
+async def test_last_events_of_a_host_that_is_closed_are_sent(tmp_path, own_server, config):
+    async with follow_events(config(own_server)) as events, anyio.create_task_group() as tasks:
+        noted = anyio.Event()
+        own_server.pause()
+
+        async def use_and_close():
+            async with open_host(tmp_path, config(own_server)) as host:
+                plugin = await host.plugins.load("hook", "redis")
+                for number in range(300):
+                    await dispatch_effect(plugin, f"{number}")
+                noted.set()
+
+        tasks.start_soon(use_and_close)
+        await noted.wait()
+        await anyio.wait_all_tasks_blocked()
+        own_server.go_on()
         assert [one.effect for one in await first(events, 300)] == [f"{number}" for number in range(300)]
 
 
