@@ -1,8 +1,12 @@
 """The metrics, and the bounds of their attributes."""
 
+import os
+
 import pytest
 from opentelemetry.metrics import NoOpMeterProvider
+from sideband.hooks import AgentStart
 from sideband_otel._instruments import Instruments
+from sideband_otel._providers import open_telemetry
 from sideband_scripted import Turn
 
 pytestmark = pytest.mark.anyio
@@ -53,6 +57,16 @@ async def test_workers_are_counted(open_host, sending, skills):
     assert [point.as_int for _, point in sending.metrics["sideband.worker.active"]] == [0]
     assert values(sending, "sideband.worker.ended") == [{"sideband.isolation": "none", "sideband.status": "retired"}]
     assert [point.count for _, point in sending.metrics["sideband.worker.start.duration"]] == [1]
+
+
+async def test_runs_whose_end_is_lost_are_forgotten_and_not_counted_for_ever(sending, monkeypatch):
+    monkeypatch.setenv("OTEL_TRACES_EXPORTER", "none")
+    opened = open_telemetry(os.environ)
+    for number in range(10_010):
+        opened.telemetry.begin_run(AgentStart(f"r{number}"), None)
+    opened.telemetry.begin_run(AgentStart("r10009"), None)
+    await opened.close(60)
+    assert [point.as_int for _, point in sending.metrics["sideband.run.active"]] == [10_000]
 
 
 def test_values_that_others_choose_are_bounded():

@@ -134,15 +134,6 @@ async def test_sampled_traces_are_complete(open_agent, sending, monkeypatch):
     assert {span.trace for span in of_runs} == {span.trace for span in sending.spans if span.name == "invoke_agent"}
 
 
-async def test_trace_of_the_program_that_started_the_host_is_continued(open_agent, sending, monkeypatch):
-    monkeypatch.setenv("TRACEPARENT", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
-    async with open_agent(["done"]) as agent:
-        await agent.invoke("go on")
-    run = sending.named("invoke_agent")
-    assert (run.trace, run.parent) == ("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7")
-    assert sending.named("chat test").trace == run.trace
-
-
 @pytest.fixture
 def threads():
     """Return a function that waits until no thread is left that a test has started."""

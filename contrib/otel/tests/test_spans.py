@@ -6,6 +6,7 @@ from sideband import Plugin, hookimpl
 from sideband.approvals import Approval
 from sideband.hooks import Ask, Deny
 from sideband.ops import Level, OpContext, OpDenied, OpError, OpFamily, op
+from sideband.tools import tool
 from sideband_scripted import Turn
 
 pytestmark = pytest.mark.anyio
@@ -46,6 +47,8 @@ async def test_run_is_a_trace_of_turns_model_calls_tools_and_effects(open_agent,
         "sideband.run.id": result.run,
         "sideband.run.source": "interactive",
         "sideband.run.reason": "completed",
+        "gen_ai.provider.name": "scripted",
+        "gen_ai.request.model": "test",
     }
     assert not any(span.failed for span in sending.spans)
 
@@ -95,7 +98,27 @@ async def test_run_that_fails_has_an_error(open_agent, sending):
     assert result.status == "failed"
     run = sending.named("invoke_agent")
     assert (run.failed, run.attributes["sideband.run.reason"]) == (True, "error")
-    assert sending.named("chat test").attributes["error.type"] == result.error["code"]
+    assert run.attributes["error.type"] == sending.named("chat test").attributes["error.type"] == result.error["code"]
+
+
+class Question(BaseModel):
+    text: str = "who?"
+
+
+@tool("ask")
+async def ask(params: Question, ctx) -> str:
+    """Ask another model."""
+    message = {"role": "user", "content": [{"type": "text", "text": params.text}]}
+    return (await ctx.dispatch("llm.generate", {"model": "scripted:other", "messages": [message]}))["model"]
+
+
+async def test_run_has_the_model_of_its_agent_and_not_that_of_a_tool(open_agent, sending):
+    waits = guard(lambda event: Ask("Really?") if event.tool == "work" else None, "tool_call")
+    turns = [Turn(tool_calls=[("ask", {}), ("work", {})]), "another model"]
+    async with open_agent(turns, waits, Plugin("tool", "ask", ask)) as agent:
+        assert (await agent.invoke("go on")).status == "parked"
+    assert sending.named("chat other").start > sending.named("chat test").start
+    assert sending.named("invoke_agent").attributes["gen_ai.request.model"] == "test"
 
 
 async def test_denied_effect_has_the_code_of_its_error_and_no_message(open_host, sending):

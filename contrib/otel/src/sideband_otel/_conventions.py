@@ -94,9 +94,9 @@ def number(value: Any) -> int | float | None:
     return value if is_number and -_MOST <= value <= _MOST else None  # NaN is not between them
 
 
-def code(value: object, otherwise: str | None = None) -> str | None:
-    """Return a code or an id, or ``otherwise`` if it is something else, such as a text."""
-    return value if isinstance(value, str) and _CODE.fullmatch(value) else otherwise
+def code(value: object) -> str | None:
+    """Return a code or an id, or ``None`` if it is something else, such as a text."""
+    return value if isinstance(value, str) and _CODE.fullmatch(value) else None
 
 
 def of_run(event: AgentStart, session: str | None) -> Attributes:
@@ -238,7 +238,7 @@ def of_worker(event: WorkerEnd) -> Attributes:
         {
             ISOLATION: event.isolation,
             STATUS: event.status,
-            ERROR_TYPE: event.code,
+            ERROR_TYPE: code(event.code),
             "sideband.worker.number": event.worker,
             "sideband.worker.domain": event.domain,
         }
@@ -247,8 +247,12 @@ def of_worker(event: WorkerEnd) -> Attributes:
 
 def error_type(event: Effect) -> str | None:
     """Return the code of the error of an effect, if it has one."""
-    found = (event.error or {}).get("code")
-    return None if found is None else code(found, _OTHER)
+    return code_of(event.error) if event.error else None
+
+
+def code_of(error: Mapping[str, Any]) -> str:
+    """Return the code of an error."""
+    return code(error.get("code")) or _OTHER
 
 
 def op_of(event: Effect) -> str:

@@ -8,6 +8,7 @@ from sideband import hookimpl
 from sideband.contexts import PluginContext
 from sideband.hooks import (
     AgentEnd,
+    AgentError,
     AgentStart,
     ApprovalEnd,
     Effect,
@@ -31,6 +32,11 @@ class Observer:
         """Begin a run."""
         session = getattr(ctx, "session", None)
         _telemetry(ctx).begin_run(event, None if session is None else session.id)
+
+    @hookimpl
+    def agent_error(self, event: AgentError, ctx: PluginContext) -> None:
+        """Take the error of a run."""
+        _telemetry(ctx).fail_run(event)
 
     @hookimpl
     def agent_end(self, event: AgentEnd, ctx: PluginContext) -> None:

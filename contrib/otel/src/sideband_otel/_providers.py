@@ -15,6 +15,7 @@ from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 from opentelemetry.sdk.resources import SERVICE_NAME, Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.trace import SpanContext, TraceFlags
 
 from ._conventions import SCHEMA_URL
 from ._exporters import ReportingExporter, exporters
@@ -25,7 +26,7 @@ from ._telemetry import Telemetry
 from ._version import __version__
 
 _SERVICE: Final = "sideband"
-_TRACE_PARENT = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}\Z")
+_TRACE_PARENT = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})\Z")
 
 
 @define(eq=False)
@@ -77,17 +78,18 @@ def open_telemetry(environment: Mapping[str, str]) -> OpenTelemetry:
         tracers.add_span_processor(BatchSpanProcessor(ReportingExporter(one)))
     readers = [PeriodicExportingMetricReader(one) for one in metric_exporters]
     meters = MeterProvider(readers, resource, shutdown_on_exit=False)
+    outer = _outer(environment)
     telemetry = Telemetry(
-        SpanWriter.of(tracers, ids, __version__, SCHEMA_URL),
+        SpanWriter.of(tracers, ids, outer, __version__, SCHEMA_URL),
         Instruments(meters.get_meter("sideband", __version__, SCHEMA_URL)),
-        _outer(environment),
+        None if outer is None else SpanKey(outer.trace_id, outer.span_id),
     )
     return OpenTelemetry(telemetry, (tracers, meters))
 
 
-def _outer(environment: Mapping[str, str]) -> SpanKey | None:
+def _outer(environment: Mapping[str, str]) -> SpanContext | None:
     """Return the span that started the process, by the variable ``TRACEPARENT``."""
     if (found := _TRACE_PARENT.match(environment.get("TRACEPARENT", ""))) is None:
         return None
-    key = SpanKey(int(found[1], 16), int(found[2], 16))
-    return key if key.trace and key.span else None
+    outer = SpanContext(int(found[1], 16), int(found[2], 16), is_remote=True, trace_flags=TraceFlags(int(found[3], 16)))
+    return outer if outer.is_valid else None

@@ -74,16 +74,20 @@ class SpanWriter:
         tracer: the tracer of the provider.
         sampler: the sampler of the provider, which decides about whole traces by their ids.
         ids: the source of ids of the provider.
+        outer: the span that has started the host, if its environment names one. Samplers may follow its decision.
     """
 
     _tracer: Tracer = field(repr=False)
     _sampler: Sampler = field(repr=False)
     _ids: GivenIds = field(repr=False)
+    _outer: SpanContext | None = None
 
     @classmethod
-    def of(cls, provider: TracerProvider, ids: GivenIds, version: str, schema_url: str) -> SpanWriter:
+    def of(
+        cls, provider: TracerProvider, ids: GivenIds, outer: SpanContext | None, version: str, schema_url: str
+    ) -> SpanWriter:
         """Return a writer for a provider that was made with these ids."""
-        return cls(provider.get_tracer("sideband", version, schema_url=schema_url), provider.sampler, ids)
+        return cls(provider.get_tracer("sideband", version, schema_url=schema_url), provider.sampler, ids, outer)
 
     def write(
         self,
@@ -129,4 +133,7 @@ class SpanWriter:
         return set_span_in_context(span, Context())
 
     def _is_sampled(self, trace: int) -> bool:
-        return self._sampler.should_sample(None, trace, "").decision is Decision.RECORD_AND_SAMPLE
+        context = None
+        if self._outer is not None and self._outer.trace_id == trace:
+            context = set_span_in_context(NonRecordingSpan(self._outer), Context())
+        return self._sampler.should_sample(context, trace, "").decision is Decision.RECORD_AND_SAMPLE

@@ -13,6 +13,7 @@ from typing import TypeVar
 from attrs import define, field
 from sideband.hooks import (
     AgentEnd,
+    AgentError,
     AgentStart,
     ApprovalEnd,
     Effect,
@@ -33,6 +34,7 @@ from ._spans import SpanWriter, Timing
 
 _MOST_OPEN = 10_000
 _NAME_OF_MODEL_CALL = conventions.OPERATION, conventions.REQUEST_MODEL
+_OF_RUN = conventions.PROVIDER, conventions.REQUEST_MODEL
 _Value = TypeVar("_Value")
 
 
@@ -55,6 +57,7 @@ class _OpenRun:
         attributes: those of its span.
         start: when it began, in nanoseconds since 1970.
         turn: the turn in progress, if there is one.
+        error: the code of the error with which it fails, if it does.
     """
 
     key: SpanKey
@@ -62,6 +65,7 @@ class _OpenRun:
     attributes: Attributes
     start: int = field(factory=time.time_ns)
     turn: _OpenTurn | None = None
+    error: str | None = None
 
     @property
     def current(self) -> int:
@@ -91,8 +95,12 @@ class Telemetry:
         trace = trace_of(event.run) if cause is None else cause.trace
         attributes = conventions.of_run(event, session)
         run = _OpenRun(SpanKey(trace, new_span()), None if cause is None else cause.span, attributes)
-        _keep(self._runs, event.run, run)
-        self._metrics.active_runs.add(1)
+        self._metrics.active_runs.add(1 - _keep(self._runs, event.run, run))
+
+    def fail_run(self, event: AgentError) -> None:
+        """Remember why a run fails."""
+        if (run := self._runs.get(event.run)) is not None:
+            run.error = conventions.code_of(event.error)
 
     def end_run(self, event: AgentEnd) -> None:
         """Write a run."""
@@ -102,7 +110,7 @@ class Telemetry:
         self._end_turn(run)
         timing = Timing(run.start, time.time_ns())
         reason = {"sideband.run.reason": plain(event.reason)}
-        error = "error" if event.reason == "error" else None
+        error = run.error if event.reason == "error" else None
         failed = known({conventions.ERROR_TYPE: error})
         self._spans.write(
             "invoke_agent", run.key, run.parent, timing, {**run.attributes, **reason, **failed}, error=error
@@ -141,6 +149,7 @@ class Telemetry:
             found = conventions.of_model_call(event)
             name = " ".join(str(found[one]) for one in _NAME_OF_MODEL_CALL if one in found)
             self._count_model_call(event, found, timing, error)
+            self._describe_run(event, found)
         elif event.op == conventions.TOOL_CALL:
             found = conventions.of_tool_call(event)
             name = f"execute_tool {conventions.tool_of(event)}"
@@ -163,11 +172,9 @@ class Telemetry:
     def end_approval(self, event: ApprovalEnd) -> None:
         """Write a request for approval."""
         timing = Timing.until_now(event.ms)
-        run = self._runs.get(event.origin.run or "")
         key = SpanKey(self._trace_of(event.origin, event.request), new_span())
-        parent = None if run is None else run.current
         attributes = conventions.of_approval(event)
-        self._spans.write("approval", key, parent, timing, attributes)
+        self._spans.write("approval", key, self._current(event.origin), timing, attributes)
         labels = {conventions.ABOUT: attributes[conventions.ABOUT], conventions.VERDICT: event.verdict}
         self._metrics.approvals.record(timing.seconds, self._metrics.bounded(labels))
 
@@ -212,13 +219,22 @@ class Telemetry:
         if cost := conventions.cost_of(usage):
             self._metrics.cost.add(cost, labels)
 
+    def _describe_run(self, event: Effect, found: Attributes) -> None:
+        """Give a run the provider and the model of its last model call, unless a tool made the call."""
+        if (run := self._runs.get(event.origin.run or "")) is not None and _tool_call(event.origin) is None:
+            run.attributes.update({name: found[name] for name in _OF_RUN if name in found})
+
     def _parent(self, event: Effect, *, is_tool: bool) -> int | None:
         """Return the id of the span that caused an effect, if there is one."""
         if event.within is not None:
             return span_of(event.within)
         if not is_tool and (call := _tool_call(event.origin)) is not None:
             return span_of(call)
-        if (run := self._runs.get(event.origin.run or "")) is not None:
+        return self._current(event.origin)
+
+    def _current(self, origin: Origin) -> int | None:
+        """Return the id of the span of the turn in progress, or else of what started the host, if there is one."""
+        if (run := self._runs.get(origin.run or "")) is not None:
             return run.current
         return None if self._outer is None else self._outer.span
 
@@ -250,9 +266,14 @@ def _failed(event: Effect) -> str | None:
     return event.status if event.status in ("failed", "denied", "unknown") else None
 
 
-def _keep(table: dict[str, _Value], key: str, value: _Value) -> None:
-    """Keep a value among the newest. What is never ended, because its end was lost, must not fill the memory."""
+def _keep(table: dict[str, _Value], key: str, value: _Value) -> int:
+    """Keep a value among the newest, and return how many others are forgotten for it.
+
+    What is never ended, because its end was lost, must not fill the memory.
+    """
+    before = len(table)
     table.pop(key, None)
     table[key] = value
     if len(table) > _MOST_OPEN:
         del table[next(iter(table))]
+    return before + 1 - len(table)
