@@ -1,5 +1,7 @@
 """Locks of hosts that share a store, and what a host that has lost them may still do: nothing."""
 
+import time
+
 import anyio
 import pytest
 from anyio import to_thread
@@ -37,10 +39,10 @@ def holders(server, store):
     return server.send("ZRANGE", f"{{{store.config.prefix}}}:holders", 0, -1).decode().split("\r\n")[2::2]
 
 
-def expire(server, store):
-    """Let the time of all holders end, as if they had shown no sign of life."""
+def expire(server, store, ended=1):
+    """Let the time of all holders have ended, in milliseconds since 1970, as if they had shown no sign of life."""
     for name in holders(server, store):
-        server.send("ZADD", f"{{{store.config.prefix}}}:holders", 1, name)
+        server.send("ZADD", f"{{{store.config.prefix}}}:holders", ended, name)
 
 
 async def put_within(store):
@@ -69,6 +71,15 @@ async def test_host_that_shows_no_sign_of_life_keeps_its_locks_until_another_wan
         expire(server, host)
         await host.put("a", {})
         assert not await other.try_lock("session")
+
+
+async def test_host_that_shows_no_sign_of_life_for_a_moment_stays_when_others_come(server, config):
+    async with open_redis(config()) as host:
+        assert await host.try_lock("session")
+        expire(server, host, int(time.time() * 1_000) - 60_000)
+        async with open_redis(config()):
+            await host.put("a", {})
+            await host.unlock("session")
 
 
 async def test_host_that_shows_a_sign_of_life_within_the_grace_keeps_its_locks(server, config):
