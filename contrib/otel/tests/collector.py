@@ -46,6 +46,9 @@ class Collector(ThreadingHTTPServer):
         headers: the headers of all requests.
         status: the status of its answers.
         answers: cleared to let requests wait.
+        measured: set when metrics have arrived.
+        held: the paths of the requests that wait then.
+        refused: the paths of the requests that fail.
     """
 
     daemon_threads = True
@@ -56,7 +59,10 @@ class Collector(ThreadingHTTPServer):
         self.status = 200
         self.answers = threading.Event()
         self.answers.set()
+        self.held = "/v1/traces", "/v1/metrics"
+        self.refused = ()
         self.arrived = threading.Event()
+        self.measured = threading.Event()
         self._thread = threading.Thread(target=self.serve_forever, args=[0.05], daemon=True)
 
     @property
@@ -84,6 +90,7 @@ class Collector(ThreadingHTTPServer):
                 for metric in (one for scoped in group.scope_metrics for one in scoped.metrics):
                     data = getattr(metric, metric.WhichOneof("data"))
                     self.metrics[metric.name] = [(attributes_of(one.attributes), one) for one in data.data_points]
+            self.measured.set()
 
     def named(self, name):
         """Return the only span with this name."""
@@ -99,11 +106,13 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get("content-encoding") == "gzip":
             body = gzip.decompress(body)
         self.server.arrived.set()
-        self.server.answers.wait(60)
+        if self.path in self.server.held:
+            self.server.answers.wait(60)
         self.server.headers.append(dict(self.headers))
-        if self.server.status == 200:
+        status = 400 if self.path in self.server.refused else self.server.status
+        if status == 200:
             self.server.take(self.path, body)
-        self.send_response(self.server.status)
+        self.send_response(status)
         self.send_header("content-length", "0")
         self.end_headers()
 

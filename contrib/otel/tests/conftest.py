@@ -1,6 +1,7 @@
 """A collector on this machine, and agents and hosts that send to it."""
 
 import os
+import threading
 from contextlib import asynccontextmanager
 
 import pytest
@@ -107,3 +108,17 @@ def open_agent(open_host):
             yield opened
 
     return make
+
+
+@pytest.fixture
+def threads():
+    """Return a function that waits until no thread is left that a test has started."""
+    before = set(threading.enumerate())
+
+    def join(seconds):
+        for thread in set(threading.enumerate()) - before:
+            if "otel" in thread.name.lower():
+                thread.join(seconds)
+        return [one.name for one in set(threading.enumerate()) - before if "otel" in one.name.lower()]
+
+    return join

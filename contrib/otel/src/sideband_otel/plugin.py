@@ -6,21 +6,20 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
-from urllib.parse import unquote
 
 import anyio
 from sideband.contexts import PluginContext
 
+from ._headers import secrets_of
 from ._models import Config
 from ._observer import Observer
 
 __all__ = ["Config", "lifespan", "sideband_hooks"]
 
-_SIGNALS = ("", "TRACES_", "METRICS_")
 _SWITCHES = (
     "OTEL_TRACES_EXPORTER",
     "OTEL_METRICS_EXPORTER",
-    *(f"OTEL_EXPORTER_OTLP_{signal}ENDPOINT" for signal in _SIGNALS),
+    *(f"OTEL_EXPORTER_OTLP_{signal}ENDPOINT" for signal in ("", "TRACES_", "METRICS_")),
 )
 
 
@@ -36,10 +35,8 @@ async def lifespan(ctx: PluginContext) -> AsyncIterator[Any]:
     if not _is_enabled(config):
         yield None
         return
-    for signal in _SIGNALS:
-        for pair in os.environ.get(f"OTEL_EXPORTER_OTLP_{signal}HEADERS", "").split(","):
-            if value := unquote(pair.partition("=")[2].strip()):
-                ctx.protect(value, "otel")
+    for secret in secrets_of(os.environ):
+        ctx.protect(secret, "otel")
     opened = await anyio.to_thread.run_sync(_open)
     try:
         yield opened.telemetry
@@ -58,4 +55,5 @@ def _is_enabled(config: Config) -> bool:
         return False
     if config.enabled is not None:
         return config.enabled
-    return any(os.environ.get(name, "none") not in ("", "none") for name in _SWITCHES)
+    values = [value.strip() for name in _SWITCHES for value in os.environ.get(name, "").split(",")]
+    return any(value not in ("", "none") for value in values)
