@@ -10,7 +10,7 @@ class TestRedis(SharedStoreConformance):
         "address": "{address}",
         "prefix": "{store}",
         "grace_seconds": 0.1,
-        "lost_seconds": 1,
+        "lost_seconds": 3,
         "transaction_seconds": 1,
     }
     max_modules = 60

@@ -169,7 +169,7 @@ async def test_other_kind_of_server_is_a_typed_error(config):
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_server_that_does_not_answer_is_a_typed_error_and_the_next_call_works(own_server, config):
-    async with open_redis(config(own_server, command_seconds=0.2, wait_seconds=1)) as store:
+    async with open_redis(config(own_server, command_seconds=0.5, wait_seconds=2)) as store:
         await store.put("a", {"n": 1})
         own_server.pause()
         try:
@@ -182,7 +182,7 @@ async def test_server_that_does_not_answer_is_a_typed_error_and_the_next_call_wo
 
 
 async def test_write_that_was_given_up_is_never_made_later(own_server, config):
-    async with open_redis(config(own_server, command_seconds=0.2, wait_seconds=1)) as store:
+    async with open_redis(config(own_server, command_seconds=0.5, wait_seconds=2)) as store:
         await store.put("a", {"n": 1})
         own_server.pause()
         try:
@@ -280,12 +280,12 @@ async def test_full_memory_is_a_typed_error_with_nothing_half_written_and_later_
 
 async def test_host_keeps_its_locks_while_the_memory_of_the_server_is_full(own_server, config):
     async with (
-        open_redis(config(own_server, lost_seconds=0.3)) as host,
+        open_redis(config(own_server, lost_seconds=1)) as host,
         open_redis(config(own_server, grace_seconds=0)) as other,
     ):
         assert await host.try_lock("session")
         own_server.send("CONFIG", "SET", "maxmemory", 1)
-        await anyio.sleep(1)  # longer than a host that shows no sign of life keeps them
+        await anyio.sleep(1.6)  # longer than a host that shows no sign of life keeps them
         own_server.send("CONFIG", "SET", "maxmemory", 0)
         assert not await other.try_lock("session")
 
