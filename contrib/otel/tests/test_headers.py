@@ -1,6 +1,8 @@
 """The headers that the variables set."""
 
 import pytest
+from sideband.plugins import PluginError
+from sideband_otel import HeadersInvalid
 
 pytestmark = pytest.mark.anyio
 
@@ -45,7 +47,9 @@ async def test_name_of_a_data_set_is_not_a_secret(open_host, sending, monkeypatc
 async def test_invalid_header_is_reported_without_its_value(open_host, sending, monkeypatch, caplog, wrong):
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_METRICS_HEADERS", wrong)
     async with open_host() as host:
-        await host.op("llm.models", {})
+        with pytest.raises(PluginError) as caught:
+            await host.plugins.load("hook", "otel")
+    assert isinstance(caught.value.__cause__, HeadersInvalid)
     number = len(wrong.split(","))
     assert f"`OTEL_EXPORTER_OTLP_METRICS_HEADERS`: header {number} is invalid" in caplog.text
     assert CANARY not in caplog.text
