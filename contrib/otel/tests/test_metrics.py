@@ -63,10 +63,12 @@ async def test_runs_whose_end_is_lost_are_forgotten_and_not_counted_for_ever(sen
     monkeypatch.setenv("OTEL_TRACES_EXPORTER", "none")
     opened = open_telemetry(os.environ)
     for number in range(10_010):
-        opened.telemetry.begin_run(AgentStart(f"r{number}"), None)
-    opened.telemetry.begin_run(AgentStart("r10009"), None)
+        opened.telemetry.begin_run(AgentStart(f"r{number}"), f"s{number}")
+    opened.telemetry.begin_run(AgentStart("r10009"), "s10009")
     await opened.close(60)
-    assert [point.as_int for _, point in sending.metrics["sideband.run.active"]] == [10_000]
+    ended = [point.count for _, point in sending.metrics["sideband.run.duration"]]
+    assert ended == [10_001]  # with that which began again
+    assert [point.as_int for _, point in sending.metrics["sideband.run.active"]] == [0]
 
 
 def test_values_that_others_choose_are_bounded():

@@ -1,5 +1,6 @@
 """The spans of runs, turns, model calls, tools, effects, child agents, approvals and workers."""
 
+import anyio
 import pytest
 from pydantic import BaseModel
 from sideband import Plugin, hookimpl
@@ -7,7 +8,7 @@ from sideband.approvals import Approval
 from sideband.hooks import Ask, Deny
 from sideband.ops import Level, OpContext, OpDenied, OpError, OpFamily, op
 from sideband.tools import tool
-from sideband_scripted import Turn
+from sideband_scripted import Hang, Turn
 
 pytestmark = pytest.mark.anyio
 
@@ -137,6 +138,32 @@ async def test_denied_effect_has_the_code_of_its_error_and_no_message(open_host,
 
 class Step(BaseModel):
     text: str = ""
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+async def test_run_that_is_cancelled_is_written_when_its_session_goes_on_or_the_host_is_closed(
+    open_agent, sending, goes_on
+):
+    waits = Hang()
+    async with open_agent([WORK, waits, "done"]) as agent:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(agent.invoke, "go on")
+            await waits.reached.wait()
+            tasks.cancel_scope.cancel()
+        if goes_on:
+            await agent.invoke("and on")
+    cancelled = next(span for span in sending.spans if span.name == "invoke_agent")
+    (chat,) = [span for span in sending.spans if span.attributes.get("error.type") == "op.cancelled"]
+    turns = sorted((one for one in sending.spans if one.parent == cancelled.id), key=lambda one: one.start)
+    assert [turn.name for turn in turns] == ["turn", "turn"]
+    assert chat.parent == turns[1].id
+    assert (cancelled.attributes["sideband.run.reason"], cancelled.failed) == ("cancelled", False)
+    assert cancelled.end == turns[1].end >= chat.end
+    reasons = {
+        attributes["sideband.run.reason"]: point.count for attributes, point in sending.metrics["sideband.run.duration"]
+    }
+    assert reasons == {"cancelled": 1} | ({"completed": 1} if goes_on else {})
+    assert [point.as_int for _, point in sending.metrics["sideband.run.active"]] == [0]
 
 
 @op("flow.inner", level=Level.SAFE)

@@ -54,6 +54,7 @@ class OpenTelemetry:
         Args:
             seconds: how long to wait at most.
         """
+        self.telemetry.close()
         # The SDK waits for the collector. Daemon threads cannot delay the end of the process.
         threads = [
             Thread(target=_shut_down, args=[provider], name="sideband-otel-close", daemon=True)

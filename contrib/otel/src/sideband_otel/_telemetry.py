@@ -27,13 +27,15 @@ from sideband.hooks import (
 from sideband.ops import Origin
 
 from . import _conventions as conventions
-from ._conventions import Attributes, known, plain
+from ._conventions import Attributes, known
 from ._identity import SpanKey, new_span, new_trace, span_of, trace_of
 from ._instruments import Instruments
 from ._spans import SpanWriter, Timing
 
 _MOST_OPEN = 10_000
 _NAME_OF_MODEL_CALL = conventions.OPERATION, conventions.REQUEST_MODEL
+_LABELS_OF_RUN = "sideband.run.reason", "sideband.run.source"
+_CANCELLED = "cancelled"
 _OF_RUN = conventions.PROVIDER, conventions.REQUEST_MODEL
 _Value = TypeVar("_Value")
 
@@ -54,16 +56,20 @@ class _OpenRun:
     Attributes:
         key: the ids of its span.
         parent: the id of the span that caused it, if there is one.
+        session: the session of its agent.
         attributes: those of its span.
         start: when it began, in nanoseconds since 1970.
+        latest: when its last effect ended.
         turn: the turn in progress, if there is one.
         error: the code of the error with which it fails, if it does.
     """
 
     key: SpanKey
     parent: int | None
+    session: str | None
     attributes: Attributes
     start: int = field(factory=time.time_ns)
+    latest: int = 0
     turn: _OpenTurn | None = None
     error: str | None = None
 
@@ -87,14 +93,20 @@ class Telemetry:
     _metrics: Instruments
     _outer: SpanKey | None = None
     _runs: dict[str, _OpenRun] = field(factory=dict, init=False, repr=False)
+    _of_sessions: dict[str, str] = field(factory=dict, init=False, repr=False)
     _children: dict[str, SpanKey] = field(factory=dict, init=False, repr=False)
 
     def begin_run(self, event: AgentStart, session: str | None) -> None:
         """Remember a run. ``session`` is that of its agent."""
+        # A session has one run at a time. The end of one that was cancelled is not observed.
+        for name in {event.run, self._of_sessions.get(session or "", event.run)}:
+            self._end_cancelled(name)
         cause = self._children.get(session or "", self._outer)
         trace = trace_of(event.run) if cause is None else cause.trace
         attributes = conventions.of_run(event, session)
-        run = _OpenRun(SpanKey(trace, new_span()), None if cause is None else cause.span, attributes)
+        run = _OpenRun(SpanKey(trace, new_span()), None if cause is None else cause.span, session, attributes)
+        if session is not None:
+            _keep(self._of_sessions, session, event.run)
         self._metrics.active_runs.add(1 - _keep(self._runs, event.run, run))
 
     def fail_run(self, event: AgentError) -> None:
@@ -104,24 +116,37 @@ class Telemetry:
 
     def end_run(self, event: AgentEnd) -> None:
         """Write a run."""
-        if (run := self._runs.pop(event.run, None)) is None:
+        self._end_run(event.run, event.reason, time.time_ns())
+
+    def close(self) -> None:
+        """Write the runs whose end was not observed."""
+        for name in [*self._runs]:
+            self._end_cancelled(name)
+
+    def _end_cancelled(self, name: str) -> None:
+        if (run := self._runs.get(name)) is not None:
+            begun = run.start if run.turn is None else run.turn.start
+            self._end_run(name, _CANCELLED, max(begun, run.latest))
+
+    def _end_run(self, name: str, reason: str, end: int) -> None:
+        if (run := self._runs.pop(name, None)) is None:
             return
+        self._of_sessions.pop(run.session or "", None)
         self._metrics.active_runs.add(-1)
-        self._end_turn(run)
-        timing = Timing(run.start, time.time_ns())
-        reason = {"sideband.run.reason": plain(event.reason)}
-        error = run.error if event.reason == "error" else None
-        failed = known({conventions.ERROR_TYPE: error})
-        self._spans.write(
-            "invoke_agent", run.key, run.parent, timing, {**run.attributes, **reason, **failed}, error=error
+        self._end_turn(run, end)
+        timing = Timing(run.start, end)
+        error = run.error if reason == "error" else None
+        ended = known({"sideband.run.reason": reason, conventions.ERROR_TYPE: error})
+        self._spans.write("invoke_agent", run.key, run.parent, timing, {**run.attributes, **ended}, error=error)
+        labels = {**run.attributes, **ended}
+        self._metrics.runs.record(
+            timing.seconds, self._metrics.bounded({name: labels[name] for name in _LABELS_OF_RUN if name in labels})
         )
-        source = {"sideband.run.source": run.attributes.get("sideband.run.source", "")}
-        self._metrics.runs.record(timing.seconds, self._metrics.bounded({**reason, **source}))
 
     def begin_turn(self, event: TurnStart) -> None:
         """Remember a turn, and write the one before, which has ended."""
         if (run := self._runs.get(event.run)) is not None:
-            self._end_turn(run)
+            self._end_turn(run, time.time_ns())
             run.turn = _OpenTurn(new_span(), event.index, time.time_ns())
 
     def begin_child(self, event: SubagentStart) -> None:
@@ -143,6 +168,8 @@ class Telemetry:
         key = SpanKey(self._trace_of(event.origin, event.call), _span_of_effect(event))
         parent = self._parent(event, is_tool=event.op == conventions.TOOL_CALL)
         timing = Timing.until_now(event.ms)
+        if (run := self._runs.get(event.origin.run or "")) is not None:
+            run.latest = timing.end
         error = conventions.error_type(event) if event.status != "done" else None
         attributes = conventions.of_effect(event)
         if event.op in conventions.MODEL_CALLS:
@@ -196,11 +223,11 @@ class Telemetry:
         labels = {name: attributes[name] for name in names if name in attributes}
         self._metrics.ended_workers.add(1, self._metrics.bounded(labels))
 
-    def _end_turn(self, run: _OpenRun) -> None:
+    def _end_turn(self, run: _OpenRun, end: int) -> None:
         if (turn := run.turn) is None:
             return
         run.turn = None
-        timing = Timing(turn.start, time.time_ns())
+        timing = Timing(turn.start, end)
         attributes: Attributes = {"sideband.turn.index": turn.index}
         self._spans.write("turn", SpanKey(run.key.trace, turn.span), run.key.span, timing, attributes)
         self._metrics.turns.record(timing.seconds)
