@@ -214,6 +214,37 @@ async def test_nothing_is_left_of_a_host_that_was_closed_or_ended_a_day_ago(serv
             await killed.put("a", {})
 
 
+async def test_lock_is_released_although_the_server_restarts_meanwhile(own_server, config):
+    async with open_redis(config(own_server)) as one, open_redis(config(own_server)) as other:
+        for name in ("a", "b"):  # the server then knows the scripts
+            assert await one.try_lock(name)
+            assert not await other.try_lock(name)
+        await one.unlock("a")
+        own_server.pause()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(one.unlock, "b")
+            await anyio.wait_all_tasks_blocked()
+            await to_thread.run_sync(own_server.restart)
+        assert await other.try_lock("b")
+
+
+async def test_lock_that_could_not_be_released_becomes_free_when_the_server_is_back(own_server, config):
+    options = {"wait_seconds": 0.1, "lost_seconds": 3}
+    async with open_redis(config(own_server, **options)) as one:
+        assert await one.try_lock("session")
+        await to_thread.run_sync(own_server.kill)
+        with pytest.raises(RedisUnreachable):
+            await one.unlock("session")
+        await to_thread.run_sync(own_server.start)
+        async with open_redis(config(own_server)) as other:
+            with anyio.fail_after(10):
+                while not await other.try_lock("session"):  # noqa: ASYNC110  a store does not tell when a lock is free
+                    await anyio.sleep(0.05)
+            # The first host lives: it lost the lock, and nothing else.
+            await one.put("a", {})
+            assert not await one.try_lock("session")
+
+
 async def test_locks_of_a_closed_store_are_free_at_once(config):
     async with open_redis(config(grace_seconds=60)) as one:
         async with open_redis(config()) as other:

@@ -43,8 +43,9 @@ class Locks:
         return self._attempts
 
     def give_up(self, name: str, attempt: int) -> None:
-        """Note that an attempt ended without an answer. It may still succeed until the time limit of a command."""
-        self._held.pop(name, None)
+        """Note that an attempt, or its release, ended without an answer. It may succeed until the time limit."""
+        if self._held.get(name) == attempt:
+            del self._held[name]
         self._given_up[name][attempt] = anyio.current_time() + self.caller.config.command_seconds
 
     async def take(self, connection: RedisConnection, name: str, attempt: int, *, by_force: bool) -> bool | None:
@@ -66,12 +67,15 @@ class Locks:
             self._held[name] = attempt
         return None if found == _ENDED else found == _TAKEN
 
-    async def release(self, connection: RedisConnection, name: str) -> None:
-        """Release a lock, if this holder has it."""
-        attempt = self._held.get(name)
-        if attempt is not None:
-            await self._release(connection, name, attempt)
-            self._held.pop(name, None)
+    def held(self, name: str) -> int | None:
+        """Return the number of the attempt that has taken a lock; ``None`` if this holder does not have it."""
+        return self._held.get(name)
+
+    async def release(self, connection: RedisConnection, name: str, attempt: int) -> None:
+        """Release a lock."""
+        await self._release(connection, name, attempt)
+        if self._held.get(name) == attempt:
+            del self._held[name]
 
     async def release_given_up(self, connection: RedisConnection) -> None:
         """Release what attempts without an answer have taken."""

@@ -140,8 +140,17 @@ class RedisStore:
             await anyio.sleep(min(_LOCK_PAUSE, max(deadline - anyio.current_time(), 0)))
 
     async def unlock(self, name: str) -> None:
-        """Release a lock that this open store holds."""
-        await self._run(partial(self._locks.release, name=name))
+        """Release a lock that this open store holds. If that fails, it is released as soon as the server is back."""
+        attempt = self._locks.held(name)
+        if attempt is None:
+            await anyio.lowlevel.checkpoint()
+            return
+        try:
+            # Another attempt has another number, so this can be repeated.
+            await self._run(partial(self._locks.release, name=name, attempt=attempt), is_read=True)
+        except BaseException:
+            self._locks.give_up(name, attempt)
+            raise
 
     async def _try_lock(self, name: str, *, by_force: bool) -> bool | None:
         attempt = self._locks.begin()
