@@ -1,40 +1,13 @@
 """Whatever an event contains, it becomes valid telemetry, and what cannot be sent does not stop the rest."""
 
-import os
-
 import pytest
-from sideband.hooks import Effect
-from sideband.ops import Level, Origin
-from sideband_otel._providers import open_telemetry
+from sideband.ops import Origin
+
+from .effects import effect, written
 
 pytestmark = pytest.mark.anyio
 
 TEXT = "It was\n\x1b[31ma text\u202e \ud800" + "y" * 5_000
-
-
-def effect(**changes):
-    found = {
-        "effect": "e-1",
-        "op": "llm.generate",
-        "status": "done",
-        "origin": Origin(),
-        "level": Level.SAFE,
-        "params": {"model": "acme:small"},
-        "grant": ["llm"],
-        "ms": 5.0,
-        "call": "c-1",
-        "result": {"model": "acme:small-1", "usage": {"input": 3, "output": 2, "cost": 0.5}, "stop": "end"},
-    }
-    return Effect(**{**found, **changes})
-
-
-async def written(sending, *effects):
-    """Send effects, and return their spans."""
-    opened = open_telemetry(os.environ)
-    for one in effects:
-        opened.telemetry.effect(one)
-    await opened.close(60)
-    return sending.spans
 
 
 @pytest.mark.parametrize(
@@ -97,19 +70,3 @@ async def test_name_is_one_short_line(sending):
 async def test_error_that_is_a_text_is_another_error(sending):
     (span,) = await written(sending, effect(status="failed", error={"code": TEXT}))
     assert span.attributes["error.type"] == "_OTHER"
-
-
-async def test_model_call_without_a_model_has_a_name(sending):
-    (span,) = await written(sending, effect(params={}, result={}))
-    assert span.name == "chat"
-
-
-async def test_provider_of_a_model_that_names_none_is_that_of_the_request(sending):
-    (span,) = await written(sending, effect(result={"model": "small-1"}))
-    assert span.attributes["gen_ai.provider.name"] == "acme"
-
-
-@pytest.mark.parametrize(("url", "port"), [("http://a.example/", 80), ("https://a.example", 443), ("https://a:7/", 7)])
-async def test_receiver_has_a_port(sending, url, port):
-    (span,) = await written(sending, effect(op="http.get", params={"url": url}))
-    assert span.attributes["server.port"] == port

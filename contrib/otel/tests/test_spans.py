@@ -8,6 +8,7 @@ from sideband.approvals import Approval
 from sideband.hooks import Ask, Deny
 from sideband.ops import Level, OpContext, OpDenied, OpError, OpFamily, op
 from sideband.tools import tool
+from sideband.workers import WorkerExited
 from sideband_scripted import Hang, Turn
 
 pytestmark = pytest.mark.anyio
@@ -206,6 +207,50 @@ async def test_receiver_of_a_denied_request_is_not_named(open_host, sending):
     assert "chosen" not in repr(sending.raw)
 
 
+async def test_receiver_of_a_request_that_a_guard_denies_is_not_named(open_host, sending):
+    async with open_host(guard(lambda event: Deny("no") if event.op == "http.get" else None)) as host:
+        with pytest.raises(OpDenied):
+            await host.op("http.get", {"url": "http://chosen.example/"}, grants=["http"])
+    assert sending.named("http.get").attributes["error.type"] == "op.denied"
+    assert "chosen" not in repr(sending.raw)
+
+
+async def test_refused_approval_has_no_scope(open_host, sending):
+    async def approver(request):
+        return Approval("deny")
+
+    async with open_host(guard(lambda event: Ask("Really?")), approver=approver) as host:
+        with pytest.raises(OpDenied):
+            await host.op("llm.models", {})
+    span = sending.named("approval")
+    assert (span.attributes["sideband.approval.verdict"], span.failed) == ("deny", False)
+    assert "sideband.approval.scope" not in span.attributes
+
+
+TRACED = """
+from sideband.skill import tool, trace
+
+@tool
+async def now() -> list:
+    return [await trace.parent(host="queue.example") for _ in range(2)]
+"""
+
+
+async def test_effects_of_a_call_without_an_agent_share_a_trace(open_host, sending, skills):
+    (skills / "clock" / "SKILL.md").write_text(
+        "---\nname: clock\ndescription: Returns the time.\nmetadata:\n"
+        "  sideband.capabilities: 'trace:host=queue.example'\n---\n"
+    )
+    (skills / "clock" / "tools.py").write_text(TRACED)
+    grants = {"clock": ["trace:host=queue.example"]}
+    async with open_host(skill_dirs=[skills], grants=grants) as host:
+        found = [parent for _ in range(2) for parent in await host.call("clock.now")]
+    spans = sorted((span for span in sending.spans if span.name == "trace.parent"), key=lambda span: span.start)
+    assert [f"00-{span.trace}-{span.id}-01" for span in spans] == found
+    first, second, third, fourth = [span.trace for span in spans]
+    assert first == second != third == fourth
+
+
 async def test_approval_is_a_span_of_its_run(open_agent, sending):
     async def approver(request):
         return Approval("allow")
@@ -231,6 +276,23 @@ async def test_worker_is_a_span_of_its_own_trace(open_host, sending, skills):
     span = sending.named("worker")
     assert (span.parent, span.failed) == ("", False)
     assert (span.attributes["sideband.status"], span.attributes["sideband.isolation"]) == ("retired", "none")
+
+
+async def test_worker_that_exits_has_an_error(open_host, sending, skills):
+    (skills / "clock" / "tools.py").write_text(
+        "import os\nfrom sideband.skill import tool\n\n@tool\nasync def now() -> int:\n    os._exit(1)\n"
+    )
+    async with open_host(skill_dirs=[skills]) as host:
+        with pytest.raises(WorkerExited):
+            await host.call("clock.now")
+    span = sending.named("worker")
+    assert (span.failed, span.attributes["sideband.status"], span.attributes["error.type"]) == (
+        True,
+        "failed",
+        "worker.exited",
+    )
+    ((labels, _),) = sending.metrics["sideband.worker.ended"]
+    assert labels["error.type"] == "worker.exited"
 
 
 async def test_resumed_run_continues_its_trace(open_agent, sending):

@@ -238,7 +238,7 @@ def of_worker(event: WorkerEnd) -> Attributes:
         {
             ISOLATION: event.isolation,
             STATUS: event.status,
-            ERROR_TYPE: code(event.code),
+            ERROR_TYPE: event.code,
             "sideband.worker.number": event.worker,
             "sideband.worker.domain": event.domain,
         }
