@@ -296,8 +296,10 @@ class Approvals:
     async def _ask(self, request: ApprovalRequest, approver: Approver, topic: _Topic) -> StoredApproval | None:
         question = self._questions[topic] = _Question(request)
         approval: object = None
+        is_stored = False
         try:
             await self._open(request)
+            is_stored = True
             await self._asked(request, True)
             try:
                 with question.asking:
@@ -328,9 +330,10 @@ class Approvals:
         finally:
             del self._questions[topic]
             question.answered.set()
-            answer = None if question.answer is None else question.answer.answer
-            with anyio.CancelScope(shield=True):
-                await self._ended(request, answer)
+            if is_stored:
+                answer = None if question.answer is None else question.answer.answer
+                with anyio.CancelScope(shield=True):
+                    await self._ended(request, answer)
 
     def _no_answer(self, request: ApprovalRequest, problem: str) -> StoredApproval:
         """Return a refusal that holds for this effect only: the request stays open."""

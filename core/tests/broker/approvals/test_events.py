@@ -6,7 +6,7 @@ import anyio
 import pytest
 from sideband import Plugin, hookimpl
 from sideband.approvals import Approval, ApprovalNeeded
-from sideband.ops import Level, OpDenied
+from sideband.ops import Level, OpDenied, OpFailed
 
 pytestmark = pytest.mark.anyio
 
@@ -87,6 +87,21 @@ async def test_request_that_is_cancelled_ends_unanswered(make_host, post, watchi
             await host.op("mail.send", LETTER)
     assert [event.hook for event in events] == ["approval_start", "approval_end"]
     assert events[-1].verdict == "unanswered"
+
+
+async def test_request_that_cannot_be_stored_neither_starts_nor_ends(make_host, post, watching, events, monkeypatch):
+    async def approver(request):
+        raise AssertionError("it was not stored")
+
+    async def fail(*_, **__):
+        raise OSError("no space")
+
+    async with make_host(*post.plugins, watching, approver=approver) as host:
+        monkeypatch.setattr(type(host.store), "put", fail)
+        with pytest.raises(OpFailed, match="no space"):
+            await host.op("mail.send", LETTER)
+        monkeypatch.undo()
+    assert events == []
 
 
 async def test_events_of_approvals_contain_no_parameter(make_host, post, watching, events):
