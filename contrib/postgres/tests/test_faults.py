@@ -218,6 +218,17 @@ async def test_full_disk_is_a_typed_error_with_nothing_half_written_and_later_wr
         assert await store.append("s", [value, value]) == written
 
 
+async def test_tables_of_an_older_version_are_migrated(server, config, schema):
+    async with open_postgres(config()) as store:
+        await store.put("a", {"n": 1})
+    with administration(server) as connection:
+        connection.execute(f"ALTER TABLE {schema}.locks DROP COLUMN attempt")
+        connection.execute(f"UPDATE {schema}.format SET version = 1")
+    async with open_postgres(config()) as store:
+        assert (await store.get("a")).value == {"n": 1}
+        assert await store.try_lock("session")
+
+
 async def test_tables_of_a_newer_version_are_refused_and_not_changed(server, config, schema):
     async with open_postgres(config()) as store:
         await store.put("a", {})

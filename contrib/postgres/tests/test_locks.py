@@ -4,7 +4,7 @@ import anyio
 import psycopg
 import pytest
 from anyio import to_thread
-from sideband_postgres import PostgresCutOff, open_postgres
+from sideband_postgres import PostgresCutOff, PostgresUnreachable, open_postgres
 
 pytestmark = pytest.mark.anyio
 
@@ -91,6 +91,44 @@ async def test_idle_host_keeps_its_locks_through_a_crash_of_the_server(own_serve
             assert not await other.try_lock("session")
         await host.unlock("session")
         assert await other.try_lock("session")
+
+
+@pytest.fixture
+async def interrupted(own_server, config):
+    """A host whose lock `session` could not be released, because the server was away. It is back."""
+    async with open_postgres(config(own_server, wait_seconds=0.2, statement_seconds=1, grace_seconds=60)) as host:
+        assert await host.try_lock("session")
+        await to_thread.run_sync(own_server.stop)
+        with pytest.raises(PostgresUnreachable):
+            await host.unlock("session")
+        await to_thread.run_sync(own_server.start)
+        yield host
+
+
+async def test_lock_that_could_not_be_released_is_released_when_the_server_is_back(own_server, config, interrupted):
+    async with open_postgres(config(own_server, grace_seconds=60)) as other:
+        with anyio.fail_after(30):
+            while not await other.try_lock("session"):  # noqa: ASYNC110  a store does not tell when a lock is free
+                await anyio.sleep(0.05)
+    await interrupted.put("a", {})
+
+
+async def test_late_release_does_not_end_a_lock_that_was_taken_again(own_server, config, interrupted):
+    assert await interrupted.try_lock("session")
+    async with open_postgres(config(own_server)) as other:
+        for _ in range(40):  # longer than releases are repeated
+            assert not await other.try_lock("session")
+            await anyio.sleep(0.1)
+        await interrupted.unlock("session")
+        assert await other.try_lock("session")
+
+
+async def test_store_that_does_not_hold_a_lock_does_not_release_it(config):
+    async with open_postgres(config()) as one, open_postgres(config()) as other:
+        assert await one.try_lock("session")
+        assert not await one.try_lock("session")
+        await other.unlock("session")
+        assert not await other.try_lock("session")
 
 
 async def test_cancelled_lock_is_not_held(config):

@@ -1,4 +1,4 @@
-"""The locks of open stores, and how a store that has lost them is cut off.
+"""Open stores as holders of locks, and how a store that has lost its locks is cut off.
 
 Each open store is a holder: a row in `holders`. Its locks are rows in `locks`. Each of its connections has a shared
 advisory lock on its number, so the server knows whether a holder has any connection at all: another one can then take
@@ -11,13 +11,10 @@ from __future__ import annotations
 
 from typing import Any, LiteralString
 
-import anyio
 from attrs import frozen
 
 from ._connection import PostgresConnection
 from ._errors import PostgresCutOff
-
-_PAUSE = 0.05
 
 
 @frozen
@@ -43,44 +40,16 @@ class Holder:
         if await _first(connection, "SELECT FROM holders WHERE id = %s", self.id) is None:
             raise PostgresCutOff
 
-    async def try_lock(self, connection: PostgresConnection, name: str, *, grace: float) -> bool:
-        """Take a lock, and return whether it was free, or that of a holder without connections for ``grace`` seconds.
-
-        Args:
-            connection: a connection.
-            name: the name of the lock.
-            grace: how long a holder without connections keeps its locks, in seconds.
-        """
-        deadline: float | None = None
-        while True:
-            async with connection.transaction():
-                taken = await connection.execute(
-                    "INSERT INTO locks (name, holder) VALUES (%s, %s) ON CONFLICT (name) DO NOTHING", [name, self.id]
-                )
-                if taken.rowcount:
-                    return True
-                row = await _first(connection, "SELECT holder FROM locks WHERE name = %s", name)
-                if row is None:
-                    continue  # it was released meanwhile
-                holder = row[0]
-                if holder == self.id or not await self._is_gone(connection, holder):
-                    return False
-                if deadline is None:
-                    deadline = anyio.current_time() + grace
-                if anyio.current_time() >= deadline:
-                    await connection.execute("DELETE FROM holders WHERE id = %s", [holder])
-                    continue
-            await anyio.sleep(_PAUSE)
-
-    async def unlock(self, connection: PostgresConnection, name: str) -> None:
-        """Release a lock, if this holder has it."""
-        await connection.execute("DELETE FROM locks WHERE name = %s AND holder = %s", [name, self.id])
+    async def other(self, connection: PostgresConnection, name: str) -> int | None:
+        """Return the number of the holder that has a lock; ``None`` if it is free."""
+        row = await _first(connection, "SELECT holder FROM locks WHERE name = %s", name)
+        return None if row is None else int(row[0])
 
     async def leave(self, connection: PostgresConnection) -> None:
         """Release all locks."""
         await connection.execute("DELETE FROM holders WHERE id = %s", [self.id])
 
-    async def _is_gone(self, connection: PostgresConnection, holder: int) -> bool:
+    async def is_gone(self, connection: PostgresConnection, holder: int) -> bool:
         """Return whether a holder has no connection. It cannot connect before the transaction ends."""
         row = await _first(connection, "SELECT pg_try_advisory_xact_lock(%s, %s)", self.namespace, holder)
         return row is not None and bool(row[0])

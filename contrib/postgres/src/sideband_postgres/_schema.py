@@ -40,6 +40,7 @@ _MIGRATIONS = (
     );
     CREATE INDEX ON locks (holder);
     """,
+    "ALTER TABLE locks ADD COLUMN attempt bigint NOT NULL DEFAULT 0",
 )
 VERSION = len(_MIGRATIONS)
 

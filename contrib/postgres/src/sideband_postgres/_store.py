@@ -17,6 +17,7 @@ from sideband.store import Document, Record, Transaction
 from ._connection import PostgresConnection, connect
 from ._errors import PostgresBusy, PostgresCutOff, PostgresUnreachable, store_error
 from ._holders import Holder, enter
+from ._locks import Locks
 from ._models import Config
 from ._pool import Pool, patiently
 from ._schema import migrate, namespace_of, prepare
@@ -33,6 +34,7 @@ from ._statements import (
 _Result = TypeVar("_Result")
 _Job = Callable[[PostgresConnection], Awaitable[_Result]]
 _CLOSE_SECONDS = 5.0
+_RELEASE_SECONDS, _RELEASE_PAUSE = 1.0, 0.5
 _FIRST_PAUSE, _MAX_PAUSE = 0.02, 0.5
 
 
@@ -88,7 +90,7 @@ class PostgresStore:
 
     config: Config
     _pool: Pool = field(repr=False)
-    _holder: Holder = field(repr=False)
+    _locks: Locks = field(repr=False)
 
     async def get(self, key: str) -> Document | None:
         """Return the document under ``key``, or ``None``."""
@@ -153,23 +155,37 @@ class PostgresStore:
         If the holder has no connection to the server, it keeps the lock for ``grace_seconds``, and loses all its locks
         after that.
         """
-        grace = self.config.grace_seconds
+        grace, attempt = self.config.grace_seconds, self._locks.begin()
+        take = partial(self._locks.take, name=name, attempt=attempt, grace=grace)
         try:
-            return await self._write(partial(self._holder.try_lock, name=name, grace=grace), self._seconds + grace)
+            return await self._write(take, self._seconds + grace)
         except BaseException:
-            # It may have been taken: then it is released now, or when the store is closed.
-            with anyio.move_on_after(_CLOSE_SECONDS, shield=True), suppress(StoreError):
-                await self.unlock(name)
+            self._locks.give_up(name, attempt)  # it may have been taken
+            with anyio.move_on_after(_RELEASE_SECONDS, shield=True), suppress(StoreError):
+                await self._write(self._locks.release_given_up)
             raise
 
     async def unlock(self, name: str) -> None:
-        """Release a lock that this open store holds."""
-        await self._write(partial(self._holder.unlock, name=name))
+        """Release a lock that this open store holds. If that fails, it is released later."""
+        if (attempt := self._locks.held(name)) is None:
+            return
+        try:
+            await self._write(partial(self._locks.release, name=name, attempt=attempt))
+        except BaseException:
+            self._locks.give_up(name, attempt)
+            raise
+
+    async def release_given_up(self) -> None:
+        """Release locks whose attempts or releases ended without an answer. Runs until it is cancelled."""
+        while True:
+            await self._locks.wait()
+            with suppress(StoreError):
+                await self._write(self._locks.release_given_up)
+            await anyio.sleep(_RELEASE_PAUSE)
 
     @property
     def _seconds(self) -> float:
-        # The server ends a statement before; this is for a server or a network that does not answer.
-        return 1.5 * self.config.statement_seconds + 1
+        return _seconds(self.config)
 
     async def _write(self, job: _Job[_Result], seconds: float | None = None) -> _Result:
         async with self._pool.connection() as connection, _within(seconds or self._seconds):
@@ -213,8 +229,10 @@ async def open_postgres(config: Config, folder: Path | None = None) -> AsyncIter
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_keep_alive, keeper, partial(_connect, config, holder))
+                store = PostgresStore(config, pool, Locks(holder, _seconds(config)))
+                tasks.start_soon(store.release_given_up)
                 try:
-                    yield PostgresStore(config, pool, holder)
+                    yield store
                 finally:
                     tasks.cancel_scope.cancel()
                     with anyio.move_on_after(_CLOSE_SECONDS, shield=True), suppress(StoreError, psycopg.Error):
@@ -222,6 +240,11 @@ async def open_postgres(config: Config, folder: Path | None = None) -> AsyncIter
                             await holder.leave(connection)
         except BaseExceptionGroup as group:  # its only member comes from the block
             raise group.exceptions[0] from group.exceptions[0].__cause__
+
+
+def _seconds(config: Config) -> float:
+    """Return the time limit of a statement, for a server or a network that does not answer."""
+    return 1.5 * config.statement_seconds + 1  # the server ends it before
 
 
 async def _connect(config: Config, holder: Holder | None = None) -> PostgresConnection:
