@@ -1,14 +1,17 @@
 """The spans of runs, turns, model calls, tools, effects, child agents, approvals and workers."""
 
+import os
+
 import anyio
 import pytest
 from pydantic import BaseModel
 from sideband import Plugin, hookimpl
 from sideband.approvals import Approval
-from sideband.hooks import Ask, Deny
+from sideband.hooks import AgentEnd, AgentStart, Ask, Deny, SubagentEnd, SubagentStart, TurnStart
 from sideband.ops import Level, OpContext, OpDenied, OpError, OpFamily, op
 from sideband.tools import tool
 from sideband.workers import WorkerExited
+from sideband_otel._providers import open_telemetry
 from sideband_scripted import Hang, Turn
 
 pytestmark = pytest.mark.anyio
@@ -92,6 +95,26 @@ async def test_child_agent_is_a_part_of_the_tool_call_that_started_it(open_agent
     inner = [span for span in sending.spans if span.name == "invoke_agent" and span.parent]
     assert [span.parent for span in inner] == [tool.id]
     assert len({span.trace for span in sending.spans if span.name in {"invoke_agent", "chat test", "turn"}}) == 1
+
+
+async def test_child_agent_that_no_tool_call_started_is_a_part_of_its_turn(sending):
+    opened = open_telemetry(os.environ)
+    telemetry = opened.telemetry
+    telemetry.begin_run(AgentStart("outer"), "parent")
+    telemetry.begin_turn(TurnStart("outer", 0))
+    telemetry.begin_child(SubagentStart("child", "count", [], run="outer"))
+    telemetry.begin_run(AgentStart("inner"), "child")
+    telemetry.end_run(AgentEnd("inner", "completed"))
+    telemetry.end_child(SubagentEnd("child", "completed"))
+    telemetry.begin_run(AgentStart("later"), "child")
+    telemetry.begin_child(SubagentStart("between", "count", []))
+    telemetry.begin_run(AgentStart("unrelated"), "between")
+    await opened.close(60)
+    runs = {span.attributes["sideband.run.id"]: span for span in sending.spans if span.name == "invoke_agent"}
+    turn = sending.named("turn")
+    assert (runs["inner"].parent, runs["inner"].trace) == (turn.id, runs["outer"].trace)
+    assert (runs["later"].parent, runs["unrelated"].parent) == ("", "")
+    assert len({runs["outer"].trace, runs["later"].trace, runs["unrelated"].trace}) == 3
 
 
 async def test_run_that_fails_has_an_error(open_agent, sending):
@@ -307,4 +330,29 @@ async def test_resumed_run_continues_its_trace(open_agent, sending):
     runs = [span for span in sending.spans if span.name == "invoke_agent"]
     assert sorted(span.attributes["sideband.run.reason"] for span in runs) == ["completed", "parked"]
     assert len({span.trace for span in runs}) == 1
+    assert not any(span.failed or "error.type" in span.attributes for span in runs)
+    assert len({span.id for span in sending.spans}) == len(sending.spans)
+
+
+ASKED = ("llm.models", "look")
+
+
+@tool("look", resume="replay")
+async def look(params: Step, ctx) -> str:
+    """Look at the models."""
+    await ctx.dispatch("llm.models", {})
+    return "seen"
+
+
+async def test_tool_call_that_waits_and_runs_again_has_two_spans(open_agent, sending):
+    asking = guard(lambda event: Ask("Really?") if (event.op, event.origin.tool) == ASKED else None)
+    turns = [Turn(tool_calls=[("look", {})]), "done"]
+    async with open_agent(turns, asking, Plugin("tool", "look", look)) as agent:
+        parked = await agent.invoke("go on")
+        assert parked.status == "parked"
+        await agent.host.approvals.answer(parked.requests[0], Approval("allow"))
+        assert (await agent.resume()).status == "completed"
+    waited, ran = [span for span in sending.spans if span.name == "execute_tool look"]
+    assert (waited.attributes["error.type"], ran.failed) == ("approval.needed", False)
+    assert "llm.models" in children(sending, ran)
     assert len({span.id for span in sending.spans}) == len(sending.spans)

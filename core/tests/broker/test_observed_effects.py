@@ -1,11 +1,12 @@
 """What observers learn of an effect, and the trace context that a plugin gives it."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from pydantic import BaseModel
 from sideband import Plugin, hookimpl
-from sideband.ops import Level, OpContext, OpError, op
+from sideband.ops import ContextRevoked, Level, OpContext, OpError, op
 
 pytestmark = pytest.mark.anyio
 
@@ -84,6 +85,16 @@ async def test_observer_gets_no_result_of_a_failed_effect(make_host, mind, watch
     assert [dict(event.result) for event in effects] == [{}]
 
 
+async def test_observer_gets_nothing_of_a_result_that_has_no_fields(make_host, family, watching, effects):
+    @op("mind.say", level=Level.SAFE, reports=["words"])
+    async def say(params: Question, ctx: OpContext) -> Any:
+        return "these words"
+
+    async with make_host(family("mind", say), watching) as host:
+        assert await host.op("mind.say", {}) == "these words"
+    assert [(effect.status, dict(effect.result)) for effect in effects] == [("done", {})]
+
+
 async def test_reported_field_is_redacted(make_host, family, watching, effects):
     @op("mind.tell", level=Level.SAFE, reports=["text"])
     async def tell(params: Question, ctx: OpContext) -> Answer:
@@ -115,6 +126,19 @@ async def test_effect_has_the_trace_context_of_the_first_plugin_that_traces_it(m
     silent, first = tracing("a-silent", None), tracing("first", lambda event: [PARENT] if event.effect else [])
     async with make_host(mind, silent, first) as host:
         assert await host.op("mind.trace", {}) == PARENT
+
+
+async def test_effect_that_has_ended_has_no_trace_context(make_host, family):
+    contexts = []
+
+    @op("mind.keep", level=Level.SAFE)
+    async def keep(params: Question, ctx: OpContext) -> None:
+        contexts.append(ctx)
+
+    async with make_host(family("mind", keep), tracing("first", [PARENT])) as host:
+        await host.op("mind.keep", {})
+        with pytest.raises(ContextRevoked):
+            await contexts[0].trace_parent()
 
 
 async def test_effect_has_no_trace_context_if_no_plugin_traces_it(make_host, mind):

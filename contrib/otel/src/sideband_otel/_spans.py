@@ -133,7 +133,6 @@ class SpanWriter:
         return set_span_in_context(span, Context())
 
     def _is_sampled(self, trace: int) -> bool:
-        context = None
-        if self._outer is not None and self._outer.trace_id == trace:
-            context = set_span_in_context(NonRecordingSpan(self._outer), Context())
+        outer = self._outer  # all traces are a part of it
+        context = None if outer is None else set_span_in_context(NonRecordingSpan(outer), Context())
         return self._sampler.should_sample(context, trace, "").decision is Decision.RECORD_AND_SAMPLE

@@ -152,8 +152,6 @@ class Telemetry:
     def begin_child(self, event: SubagentStart) -> None:
         """Remember which span has caused a child agent."""
         run = self._runs.get(event.run)
-        if run is None and not event.run:
-            return
         trace = self._trace(event.run, None) if run is None else run.key.trace
         parent = span_of(event.call) if event.call else None if run is None else run.current
         if parent is not None:
@@ -170,7 +168,7 @@ class Telemetry:
         timing = Timing.until_now(event.ms)
         if (run := self._runs.get(event.origin.run or "")) is not None:
             run.latest = timing.end
-        error = conventions.error_type(event) if event.status != "done" else None
+        error = conventions.error_type(event)
         attributes = conventions.of_effect(event)
         if event.op in conventions.MODEL_CALLS:
             found = conventions.of_model_call(event)

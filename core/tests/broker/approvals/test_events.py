@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import anyio
 import pytest
+from anyio.lowlevel import checkpoint
 from sideband import Plugin, hookimpl
 from sideband.approvals import Approval, ApprovalNeeded
 from sideband.ops import Level, OpDenied, OpFailed
@@ -27,7 +28,8 @@ def watching(events):
         events.append(event)
 
     @hookimpl
-    def approval_end(event):
+    async def approval_end(event):
+        await checkpoint()
         events.append(event)
 
     return Plugin("hook", "watching", SimpleNamespace(approval_start=approval_start, approval_end=approval_end))
