@@ -148,11 +148,40 @@ def test_command_prints_what_a_run_on_another_machine_does_and_ends_at_an_interr
     assert CANARY not in json.dumps(lines)
 
 
+def test_command_escapes_control_characters_and_says_that_the_connection_broke(machine, own_server, prefix):
+    machine["env"]["SIDEBAND_PLUGINS__REDIS__ADDRESS"] = own_server.address
+    channel = f"{{{prefix}}}:events"
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([COMMAND, "events"], **pipes, **machine) as following:
+        try:
+            for name in ("first \x9b31m \u202e \u2028", "second"):
+                while not own_server.send("PUBSUB", "NUMSUB", channel).endswith(b":1\r\n"):
+                    assert following.poll() is None
+                good = json.dumps({"event": name, "time": "2026-01-01T00:00:00Z"}, ensure_ascii=False)
+                own_server.send("PUBLISH", channel, good)
+                line = following.stdout.readline()
+                assert line.isascii()
+                assert json.loads(line)["event"] == name
+                own_server.send("CLIENT", "KILL", "TYPE", "PUBSUB")
+            assert "events may be missing" in following.stderr.readline()
+        finally:
+            following.kill()
+
+
 async def test_messages_of_other_programs_are_skipped_and_unknown_parts_ignored(server, config, prefix):
     channel = f"{{{prefix}}}:events"
     good = {"event": "effect", "time": "2026-01-01T00:00:00Z"}
     hostile = ["", "{", "[]", "null", '{"event": "x"}', json.dumps(good | {"op": "x" * 1_000}), "[" * 60_000]
-    hostile += [json.dumps(good | {"ms": "fast"}), json.dumps(good | {"extra": "x" * 70_000}), "\ud800\x00"]
+    hostile += [
+        json.dumps(good | {"ms": "fast"}),
+        json.dumps(good | {"ms": float("nan")}),
+        '{"event": "x", "time": 1e300}',
+    ]
+    hostile += [
+        json.dumps(good | {"x": "y"}).replace('"y"', "[" * 30_000 + "]" * 30_000),
+        json.dumps(good | {"extra": "x" * 70_000}),
+        "\ud800\x00",
+    ]
     async with follow_events(config()) as events:
         for text in hostile:
             server.send("PUBLISH", channel, text.encode(errors="surrogatepass").decode(errors="replace"))

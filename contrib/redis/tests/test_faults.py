@@ -139,6 +139,23 @@ async def test_port_where_no_server_is_is_a_typed_error(config):
     assert "canary" not in str(caught.value)
 
 
+async def test_name_that_no_machine_can_have_is_a_typed_error(config):
+    for host in ("\xe9..x", "\xe9" * 70):
+        with pytest.raises(RedisUnreachable, match="not the name of a machine") as caught:
+            await opens(config(address=f"redis://user:canary@{host}"))
+        assert "canary" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [None, "no certificates"])
+async def test_authorities_that_cannot_be_read_are_a_typed_error(config, tmp_path, content):
+    path = tmp_path / "ca.pem"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(RedisUnreachable, match=r"ca\.pem") as caught:
+        await opens(config(address="rediss://127.0.0.1:1", ca_file=path))
+    assert "ca_file" in caught.value.hint
+
+
 @pytest.mark.parametrize(
     "address",
     [

@@ -3,6 +3,7 @@
 from ._errors import (
     RedisBusy,
     RedisCutOff,
+    RedisDamaged,
     RedisUnconfirmed,
     RedisUnreachable,
     RedisUnsupported,
@@ -21,6 +22,7 @@ __all__ = [
     "HostEvents",
     "RedisBusy",
     "RedisCutOff",
+    "RedisDamaged",
     "RedisStore",
     "RedisUnconfirmed",
     "RedisUnreachable",

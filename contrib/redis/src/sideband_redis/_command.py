@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from argparse import ArgumentParser, Namespace
 
@@ -22,8 +23,14 @@ async def _run(arguments: Namespace, host: Host) -> CommandOutput:  # noqa: ARG0
     from ._following import follow_events  # noqa: PLC0415  slow, and not needed for the help
 
     plugin = await host.plugins.load("hook", "redis")
+    interruptions = 0
     async with follow_events(plugin.config) as events:
         async for one in events:
-            sys.stdout.write(one.model_dump_json(exclude_none=True, exclude_defaults=True) + "\n")
+            if events.interruptions > interruptions:
+                interruptions = events.interruptions
+                sys.stderr.write("note: the connection broke, so events may be missing before the next line\n")
+                sys.stderr.flush()
+            # Any user of the server can publish, so control characters of the terminal are escaped.
+            sys.stdout.write(json.dumps(one.model_dump(mode="json", exclude_defaults=True)) + "\n")
             sys.stdout.flush()
     return CommandOutput()

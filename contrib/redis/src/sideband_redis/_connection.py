@@ -14,7 +14,7 @@ from anyio.abc import ByteStream, SocketAttribute
 from attrs import define, field
 
 from ._address import ServerAddress
-from ._errors import ConnectionLost, RedisBusy, RedisUnsupported, ServerError, store_error
+from ._errors import ConnectionLost, RedisBusy, RedisUnreachable, RedisUnsupported, ServerError, store_error
 
 _MORE = object()
 _CHUNK = 65_536
@@ -192,12 +192,25 @@ def _no_database(address: ServerAddress, error: ServerError) -> RedisUnsupported
 async def _stream(address: ServerAddress, ca_file: Path | None) -> ByteStream:
     if address.socket:
         return await anyio.connect_unix(address.socket)
-    if not address.is_encrypted:
-        return await anyio.connect_tcp(address.host, address.port)
-    context = ssl.create_default_context(cafile=None if ca_file is None else str(ca_file))
-    return await anyio.connect_tcp(
-        address.host, address.port, tls=True, ssl_context=context, tls_standard_compatible=False
-    )
+    host, port = address.host, address.port
+    try:
+        if not address.is_encrypted:
+            return await anyio.connect_tcp(host, port)
+        return await anyio.connect_tcp(
+            host, port, tls=True, ssl_context=_context(ca_file), tls_standard_compatible=False
+        )
+    except UnicodeError as error:
+        raise RedisUnreachable(f"{host!a} is not the name of a machine: {error}") from error
+
+
+def _context(ca_file: Path | None) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=None if ca_file is None else str(ca_file))
+    except OSError as error:
+        raise RedisUnreachable(
+            f"the authorities in {str(ca_file)!r} cannot be read: {_text_of(error)}",
+            hint="name a file of certificates in PEM format as `ca_file`",
+        ) from error
 
 
 def _packed(command: Command) -> bytes:

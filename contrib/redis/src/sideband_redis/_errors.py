@@ -3,6 +3,7 @@
 StoreError                                    store.failed        (of sideband)
 ├── RedisBusy(TimeoutError)                   redis.busy
 ├── RedisCutOff                               redis.cut_off       this host has lost its locks
+├── RedisDamaged                              redis.damaged       another program has changed the data
 ├── RedisUnconfirmed                          redis.unconfirmed   too few replicas have a write
 ├── RedisUnreachable(ConnectionError)         redis.unreachable
 ├── RedisUnsupported                          redis.unsupported   newer data, or a server that may lose it
@@ -49,6 +50,18 @@ class RedisCutOff(StoreError):
         super().__init__(
             "this host was cut off from the Redis store: others may have taken its locks, or the server has lost data",
             hint="check the network to the server, and that it still has its data; then restart the host",
+        )
+
+
+class RedisDamaged(StoreError):
+    """A document, a record or a key is not what the store has written. Nothing was changed."""
+
+    code = "redis.damaged"
+
+    def __init__(self, key: str, problem: str) -> None:
+        super().__init__(
+            f"the Redis store is damaged at {key[:80]!a}: {problem}",
+            hint="restore the data, or delete what is damaged with redis-cli; and let no other program use `prefix`",
         )
 
 

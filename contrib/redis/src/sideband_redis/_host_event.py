@@ -38,7 +38,7 @@ class HostEvent(BaseModel):
         'http.get'
     """
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
 
     event: _Text
     time: datetime

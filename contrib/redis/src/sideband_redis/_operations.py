@@ -11,18 +11,20 @@ from sideband.store import Document, Record
 
 from ._calls import Caller
 from ._connection import Argument, Command, RedisConnection
-from ._errors import RedisValueError
+from ._errors import RedisDamaged, RedisValueError
 from ._scripts import APPEND, DELETE, DELETE_STREAM, PUT, Script
 
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 # A server closes the connection when it gets more than 512 MB.
 _MAX_BYTES = 100_000_000
+# A version of more digits would be inexact in a script.
+_MAX_DIGITS = 15
 
 
 async def get_document(connection: RedisConnection, caller: Caller, key: bytes) -> Document | None:
     """Return the document under ``key``, or ``None``."""
     (found,) = await caller.read(connection, ("HGET", caller.names.documents, key))
-    return document(found)
+    return document(key, found)
 
 
 async def put_document(connection: RedisConnection, caller: Caller, key: bytes, text: str, version: int | None) -> int:
@@ -38,7 +40,7 @@ async def delete_document(connection: RedisConnection, caller: Caller, key: byte
 async def list_keys(connection: RedisConnection, caller: Caller, prefix: bytes) -> Sequence[str]:
     """Return the keys that begin with ``prefix``, sorted by code point."""
     (found,) = await caller.read(connection, range_of(caller, prefix))
-    return tuple(one.decode() for one in found)
+    return keys_in(found)
 
 
 async def append_records(connection: RedisConnection, caller: Caller, stream: bytes, texts: Sequence[str]) -> int:
@@ -53,7 +55,7 @@ async def read_records(
 ) -> Sequence[Record]:
     """Return at most ``limit`` records of a stream, from ``start``."""
     (found,) = await caller.read(connection, slice_of(caller, stream, start, limit))
-    return tuple(Record(position, json.loads(text)) for position, text in enumerate(found, max(start, 0)))
+    return records(stream, found, max(start, 0))
 
 
 async def delete_stream(connection: RedisConnection, caller: Caller, stream: bytes) -> bool:
@@ -78,12 +80,44 @@ def slice_of(caller: Caller, stream: bytes, start: int, limit: int | None) -> Co
     return ("LRANGE", caller.names.stream(stream), first, last)
 
 
-def document(found: bytes | None) -> Document | None:
-    """Return a document as it is stored: ``VERSION:VALUE``."""
+def document(key: bytes, found: bytes | None) -> Document | None:
+    """Return a document as it is stored: ``VERSION:VALUE``.
+
+    Raises:
+        RedisDamaged: if it is not stored like that.
+    """
     if found is None:
         return None
     version, _, value = found.partition(b":")
-    return Document(json.loads(value), int(version))
+    if not (version.isdigit() and len(version) <= _MAX_DIGITS):
+        raise RedisDamaged(key.decode(), "a document has no version")
+    return Document(_value(key, value), int(version))
+
+
+def records(stream: bytes, texts: Sequence[str | bytes], first: int) -> Sequence[Record]:
+    """Return records from their texts.
+
+    Args:
+        stream: the name of the stream.
+        texts: the texts.
+        first: the position of the first one.
+
+    Raises:
+        RedisDamaged: if one is not an object of JSON.
+    """
+    return tuple(Record(position, _value(stream, text)) for position, text in enumerate(texts, first))
+
+
+def keys_in(found: Sequence[bytes]) -> Sequence[str]:
+    """Return the keys that the index contains.
+
+    Raises:
+        RedisDamaged: if one is not a text.
+    """
+    try:
+        return tuple(one.decode() for one in found)
+    except UnicodeDecodeError as error:
+        raise RedisDamaged(error.object.decode(errors="replace"), "a key is not in UTF-8") from error
 
 
 def text_of(key: str, value: Mapping[str, Any]) -> str:
@@ -121,6 +155,18 @@ async def _change(
     expected = "" if version is None else str(version)
     keys = caller.names.of_documents
     ((code, found),) = await caller.call(connection, script, keys, ["", key, expected, *more])
+    if code == b"damaged":
+        raise RedisDamaged(key.decode(), "a document has no version")
     if code == b"conflict":
         raise StoreConflict(key.decode(), expected=version, found=found)
     return int(found)
+
+
+def _value(key: bytes, text: str | bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise RedisDamaged(key.decode(), f"invalid JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise RedisDamaged(key.decode(), f"expected an object, got a {type(value).__name__}")
+    return value

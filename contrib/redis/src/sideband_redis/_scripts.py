@@ -50,7 +50,11 @@ end
 _VERSION = """
 redis.call('ZSCORE', KEYS[4], ARGV[5])
 local found = redis.call('HGET', KEYS[3], ARGV[5])
-local version = found and tonumber(string.match(found, '^%d+')) or 0
+local digits = '0'
+if found then digits = string.match(found, '^(%d+):') end
+-- Numbers are exact up to 15 digits.
+if not digits or #digits > 15 then return {'damaged', 0} end
+local version = tonumber(digits)
 if ARGV[6] ~= '' and tonumber(ARGV[6]) ~= version then return {'conflict', version} end
 """
 

@@ -17,7 +17,7 @@ from sideband.store import Document, Record
 
 from ._calls import Caller
 from ._connection import Argument, Command, RedisConnection
-from ._operations import document, key_of, range_of, slice_of, text_of
+from ._operations import document, key_of, keys_in, range_of, records, slice_of, text_of
 from ._scripts import BEGIN, COMMIT, RELEASE, TOUCH
 
 
@@ -68,7 +68,7 @@ class RedisTransaction:
             own = self._documents[key]
             return None if own is None else Document(json.loads(own[0]), own[1])
         (found,) = await self._ask(("HGET", self._caller.names.documents, path))
-        return document(found)
+        return document(path, found)
 
     async def put(self, key: str, value: Mapping[str, Any], *, version: int | None = None) -> int:
         """Write ``value`` and return its new version."""
@@ -90,7 +90,7 @@ class RedisTransaction:
         """Return the keys that begin with ``prefix``, sorted by code point."""
         self._check()
         (found,) = await self._ask(range_of(self._caller, key_of(prefix)))
-        keys = {one.decode() for one in found}
+        keys = set(keys_in(found))
         for key, own in self._documents.items():
             if key.startswith(prefix):
                 (keys.discard if own is None else keys.add)(key)
@@ -115,7 +115,7 @@ class RedisTransaction:
         if limit is None or len(texts) < limit:
             own = known.added[max(first - known.length, 0) :]
             texts = [*texts, *own[: None if limit is None else max(limit - len(texts), 0)]]
-        return tuple(Record(position, json.loads(text)) for position, text in enumerate(texts, first))
+        return records(key_of(stream), texts, first)
 
     async def delete_stream(self, stream: str) -> bool:
         """Delete a stream, and return whether it existed."""
