@@ -10,7 +10,7 @@ class TestOff(HookConformance):
 
 class TestOn(HookConformance):
     plugin = "hook.otel"
-    config = {"enabled": True, "close_seconds": 30}
+    config = {"enabled": True, "close_seconds": 25}
 
     @pytest.fixture(autouse=True)
     def _collector(self, sending):

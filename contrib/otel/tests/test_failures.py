@@ -1,10 +1,15 @@
 """A collector that is slow, refuses or is gone, and exporters that fail."""
 
 import logging
+import subprocess
+import sys
 import threading
 
 import anyio
 import pytest
+from anyio.lowlevel import checkpoint
+from pydantic import ValidationError
+from sideband_otel import Config
 
 pytestmark = pytest.mark.anyio
 
@@ -43,6 +48,65 @@ async def test_collector_that_does_not_answer_delays_neither_a_run_nor_the_close
     assert notices(caplog) == lost
 
 
+PROGRAM = """
+import sys
+from pathlib import Path
+
+import anyio
+import sideband_otel.plugin
+import sideband_store_sqlite.plugin
+from sideband import Host, Plugin
+
+PLUGINS = [Plugin("hook", "otel", sideband_otel.plugin), Plugin("store", "sqlite", sideband_store_sqlite.plugin)]
+SETTINGS = {"plugins": {"otel": {"close_seconds": 0.1}}}
+
+
+async def main():
+    async with Host(home=Path(sys.argv[1]), settings=SETTINGS, plugins=PLUGINS, autoload=False) as host:
+        await host.op("llm.models", {})
+
+
+try:
+    anyio.run(main)
+except LookupError:
+    print("ended")
+"""
+
+
+def run_program(home, seconds):
+    """Run a program with a host whose only effect has no op, and return what it writes to standard error."""
+    command = [sys.executable, "-c", PROGRAM.replace("0.1", str(seconds)), home]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
+    assert (done.returncode, done.stdout) == (0, "ended\n")
+    return done.stderr
+
+
+def test_messages_of_the_sdk_are_not_printed(sending, tmp_path):
+    sending.status = 400
+    assert run_program(tmp_path / "home", 15) == f"{GONE}\n"
+
+
+def test_process_ends_although_the_collector_does_not_answer(sending, monkeypatch, tmp_path):
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "120")  # and the SDK waits for 30 s, which is too long
+    sending.answers.clear()
+    printed = run_program(tmp_path / "home", 0.1)
+    assert printed == "telemetry was not sent within 0.1 s, and is lost; is the collector running?\n"
+
+
+def test_plugin_ends_before_the_host_gives_up():
+    with pytest.raises(ValidationError):
+        Config(close_seconds=30)
+
+
+async def test_telemetry_of_a_host_that_is_cancelled_is_sent(open_host, sending):
+    with anyio.CancelScope() as scope:
+        async with open_host(settings=closing(25)) as host:
+            await host.op("llm.models", {})
+            scope.cancel()
+            await checkpoint()
+    assert [span.name for span in sending.spans] == ["llm.models"]
+
+
 async def test_traces_that_wait_do_not_hold_back_the_last_metrics(open_host, sending):
     sending.answers.clear()
     sending.held = ("/v1/traces",)
@@ -53,7 +117,7 @@ async def test_traces_that_wait_do_not_hold_back_the_last_metrics(open_host, sen
 
     waiting = threading.Thread(target=release)
     waiting.start()
-    async with open_host(settings=closing(30)) as host:
+    async with open_host(settings=closing(25)) as host:
         await host.op("llm.models", {})
     waiting.join()
     assert [span.name for span in sending.spans] == ["llm.models"]
@@ -106,6 +170,18 @@ async def test_nothing_is_left_when_hosts_are_closed(open_host, sending, threads
         handlers = handlers or list(logging.getLogger("opentelemetry").handlers)
     assert logging.getLogger("opentelemetry").handlers == handlers
     assert sum(span.name == "llm.models" for span in sending.spans) == 3
+
+
+async def test_loss_at_the_close_is_not_reported_if_it_is_known_that_the_collector_is_gone(
+    open_host, sending, monkeypatch, caplog
+):
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "5")
+    sending.refused, sending.held = ("/v1/traces",), ("/v1/metrics",)
+    sending.answers.clear()
+    async with open_host(settings=closing(0.1)) as host:
+        await host.op("llm.models", {})
+        await reported(caplog)
+    assert notices(caplog) == [GONE]
 
 
 @pytest.mark.parametrize(

@@ -77,4 +77,6 @@ async def test_invalid_context_is_ignored(open_agent, sending, monkeypatch, wron
     monkeypatch.setenv("TRACEPARENT", wrong)
     async with open_agent(["done"]) as agent:
         await agent.invoke("go on")
-    assert sending.named("invoke_agent").parent == ""
+    run = sending.named("invoke_agent")
+    assert run.parent == ""
+    assert run.trace not in {TRACE, "0" * 32}

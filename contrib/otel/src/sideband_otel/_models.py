@@ -23,6 +23,6 @@ class Config(BaseModel):
     close_seconds: float = Field(
         default=3.0,
         ge=0,
-        le=60,
+        le=25,  # the host gives a plugin 30 s to end
         description="How long to wait for the last telemetry at the close of the host, in seconds.",
     )

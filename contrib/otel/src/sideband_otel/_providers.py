@@ -62,8 +62,7 @@ class OpenTelemetry:
         ]
         for thread in threads:
             thread.start()
-        with anyio.CancelScope(shield=True):
-            is_sent = await anyio.to_thread.run_sync(_join, threads, seconds)
+        is_sent = await anyio.to_thread.run_sync(_join, threads, seconds)
         self._reports.close(unsent_after=None if is_sent else seconds)
 
 
