@@ -37,6 +37,21 @@ async def test_secrets_of_variables_are_redacted(open_host, sending, monkeypatch
         assert host.redactor.text(f"it is {CANARY}.") == "it is [redacted:otel]."
 
 
+async def test_value_that_the_sdk_does_not_decode_is_a_secret_as_it_is(open_host, sending, monkeypatch):
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-api-key=canary%2D7f3a 9c51")
+    async with open_host() as host:
+        await host.op("llm.models", {})
+        assert host.redactor.text("it is canary%2D7f3a 9c51.") == "it is [redacted:otel]."
+    assert sending.headers[0]["x-api-key"] == "canary%2D7f3a 9c51"
+
+
+async def test_invalid_endpoint_is_reported_and_stops_nothing(open_host, monkeypatch, caplog):
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://[::1")
+    async with open_host() as host:
+        await host.op("llm.models", {})
+    assert "telemetry cannot be sent" in caplog.text
+
+
 async def test_name_of_a_data_set_is_not_a_secret(open_host, sending, monkeypatch, http_server):
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-honeycomb-dataset=sideband,x-scope-orgid=sideband")
     async with open_host() as host:

@@ -83,6 +83,14 @@ async def test_service_has_the_name_of_the_project_if_no_variable_names_it(open_
     assert sending.named("invoke_agent").resource["service.name"] == "sideband"
 
 
+@pytest.mark.parametrize("variable", ["PROTOCOL", "TRACES_PROTOCOL", "HEADERS", "TRACES_HEADERS"])
+async def test_empty_variable_is_like_none(open_host, sending, monkeypatch, variable):
+    monkeypatch.setenv(f"OTEL_EXPORTER_OTLP_{variable}", "")
+    async with open_host() as host:
+        await host.op("llm.models", {})
+    assert [span.name for span in sending.spans] == ["llm.models"]
+
+
 @pytest.mark.parametrize(
     ("name", "value", "hint"),
     [
