@@ -1,9 +1,30 @@
 """The trace context is passed on where a grant allows it."""
 
+from types import SimpleNamespace
+
 import pytest
-from sideband.ops import OpDenied
+from pydantic import BaseModel
+from sideband import Plugin, hookimpl
+from sideband.ops import Level, OpContext, OpDenied, OpFamily, op
+from sideband.tools import tool
+from sideband_scripted import Turn
 
 pytestmark = pytest.mark.anyio
+
+
+class Nothing(BaseModel):
+    pass
+
+
+@op("flow.trace", level=Level.SAFE)
+async def trace(params: Nothing, ctx: OpContext) -> str | None:
+    return await ctx.trace_parent()
+
+
+@tool("follow")
+async def follow(params: Nothing, ctx) -> str:
+    """Return the trace context of an effect."""
+    return await ctx.dispatch("flow.trace", {})
 
 
 async def test_request_continues_the_trace_where_the_grant_allows_it(open_host, sending, http_server):
@@ -44,3 +65,24 @@ async def test_skill_gets_the_trace_context_for_a_receiver_that_its_grant_names(
 async def test_there_is_no_trace_context_if_nothing_is_sent(open_host):
     async with open_host() as host:
         assert await host.op("trace.parent", {"host": "queue.example"}) is None
+
+
+async def test_effect_of_an_agent_has_a_trace_context_in_the_trace_of_its_run(open_agent, sending):
+    sessions = []
+
+    @hookimpl
+    def trace_parent(event, ctx):
+        sessions.append(ctx.session.id)
+
+    plugins = [
+        Plugin("op", "flow", SimpleNamespace(sideband_ops=lambda: OpFamily("flow", (trace,)))),
+        Plugin("tool", "follow", follow),
+        Plugin("hook", "watching", SimpleNamespace(trace_parent=trace_parent)),
+    ]
+    async with open_agent([Turn(tool_calls=[("follow", {})]), "done"], *plugins) as agent:
+        result = await agent.invoke("go on")
+    (found,) = [message.text for message in result.messages if message.role == "tool"]
+    span = sending.named("flow.trace")
+    assert found == f"00-{span.trace}-{span.id}-01"
+    assert span.trace == sending.named("invoke_agent").trace
+    assert sessions == [result.session]  # the hook gets the context of the agent
