@@ -424,6 +424,21 @@ async def test_server_that_may_lose_what_it_confirms_is_refused(own_server, conf
                 await anyio.sleep(0.02)
 
 
+async def test_server_that_only_begins_to_keep_a_log_is_used_when_it_has_one(config):
+    with folder_of_server() as folder, Server(folder, appendonly="no") as server:
+        server.send("SET", "other", "data")
+        server.send("CONFIG", "SET", "rdb-key-save-delay", 2_000_000)
+        server.send("CONFIG", "SET", "appendonly", "yes")
+        with pytest.raises(RedisUnreachable, match="append-only file") as caught:
+            await opens(config(server, wait_seconds=0.2))
+        assert "aof_rewrite_in_progress:0" in caught.value.hint
+        async with open_redis(config(server)) as store:
+            await store.put("a", {})
+            server.options["appendonly"] = "yes"
+            await to_thread.run_sync(server.restart)
+            assert (await store.get("a")).version == 1
+
+
 async def test_server_that_could_evict_and_has_no_limit_of_memory_is_accepted(own_server, config):
     own_server.send("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
     await opens(config(own_server))

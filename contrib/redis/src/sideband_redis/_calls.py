@@ -12,7 +12,8 @@ from ._errors import RedisBusy, RedisCutOff, RedisUnconfirmed, ServerError, stor
 from ._models import Config
 from ._scripts import Script
 
-# Of the time limit, in which the server may execute a script. It then never does so after the limit.
+# Of the time limit, in which the server may execute a script. It then never does so after the limit, although its clock
+# may differ from what this host takes it for, by the rest of the limit.
 _IN_TIME = 0.9
 
 
@@ -91,7 +92,7 @@ class Caller:
         replicas = self.config.replicas if is_confirmed else 0
         all_keys = [self.names.holders, *keys]
         for attempt in range(3):
-            header = (self.holder, connection.time_in(self.config.command_seconds * _IN_TIME), self._lease)
+            header = (self.holder, self._period(connection), self._lease)
             kind, text = ("EVAL", script.text) if attempt else ("EVALSHA", script.digest)
             commands: list[Command] = [(kind, text, len(all_keys), *all_keys, *header, *arguments)]
             if replicas:
@@ -123,6 +124,11 @@ class Caller:
         if ends is None:
             raise RedisCutOff
         return answers
+
+    def _period(self, connection: RedisConnection) -> str:
+        """Return the first and the last time at which the server may execute a script."""
+        limit = self.config.command_seconds
+        return f"{connection.time_in(limit * (_IN_TIME - 1))}-{connection.time_in(limit * _IN_TIME)}"
 
     @property
     def _lease(self) -> int:

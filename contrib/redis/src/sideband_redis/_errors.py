@@ -27,8 +27,9 @@ _REFUSED = {
     "NOAUTH": "name the user in `address`, and set `password`",
     "WRONGPASS": "check the user in `address`, and `password`",
 }
+NO_LOG = "NOAOF"
 # The server has not executed the command, and soon may.
-_TEMPORARY = ("LOADING", "MASTERDOWN")
+_TEMPORARY = ("LOADING", "MASTERDOWN", NO_LOG)
 _TOO_MANY = "max number of clients"
 
 
@@ -153,6 +154,8 @@ def store_error(error: ServerError) -> StoreError:
         return RedisUnreachable(f"the server refuses the connection ({error.kind})", hint=_REFUSED[error.kind])
     if error.is_temporary:
         hint = "raise `maxclients` of the server, or lower `max_connections`" if _TOO_MANY in text else ""
+        if error.kind == NO_LOG:
+            hint = "wait until INFO shows `aof_rewrite_in_progress:0`, or read the log of the server"
         return RedisUnreachable(text, hint=hint)
     if error.kind == "BUSY":
         return RedisBusy(text, hint="end the script that another client runs, with SCRIPT KILL, and retry")

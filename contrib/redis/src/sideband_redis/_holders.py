@@ -9,7 +9,6 @@ nothing. So a holder never loses a lock while it can write, whatever happened to
 from __future__ import annotations
 
 import secrets
-from collections import defaultdict
 
 import anyio
 from attrs import define, field
@@ -25,7 +24,7 @@ _TAKEN, _ENDED = 1, 2
 
 
 @define(eq=False)
-class Locks:
+class RedisLocks:
     """The locks of a holder.
 
     Args:
@@ -34,7 +33,7 @@ class Locks:
 
     caller: Caller
     _held: dict[str, int] = field(factory=dict, init=False)
-    _given_up: dict[str, dict[int, float]] = field(factory=lambda: defaultdict(dict), init=False)
+    _given_up: dict[tuple[str, int], float] = field(factory=dict, init=False)
     _attempts: int = field(default=0, init=False)
 
     def begin(self) -> int:
@@ -46,7 +45,7 @@ class Locks:
         """Note that an attempt, or its release, ended without an answer. It may succeed until the time limit."""
         if self._held.get(name) == attempt:
             del self._held[name]
-        self._given_up[name][attempt] = anyio.current_time() + self.caller.config.command_seconds
+        self._given_up[name, attempt] = anyio.current_time() + self.caller.config.command_seconds
 
     async def take(self, connection: RedisConnection, name: str, attempt: int, *, by_force: bool) -> bool | None:
         """Take a lock.
@@ -60,7 +59,7 @@ class Locks:
         Returns:
             Whether it was free; ``None`` if its holder has ended and ``by_force`` is false.
         """
-        given_up = "".join(f",{one}" for one in self._given_up.get(name, ())) + ","
+        given_up = "".join(f",{one}" for other, one in self._given_up if other == name) + ","
         arguments = (_bytes(name), attempt, given_up, int(by_force))
         ((_, found),) = await self.caller.call(connection, LOCK, [self.caller.names.locks], arguments)
         if found == _TAKEN:
@@ -79,13 +78,10 @@ class Locks:
 
     async def release_given_up(self, connection: RedisConnection) -> None:
         """Release what attempts without an answer have taken."""
-        for name, attempts in list(self._given_up.items()):
-            for attempt, ends in list(attempts.items()):
-                is_over = anyio.current_time() > ends
-                if await self._release(connection, name, attempt) or is_over:
-                    attempts.pop(attempt, None)
-            if not attempts:
-                self._given_up.pop(name, None)
+        for (name, attempt), ends in list(self._given_up.items()):
+            is_over = anyio.current_time() > ends
+            if await self._release(connection, name, attempt) or is_over:
+                self._given_up.pop((name, attempt), None)
 
     async def _release(self, connection: RedisConnection, name: str, attempt: int) -> bool:
         locks = self.caller.names.locks

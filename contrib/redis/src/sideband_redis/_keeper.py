@@ -10,7 +10,7 @@ from sideband import StoreError
 from ._calls import Caller, NotYet
 from ._connection import RedisConnection
 from ._errors import ConnectionLost, RedisCutOff, RedisUnsupported, ServerError
-from ._holders import Locks, renew
+from ._holders import RedisLocks, renew
 from ._pool import RedisPool
 from ._server import check_server
 
@@ -22,7 +22,7 @@ async def keep_alive(
     connection: RedisConnection,
     open_connection: Callable[[], Awaitable[RedisConnection]],
     caller: Caller,
-    locks: Locks,
+    locks: RedisLocks,
     pool: RedisPool,
 ) -> None:
     """Renew the holder, until it is cut off. If the server starts again, do so at once.

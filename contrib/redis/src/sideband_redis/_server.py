@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ._connection import RedisConnection
-from ._errors import RedisUnsupported, RedisUnwritable, ServerError, store_error
+from ._errors import NO_LOG, RedisUnsupported, RedisUnwritable, ServerError, store_error
 from ._models import Config
 
 _OLDEST = (7, 0)
+_SECTIONS = ("server", "replication", "persistence")
 # The fsync of each write must not be left out, also not while the log is rewritten.
 _REQUIRED = {
     "appendonly": "yes",
@@ -26,12 +27,12 @@ async def check_server(connection: RedisConnection, config: Config) -> None:
     Raises:
         RedisUnsupported: if it may lose what it has confirmed, or is too old.
         RedisUnwritable: if it is a replica.
-        ServerError: if it is starting.
+        ServerError: if it is starting, or still creates its log.
     """
-    commands = [("INFO", "server"), ("INFO", "replication"), ("CONFIG", "GET", *_REQUIRED, "maxmemory*")]
-    server, replication, settings = await connection.exchange(*commands)
+    commands = [*(("INFO", one) for one in _SECTIONS), ("CONFIG", "GET", *_REQUIRED, "maxmemory*")]
+    *sections, settings = await connection.exchange(*commands)
     found: dict[str, str] = {}
-    for answer in (server, replication):
+    for answer in sections:
         if not isinstance(answer, ServerError):
             found |= dict(re.findall(r"^(\w+):(.*?)\r?$", answer.decode(), re.MULTILINE))
         elif answer.is_temporary:
@@ -42,6 +43,7 @@ async def check_server(connection: RedisConnection, config: Config) -> None:
     _check_replication(found, config)
     if not config.trust_server:
         _check_settings(settings)
+        _check_log(found)
 
 
 def _check_version(found: Mapping[str, str]) -> None:
@@ -60,7 +62,7 @@ def _check_replication(found: Mapping[str, str], config: Config) -> None:
     replicas = int(found.get("connected_slaves", "0"))
     if replicas and not config.replicas and not config.failover_may_lose_writes:
         raise RedisUnsupported(
-            f"it has {replicas} replicas, and a failover to one may lose writes that were confirmed",
+            f"a failover to one of its replicas ({replicas}) may lose writes that were confirmed",
             hint="let `replicas` of them confirm each write, or set `failover_may_lose_writes = true`",
         )
 
@@ -81,3 +83,11 @@ def _check_settings(answer: Any) -> None:
             fixed = f"set `{name} {value}` in redis.conf"
             hint = fixed if name == "cluster-enabled" else f"{fixed}, and run CONFIG SET {name} {value}"
             raise RedisUnsupported(f"the server has `{name} {other}`, with which it may lose data", hint=hint)
+
+
+def _check_log(found: Mapping[str, str]) -> None:
+    """Check that there is a log. It begins with all data, and a crash before these are written loses everything."""
+    is_first = found.get("aof_base_size") == "0"
+    is_complete = found.get("aof_rewrite_in_progress") == "0" and found.get("aof_last_bgrewrite_status") == "ok"
+    if is_first and not is_complete:
+        raise ServerError(f"{NO_LOG} the server does not have its append-only file yet")

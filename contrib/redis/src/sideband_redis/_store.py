@@ -19,7 +19,7 @@ from ._calls import Caller, NotYet
 from ._channel import connect_once
 from ._connection import RedisConnection
 from ._errors import ConnectionLost, RedisBusy, RedisUnreachable, ServerError, store_error
-from ._holders import Locks, enter, leave
+from ._holders import RedisLocks, enter, leave
 from ._keeper import keep_alive
 from ._models import Config
 from ._operations import (
@@ -59,7 +59,7 @@ class RedisStore:
     config: Config
     _pool: RedisPool = field(repr=False)
     _caller: Caller = field(repr=False)
-    _locks: Locks = field(repr=False)
+    _locks: RedisLocks = field(repr=False)
     _turn: anyio.Lock = field(factory=anyio.Lock, init=False, repr=False)
 
     async def get(self, key: str) -> Document | None:
@@ -213,7 +213,7 @@ async def open_redis(config: Config, folder: Path | None = None) -> AsyncIterato
             raise RedisUnreachable(str(error)) from error
         pool = RedisPool(open_connection, config.max_connections, config.wait_seconds)
         stack.push_async_callback(pool.close)
-        locks = Locks(caller)
+        locks = RedisLocks(caller)
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(keep_alive, keeper, open_connection, caller, locks, pool)
