@@ -286,9 +286,10 @@ async def test_full_memory_is_a_typed_error_with_nothing_half_written_and_later_
             assert (caught.value.code, "maxmemory" in caught.value.hint) == ("redis.unwritable", True)
         assert (await store.get("a")).value == {"n": 1}
         assert (await store.keys(), len(await store.read("s"))) == (("a",), 1)
-        # What makes room works.
+        # What makes room works, also on a host that starts now.
         await store.unlock("session")
-        assert await store.delete_stream("s")
+        async with open_redis(config(own_server)) as started:
+            assert await started.delete_stream("s")
         assert await store.delete("a")
         own_server.send("CONFIG", "SET", "maxmemory", 0)
         await put_and_append(store, "b", [value])
@@ -392,6 +393,19 @@ async def test_keys_of_another_program_are_a_typed_error_and_not_changed(server,
                 await write
             assert "prefix" in caught.value.hint
         assert await store.keys() == ()
+
+
+async def test_index_of_another_program_is_a_typed_error_and_nothing_is_written(server, config, prefix):
+    async with open_redis(config()) as store:
+        await store.put("a", {"n": 1})
+        server.send("SET", f"{{{prefix}}}:index", "mine")
+        for write in (store.put("a", {}), store.put("b", {}), store.delete("a"), put_and_append(store, "b", [{}])):
+            with pytest.raises(StoreError, match="WRONGTYPE") as caught:
+                await write
+            assert "prefix" in caught.value.hint
+        assert (await store.get("a")).value == {"n": 1}
+        assert await store.get("b") is None
+        assert await store.read("s") == ()
 
 
 UNSAFE = [

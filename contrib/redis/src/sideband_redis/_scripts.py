@@ -39,6 +39,7 @@ _OWN_TURN = """
 if redis.call('GET', KEYS[2]) ~= ARGV[4] then return {'lost'} end
 """
 _CHANGE = """
+-- The index comes first: if it has another type, these fail before they change anything.
 local function put(key, data)
   if not redis.call('ZSCORE', KEYS[4], key) then redis.call('ZADD', KEYS[4], 0, key) end
   redis.call('HSET', KEYS[3], key, data)
@@ -54,7 +55,6 @@ local function append(stream, first, last)
 end
 """
 _VERSION = """
-redis.call('ZSCORE', KEYS[4], ARGV[5])
 local found = redis.call('HGET', KEYS[3], ARGV[5])
 local digits = '0'
 if found then digits = string.match(found, '^(%d+):') end
@@ -82,7 +82,7 @@ class Script:
 
 
 def _script(*parts: str, without_memory: bool = False) -> Script:
-    """Return a script. One that runs ``without_memory`` makes data smaller, or keeps a host alive."""
+    """Return a script. One that runs ``without_memory`` makes data smaller, or lets a host start or live."""
     return Script(("#!lua flags=allow-oom\n" if without_memory else "#!lua\n") + "".join(parts))
 
 
@@ -185,7 +185,8 @@ return {'ok'}
 """,
     without_memory=True,
 )
-# The rights are checked before, since a script that lacks one fails in the middle.
+# The rights are checked before, since a script that lacks one fails in the middle. It needs no memory, so that a host
+# can start and delete something.
 ENTER = _script(
     _HELD,
     """
@@ -213,6 +214,7 @@ if not format then redis.call('SET', KEYS[1], ARGV[3]) end
 redis.call('ZADD', KEYS[2], now + tonumber(ARGV[2]), ARGV[1])
 return {'ok'}
 """,
+    without_memory=True,
 )
 LEAVE = _script(
     _HELD,

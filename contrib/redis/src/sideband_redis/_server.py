@@ -21,8 +21,14 @@ _REQUIRED = {
 }
 
 
-async def check_server(connection: RedisConnection, config: Config) -> None:
+async def check_server(connection: RedisConnection, config: Config, *, is_new: bool = False) -> None:
     """Check the version, the role and the settings of the server.
+
+    Args:
+        connection: a connection.
+        config: what is accepted.
+        is_new: whether the connection is new. The log is not checked later, since its first rewrite looks the same if
+            the server has had one from the beginning.
 
     Raises:
         RedisUnsupported: if it may lose what it has confirmed, or is too old.
@@ -43,7 +49,8 @@ async def check_server(connection: RedisConnection, config: Config) -> None:
     _check_replication(found, config)
     if not config.trust_server:
         _check_settings(settings)
-        _check_log(found)
+        if is_new:
+            _check_log(found)
 
 
 def _check_version(found: Mapping[str, str]) -> None:

@@ -231,7 +231,7 @@ async def open_redis(config: Config, folder: Path | None = None) -> AsyncIterato
 async def _connect(config: Config) -> RedisConnection:
     connection = await connect_once(config)
     try:
-        await check_server(connection, config)
+        await check_server(connection, config, is_new=True)
     except BaseException:
         await connection.discard()
         raise
