@@ -20,7 +20,7 @@ _PAUSE = 0.05
 
 
 @define(eq=False)
-class Locks:
+class NumberedLocks:
     """The locks of a holder.
 
     Args:

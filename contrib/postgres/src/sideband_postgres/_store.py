@@ -17,7 +17,7 @@ from sideband.store import Document, Record, Transaction
 from ._connection import PostgresConnection, connect
 from ._errors import PostgresBusy, PostgresCutOff, PostgresUnreachable, store_error
 from ._holders import Holder, enter
-from ._locks import Locks
+from ._locks import NumberedLocks
 from ._models import Config
 from ._pool import Pool, patiently
 from ._schema import migrate, namespace_of, prepare
@@ -90,7 +90,7 @@ class PostgresStore:
 
     config: Config
     _pool: Pool = field(repr=False)
-    _locks: Locks = field(repr=False)
+    _locks: NumberedLocks = field(repr=False)
 
     async def get(self, key: str) -> Document | None:
         """Return the document under ``key``, or ``None``."""
@@ -229,7 +229,7 @@ async def open_postgres(config: Config, folder: Path | None = None) -> AsyncIter
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_keep_alive, keeper, partial(_connect, config, holder))
-                store = PostgresStore(config, pool, Locks(holder, _seconds(config)))
+                store = PostgresStore(config, pool, NumberedLocks(holder, _seconds(config)))
                 tasks.start_soon(store.release_given_up)
                 try:
                     yield store

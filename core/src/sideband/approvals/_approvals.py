@@ -296,10 +296,10 @@ class Approvals:
     async def _ask(self, request: ApprovalRequest, approver: Approver, topic: _Topic) -> StoredApproval | None:
         question = self._questions[topic] = _Question(request)
         approval: object = None
-        is_stored = False
+        is_open = False
         try:
             await self._open(request)
-            is_stored = True
+            is_open = True
             await self._asked(request, True)
             try:
                 with question.asking:
@@ -308,7 +308,7 @@ class Approvals:
                 return self._no_answer(request, f"the approver failed: {type(error).__name__}: {safe_text(error)}")
             if question.asking.cancelled_caught:
                 await question.ended.wait()
-                await self._drop(_PREFIX + request.id)
+                is_open = await self._drop(_PREFIX + request.id)
                 return None
             if not isinstance(approval, Approval):
                 problem = f"the approver returned a {type(approval).__name__}, but must return an Approval"
@@ -318,19 +318,21 @@ class Approvals:
                 return self._no_answer(request, problem)
             if approval.allowed and approval.scope != "once":
                 self._end_questions(request, approval.scope, question.answered)  # before the next one is shown
-            # If another answer was stored or used meanwhile, that one counts.
-            with suppress(StoreConflict, ApprovalAnswered, ApprovalUnknown):
+            try:
                 question.answer = await self._answer(request.id, approval)
-                if request.kind in {"grant", "replay"} or approval.scope != "once":
-                    await self._record(question.answer)
-                if not question.answer.allowed or approval.scope != "once":
-                    self._answered += 1
-                    _keep(self._latest, topic, (self._answered, question.answer))
+            except (StoreConflict, ApprovalAnswered, ApprovalUnknown):
+                is_open = False  # another answer was stored or used meanwhile: that one counts
+                return None
+            if request.kind in {"grant", "replay"} or approval.scope != "once":
+                await self._record(question.answer)
+            if not question.answer.allowed or approval.scope != "once":
+                self._answered += 1
+                _keep(self._latest, topic, (self._answered, question.answer))
             return question.answer
         finally:
             del self._questions[topic]
             question.answered.set()
-            if is_stored:
+            if is_open:
                 answer = None if question.answer is None else question.answer.answer
                 with anyio.CancelScope(shield=True):
                     await self._ended(request, answer)
@@ -442,12 +444,13 @@ class Approvals:
                 question.ended = stored
                 question.asking.cancel()
 
-    async def _drop(self, key: str) -> None:
-        """Delete a request that is still open."""
+    async def _drop(self, key: str) -> bool:
+        """Delete a request that is still open, and return whether it was."""
         found = await self._read(key)
         if found is not None and found[0].state == "open":
             with suppress(StoreConflict):
-                await self._store.delete(key, version=found[1])
+                return await self._store.delete(key, version=found[1])
+        return False
 
     async def _known(self, identifier: str) -> tuple[StoredApproval, int]:
         found = await self._read(_PREFIX + identifier)

@@ -106,6 +106,21 @@ async def test_request_that_cannot_be_stored_neither_starts_nor_ends(make_host, 
     assert events == []
 
 
+async def test_request_that_is_answered_while_an_approver_waits_ends_once(make_host, post, watching, events):
+    asked = []
+
+    async def approver(request):
+        asked.append(request)
+        tasks.start_soon(host.approvals.answer, request.id, Approval("allow", "session"))
+        await anyio.sleep_forever()
+
+    async with make_host(*post.plugins, watching, approver=approver) as host, anyio.create_task_group() as tasks:
+        await host.broker.dispatch(post.call(), "mail.send", LETTER)
+    assert len(asked) == 1
+    found = [(event.hook, getattr(event, "verdict", "")) for event in events]
+    assert found == [("approval_start", ""), ("approval_end", "allow")]
+
+
 async def test_events_of_approvals_contain_no_parameter(make_host, post, watching, events):
     async with make_host(*post.plugins, watching) as host:
         with pytest.raises(ApprovalNeeded):
