@@ -126,6 +126,17 @@ async def test_password_comes_from_the_address_or_the_settings_and_is_never_show
         assert "canary" not in str(caught.value)
 
 
+async def test_user_of_the_address_is_used_without_a_password_too(own_server, config):
+    rights = ("~*", "&*", "+@all")
+    own_server.send("ACL", "SETUSER", "open", "on", "nopass", *rights)
+    own_server.send("ACL", "SETUSER", "closed", "on", ">canary", *rights)
+    async with open_redis(config(own_server, address=own_server.address.replace("//", "//open@"))):
+        assert b"user=open" in own_server.send("CLIENT", "LIST")
+    with pytest.raises(RedisUnreachable, match="refuses") as caught:
+        await opens(config(own_server, address=own_server.address.replace("//", "//closed@")))
+    assert "`password`" in caught.value.hint
+
+
 async def test_password_is_not_shown_by_a_server_that_repeats_it(config):
     with folder_of_server() as folder, Server(folder, rename_command=("AUTH", "")) as server:
         with pytest.raises(RedisUnreachable) as caught:
@@ -462,7 +473,7 @@ async def test_old_server_is_refused(config):
     answers = {
         b"CLIENT": b"+OK\r\n",
         b"TIME": b"*2\r\n$1\r\n1\r\n$1\r\n1\r\n",
-        b"INFO": b"$21\r\nredis_version:6.2.14\n\r\n",
+        b"INFO": b"$36\r\nexecutable:/\xff\r\nredis_version:6.2.14\n\r\n",
         b"CONFIG": b"*0\r\n",
     }
 

@@ -73,6 +73,16 @@ async def test_host_that_shows_no_sign_of_life_keeps_its_locks_until_another_wan
         assert not await other.try_lock("session")
 
 
+async def test_host_that_loses_a_lock_loses_all(server, config):
+    async with open_redis(config()) as lost, open_redis(config(grace_seconds=0)) as other:
+        for name in ("session", "second", "third"):
+            assert await lost.try_lock(name)
+        expire(server, lost)
+        assert await other.try_lock("session")
+        assert server.send("HLEN", f"{{{lost.config.prefix}}}:locks") == b":1\r\n"
+        assert await other.try_lock("second")
+
+
 async def test_host_that_shows_no_sign_of_life_for_a_moment_stays_when_others_come(server, config):
     async with open_redis(config()) as host:
         assert await host.try_lock("session")

@@ -9,7 +9,7 @@ from sideband_redis import RedisValueError, open_redis
 
 pytestmark = pytest.mark.anyio
 
-KEYS = st.text(st.sampled_from("ab/%_\\*?é\ud7ff\ue000\U0010ffff"), max_size=4)
+KEYS = st.sampled_from(("", "a")) | st.text(st.sampled_from("ab/%_\\*?é\ud7ff\ue000\U0010ffff"), max_size=4)
 VALUES = st.dictionaries(st.text(max_size=3), st.none() | st.integers() | st.text(max_size=5), max_size=3)
 STEPS = st.one_of(
     st.tuples(st.just("put"), KEYS, VALUES, st.none() | st.integers(0, 3)),
@@ -69,13 +69,14 @@ async def act(on, name, *arguments):
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(steps=st.lists(STEPS, max_size=20), together=st.booleans())
-async def test_store_behaves_like_a_dictionary_and_lists(store, steps, together):
+@given(before=st.lists(STEPS, max_size=10), steps=st.lists(STEPS, max_size=20), together=st.booleans())
+async def test_store_behaves_like_a_dictionary_and_lists(store, before, steps, together):
     for key in await store.keys():
         await store.delete(key)
-    model, streams = Model(), {step[1] for step in steps if step[0] in ("append", "read", "delete_stream")}
+    model = Model()
+    streams = {step[1] for step in before + steps if step[0] in ("append", "read", "delete_stream")}
 
-    async def check(on):
+    async def check(on, steps):
         for name, *arguments in steps:
             try:
                 expected = getattr(model, name)(*arguments)
@@ -85,11 +86,16 @@ async def test_store_behaves_like_a_dictionary_and_lists(store, steps, together)
                 continue
             assert await act(on, name, *arguments) == expected, (name, arguments)
 
+    await check(store, before)
     if together:
         async with store.transaction() as transaction:
-            await check(transaction)
+            await check(transaction, steps)
     else:
-        await check(store)
+        await check(store, steps)
+    await check(store, [("keys", ""), *(("read", stream, 0, None) for stream in streams)])
+    for key, (value, version) in model.documents.items():
+        found = await store.get(key)
+        assert (found.value, found.version) == (value, version)
     for stream in streams:
         await store.delete_stream(stream)
 
@@ -146,6 +152,19 @@ async def test_conflict_can_be_handled_inside_a_transaction(store):
             await transaction.put("a", {"n": 2}, version=0)
         await transaction.put("b", {"n": 2})
     assert await store.keys() == ("a", "b")
+
+
+async def test_stream_that_a_transaction_deletes_begins_anew(store):
+    await store.append("s", [{"n": 1}, {"n": 2}])
+    async with store.transaction() as transaction:
+        assert await transaction.append("s", [{"n": 3}]) == 2
+        assert await transaction.delete_stream("s")
+        assert await transaction.append("s", [{"n": 4}, {"n": 5}]) == 0
+        assert [one.value["n"] for one in await transaction.read("s", start=1)] == [5]
+    assert [one.value["n"] for one in await store.read("s")] == [4, 5]
+    async with store.transaction() as transaction:
+        await transaction.delete_stream("s")
+    assert await store.read("s") == ()
 
 
 async def test_transaction_is_unusable_after_its_body(store):

@@ -168,12 +168,13 @@ async def connect(
 
 
 async def _introduce(connection: RedisConnection, address: ServerAddress, password: str, seconds: float) -> None:
-    commands: list[Command] = [("AUTH", address.user or "default", password)] if password else []
+    is_named = bool(password or address.user)
+    commands: list[Command] = [("AUTH", address.user or "default", password)] if is_named else []
     commands += [("CLIENT", "SETNAME", "sideband"), ("SELECT", address.database)]
     if not address.database:  # the default, which needs no right
         commands.pop()
     answers = await connection.exchange(*commands, seconds=seconds)
-    if password and isinstance(answers[0], ServerError) and not answers[0].is_temporary:
+    if is_named and isinstance(answers[0], ServerError) and not answers[0].is_temporary:
         # The text of the server may contain the password.
         raise store_error(ServerError("WRONGPASS"))
     last = answers[-1]

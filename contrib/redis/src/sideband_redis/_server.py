@@ -40,7 +40,7 @@ async def check_server(connection: RedisConnection, config: Config, *, is_new: b
     found: dict[str, str] = {}
     for answer in sections:
         if not isinstance(answer, ServerError):
-            found |= dict(re.findall(r"^(\w+):(.*?)\r?$", answer.decode(), re.MULTILINE))
+            found |= dict(re.findall(r"^(\w+):(.*?)\r?$", answer.decode(errors="replace"), re.MULTILINE))
         elif answer.is_temporary:
             raise answer
         elif not config.trust_server:
@@ -80,7 +80,7 @@ def _check_settings(answer: Any) -> None:
             f"its settings cannot be read: {answer}",
             hint="allow the user CONFIG GET, or set `trust_server = true` if the server syncs each write to its disk",
         )
-    texts = [one.decode() for one in answer]
+    texts = [one.decode(errors="replace") for one in answer]
     settings = dict(zip(texts[::2], texts[1::2], strict=True))
     wanted = {**_REQUIRED}
     if settings.get("maxmemory", "0") != "0":
