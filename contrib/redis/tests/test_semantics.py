@@ -154,7 +154,7 @@ async def test_conflict_can_be_handled_inside_a_transaction(store):
     assert await store.keys() == ("a", "b")
 
 
-async def test_stream_that_a_transaction_deletes_begins_anew(store):
+async def test_stream_that_a_transaction_deletes_begins_again(store):
     await store.append("s", [{"n": 1}, {"n": 2}])
     async with store.transaction() as transaction:
         assert await transaction.append("s", [{"n": 3}]) == 2
