@@ -216,7 +216,7 @@ async def test_host_ends_soon_although_the_server_does_not_answer(tmp_path, own_
         own_server.go_on()
 
 
-async def test_next_event_says_how_many_were_lost(tmp_path, own_server, config):
+async def test_next_event_says_how_many_were_lost(tmp_path, own_server, config, caplog):
     async with open_host(tmp_path, config(own_server)) as host:
         plugin = await host.plugins.load("hook", "redis")
         await to_thread.run_sync(own_server.kill)
@@ -232,6 +232,25 @@ async def test_next_event_says_how_many_were_lost(tmp_path, own_server, config):
                     dropped, found = dropped + one.dropped, one.effect
                     await dispatch_effect(plugin, "last")
         assert dropped >= 500
+    assert sum("cannot be published" in one.message for one in caplog.records) == 1
+
+
+async def test_events_that_the_server_refuses_are_counted_as_lost(tmp_path, own_server, config):
+    own_server.send("ACL", "SETUSER", "default", "resetchannels")
+    async with open_host(tmp_path, config(own_server)) as host:
+        plugin = await host.plugins.load("hook", "redis")
+        await dispatch_effect(plugin, "lost")
+        with anyio.fail_after(20):
+            while own_server.send("ACL", "LOG") == b"*0\r\n":  # noqa: ASYNC110  another process
+                await anyio.sleep(0.01)
+        own_server.send("ACL", "SETUSER", "default", "allchannels")
+        async with follow_events(config(own_server)) as events:
+            dropped = 0
+            while not dropped:
+                await dispatch_effect(plugin, "next")
+                (found,) = await first(events, 1)
+                dropped = found.dropped
+    assert dropped == 1
 
 
 async def test_events_that_were_being_sent_when_the_server_crashed_are_counted_as_lost(tmp_path, own_server, config):
