@@ -84,3 +84,13 @@ async def test_key_that_is_not_a_text_is_a_typed_error(server, config, prefix):
             with pytest.raises(RedisDamaged, match="UTF-8"):
                 await use
         assert await store.keys("b") == ()
+
+
+async def test_lock_without_a_holder_is_a_typed_error(server, config, prefix):
+    async with open_redis(config()) as store:
+        for text in ("", "x"):
+            send(server, "HSET", name(prefix, "locks"), "session", text)
+            with pytest.raises(RedisDamaged, match="at 'session': a lock has no holder"):
+                await store.try_lock("session")
+        send(server, "HDEL", name(prefix, "locks"), "session")
+        assert await store.try_lock("session")

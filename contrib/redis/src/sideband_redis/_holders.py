@@ -15,7 +15,7 @@ from attrs import define, field
 
 from ._calls import Caller, StoreKeys
 from ._connection import Argument, RedisConnection
-from ._errors import RedisUnsupported, RedisUnwritable, ServerError, store_error
+from ._errors import RedisDamaged, RedisUnsupported, RedisUnwritable, ServerError, store_error
 from ._models import Config
 from ._scripts import ENTER, LEAVE, LOCK, RENEW, UNLOCK
 
@@ -61,7 +61,9 @@ class RedisLocks:
         """
         given_up = "".join(f",{one}" for other, one in self._given_up if other == name) + ","
         arguments = (_bytes(name), attempt, given_up, int(by_force))
-        ((_, found),) = await self.caller.call(connection, LOCK, [self.caller.names.locks], arguments)
+        ((code, found),) = await self.caller.call(connection, LOCK, [self.caller.names.locks], arguments)
+        if code == b"damaged":
+            raise RedisDamaged(name, "a lock has no holder")
         if found == _TAKEN:
             self._held[name] = attempt
         return None if found == _ENDED else found == _TAKEN

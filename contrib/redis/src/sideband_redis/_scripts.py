@@ -243,6 +243,7 @@ LOCK = _script(
     """
 local held = redis.call('HGET', KEYS[2], ARGV[4])
 local holder = held and held_by(held)
+if held and not holder then return {'damaged', 0} end
 if held and holder == ARGV[1] then
   local attempt = string.sub(held, #holder + 2)
   if not string.find(ARGV[6], ',' .. attempt .. ',', 1, true) then return {'ok', 0} end
