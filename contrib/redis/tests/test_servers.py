@@ -9,7 +9,7 @@ from sideband import StoreError
 from sideband_redis import RedisUnconfirmed, RedisUnreachable, RedisUnsupported, open_redis
 
 from .server import Server, folder_of_server, free_port
-from .test_faults import opens, works
+from .test_faults import opens, put_and_append, until, works
 
 pytestmark = pytest.mark.anyio
 
