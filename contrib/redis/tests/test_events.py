@@ -298,6 +298,13 @@ async def test_follower_gets_a_typed_error_if_the_server_stays_away(own_server, 
             await anext(events)
 
 
+async def test_follower_stays_connected_while_nothing_is_published(config):
+    async with follow_events(config(command_seconds=0.3)) as events:
+        with anyio.move_on_after(1.5):  # it would connect again after 0.6 s
+            await anext(events)
+        assert events.interruptions == 0
+
+
 async def test_follower_notices_a_server_that_does_not_answer(own_server, config):
     async with follow_events(config(own_server, wait_seconds=0.2, command_seconds=0.2)) as events:
         own_server.pause()
