@@ -1,6 +1,7 @@
 """Locks of hosts that share a store, and what a host that has lost them may still do: nothing."""
 
 import time
+from contextlib import asynccontextmanager, suppress
 
 import anyio
 import pytest
@@ -198,6 +199,58 @@ async def test_lock_that_is_taken_after_its_attempt_was_given_up_can_be_taken_ag
         assert not await one.try_lock("session")
         await one.unlock("session")
         assert await other.try_lock("session")
+
+
+@asynccontextmanager
+async def slow_network(server):
+    """Yield an address, and a function: what is next sent about "session" arrives when the event it returns is set."""
+    held = []
+
+    async def serve(client):
+        upstream = await anyio.connect_tcp("127.0.0.1", server.port)
+        async with client, upstream, anyio.create_task_group() as tasks:
+            tasks.start_soon(copy, upstream, client, False)
+            await copy(client, upstream, True)
+            tasks.cancel_scope.cancel()
+
+    async def copy(source, target, is_held):
+        with suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            while True:
+                data = await source.receive()
+                if is_held and held and b"session" in data:
+                    await held.pop().wait()
+                await target.send(data)
+
+    def hold():
+        held.append(anyio.Event())
+        return held[0]
+
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    async with listener, anyio.create_task_group() as tasks:
+        tasks.start_soon(listener.serve, serve)
+        yield f"redis://127.0.0.1:{listener.extra(anyio.abc.SocketAttribute.local_port)}", hold
+        tasks.cancel_scope.cancel()
+
+
+async def test_lock_that_is_taken_after_it_was_released_becomes_free(server, config):
+    async with (
+        slow_network(server) as (address, hold),
+        open_redis(config()) as other,
+        open_redis(config(address=address, lost_seconds=3)) as one,
+    ):
+        assert await one.try_lock("before")
+        arrives = hold()
+        with anyio.move_on_after(0.05) as scope:
+            await one.try_lock("session")
+        assert scope.cancelled_caught
+        arrives.set()
+        locks = f"{{{one.config.prefix}}}:locks"
+        with anyio.fail_after(5):
+            while server.send("HEXISTS", locks, "session") != b":1\r\n":  # noqa: ASYNC110  another process
+                await anyio.sleep(0.01)
+        with anyio.fail_after(10):
+            while not await other.try_lock("session"):  # noqa: ASYNC110  a store does not tell when a lock is free
+                await anyio.sleep(0.05)
 
 
 async def test_cancelled_attempt_to_take_a_held_lock_leaves_it_to_its_holder(config):

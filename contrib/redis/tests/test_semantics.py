@@ -170,8 +170,9 @@ async def test_stream_that_a_transaction_deletes_begins_again(store):
 async def test_transaction_is_unusable_after_its_body(store):
     async with store.transaction() as transaction:
         pass
-    with pytest.raises(StoreError, match="ended"):
+    with pytest.raises(StoreError, match="the transaction has ended") as caught:
         await transaction.put("a", {})
+    assert "inside its `async with` block" in caught.value.hint
     assert await store.keys() == ()
 
 
