@@ -119,8 +119,17 @@ def machine(server, prefix, tmp_path):
     }
 
 
+# A test run in the background ignores interrupts, and so would what it starts.
+INTERRUPTIBLE = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
 def test_command_prints_what_a_run_on_another_machine_does_and_ends_at_an_interrupt(machine, server, prefix):
-    with subprocess.Popen([COMMAND, "events"], stdout=subprocess.PIPE, text=True, **machine) as following:
+    follow = [sys.executable, "-c", INTERRUPTIBLE, COMMAND, "events"]
+    with subprocess.Popen(follow, stdout=subprocess.PIPE, text=True, **machine) as following:
         try:
             channel = f"{{{prefix}}}:events"
             while not server.send("PUBSUB", "NUMSUB", channel).endswith(b":1\r\n"):
@@ -270,7 +279,7 @@ async def test_events_that_were_being_sent_when_the_server_crashed_are_counted_a
 
 
 async def dispatch_effect(plugin, name):
-    plugin.value.effect(Effect(name, "test.op", "done", Origin()), plugin.context)
+    plugin.contribution.effect(Effect(name, "test.op", "done", Origin()), plugin.context)
 
 
 async def test_follower_connects_again_after_a_restart_of_the_server(tmp_path, own_server, config):
@@ -332,7 +341,7 @@ APPROVALS = [
 async def test_approvals_are_published_without_what_they_are_about(tmp_path, config, event: Event):
     async with follow_events(config()) as events, open_host(tmp_path, config()) as host:
         plugin = await host.plugins.load("hook", "redis")
-        getattr(plugin.value, event.hook)(event, plugin.context)
+        getattr(plugin.contribution, event.hook)(event, plugin.context)
         (found,) = await first(events, 1)
     assert (found.event, found.request, found.session, found.run) == (event.hook, "4f1d", "s", "r")
     assert found.status == getattr(event, "verdict", None)
