@@ -30,12 +30,12 @@ _LONGEST_TEXT = 200
 # The packages, plugins and commands of sideband itself, without the prefix of the distributions.
 _TAKEN = """
 acp agent anthropic approval approvals attach audit auth blobs browser call cassettes chat checkpoint cli
-command-tools compaction completion config confined-files cookie core crypto dbos demo desktop dist doctor export
-files goals grants guard-approval guard-limits guard-loop guard-redact guard-risk hooks http import init instructions
-limits llm local-model mcp memory model-client models monitors new op openai ops otel output pi-sessions plan plist
-plugins postgres progress project-instructions prompt record redis remote replay retry router run sandbox schedule
-scripted sdk seatbelt secrets serve server services serving sessions settings-file shell skill skill-packages skills
-sql sqlite store-sqlite subagent templates testing tool tool-selection tools undo word-ranking
+command-tools compaction completion config confined-files cookie core crypto dbos demo desktop dist doctor events
+export files goals grants guard-approval guard-limits guard-loop guard-redact guard-risk hooks http import init
+instructions limits llm local-model mcp memory model-client models monitors new op openai ops otel output pi-sessions
+plan plist plugins postgres progress project-instructions prompt record redis remote replay retry router run sandbox
+schedule scripted sdk seatbelt secrets serve server services serving sessions settings-file shell skill skill-packages
+skills sql sqlite store-sqlite subagent templates testing tool tool-selection tools undo word-ranking
 """
 # What `sideband.skill` provides itself: an op family with such a name could not be imported by skills.
 _SKILL_NAMES = ("annotations", "capabilities", "checkpoint", "dispatch", "now", "random", "tool", "uuid")
