@@ -242,19 +242,24 @@ async def test_concurrent_retries_run_once(hosts, state):
     assert await race(hosts) == [None]
 
 
+def erase(folder, kind):
+    """Erase the content of the lines of a kind."""
+    (path,) = folder.glob("*.jsonl")
+    lines = path.read_bytes().splitlines(keepends=True)
+    for number, line in enumerate(lines):
+        hashed, separator, content = line.partition(b', "content":')
+        if content and kind in hashed:
+            lines[number] = hashed + separator + b"null".ljust(len(content) - 2) + b"}\n"
+    path.write_bytes(b"".join(lines))
+
+
 @pytest.mark.parametrize("erased", [b'"kind":"intent"', b'"kind":"outcome"'])
 async def test_key_of_an_effect_with_erased_content_is_neither_returned_nor_repeated(ledgers, erased):
     one, two, ledger, other = ledgers
     first = intent(ledger)
     await one.take(first, durable=False)
     await settle(one, ledger, first, result="to ada@example.org")
-    (path,) = ledger.folder.glob("*.jsonl")
-    lines = path.read_bytes().splitlines(keepends=True)
-    for number, line in enumerate(lines):
-        hashed, separator, content = line.partition(b', "content":')
-        if content and erased in hashed:
-            lines[number] = hashed + separator + b"null".ljust(len(content) - 2) + b"}\n"
-    path.write_bytes(b"".join(lines))
+    erase(ledger.folder, erased)
     with pytest.raises(KeyReused):
         await two.take(intent(other), durable=False)
     assert await two.recall("k") == ("unknown", None)
@@ -383,14 +388,29 @@ anyio.run(main)
 """
 
 
-async def test_outcome_that_a_killed_host_did_not_store_is_stored_by_the_next_one(tmp_path, family, shared_store):
+@pytest.fixture
+async def killed(tmp_path, shared_store):
+    """The home of a host that was killed after it had paid with the key `k`."""
     words = [sys.executable, "-c", DYING, tmp_path / "one", str(Path(shared_store.__file__).parent)]
-    killed = await anyio.run_process(words, check=False)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    done = await anyio.run_process(words, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    return tmp_path / "one"
+
+
+async def test_erased_outcome_of_a_killed_host_leaves_its_key_unknown(killed, family, shared_store):
+    erase(killed / "ledger", b'"kind":"outcome"')
+    plugins = [Plugin("store", "shared", shared_store), family("bank", pay)]
+    async with Host(home=killed, plugins=plugins, autoload=False) as host:
+        assert await host.broker.recall("k") == ("unknown", None)
+
+
+async def test_outcome_that_a_killed_host_did_not_store_is_stored_by_the_next_one(
+    tmp_path, killed, family, shared_store
+):
     plugins = [Plugin("store", "shared", shared_store), family("bank", pay)]
     async with Host(home=tmp_path / "two", plugins=plugins, autoload=False) as other:
         assert await other.broker.recall("k") == ("unknown", None)
-        async with Host(home=tmp_path / "one", plugins=plugins, autoload=False):
+        async with Host(home=killed, plugins=plugins, autoload=False):
             assert await other.broker.recall("k") == ("done", "paid")
         assert await other.op("bank.pay", {}, key="k") == "paid"
 
